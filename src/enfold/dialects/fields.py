@@ -1,0 +1,205 @@
+"""Reading a wire value's fields: each is checked once, and what is wrong is said with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from enfold.errors import DialectError, InputError
+from enfold.jsontext import dump_text, loads
+from enfold.messages import (
+    NOTHING,
+    Attachment,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+
+Item = TypeVar("Item")
+Choice = TypeVar("Choice")
+
+
+def as_object(value: Any) -> dict[str, Any]:
+    """The value, which must be a JSON object."""
+    if isinstance(value, dict):
+        return value
+    raise DialectError(f"expected an object, found {kind_of(value)}")
+
+
+def as_list(value: Any) -> list[Any]:
+    """The value, which must be a JSON array."""
+    if isinstance(value, list):
+        return value
+    raise DialectError(f"expected an array, found {kind_of(value)}")
+
+
+def text_field(raw: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    """A text that must be there, or may be missing or null if there is a default."""
+    value = raw.get(key)
+    if isinstance(value, str):
+        return value
+    if value is None and default is not None:
+        return default
+    found = "nothing" if key not in raw else kind_of(value)
+    raise DialectError(f"expected text, found {found}", place=key)
+
+
+def object_field(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """An object that must be there."""
+    try:
+        return as_object(raw.get(key))
+    except DialectError as error:
+        raise error.at(key) from None
+
+
+def arguments_field(raw: Mapping[str, Any], key: str) -> str | dict[str, Any]:
+    """A call's arguments: text, an object, or empty where missing."""
+    value = raw.get(key)
+    return value if isinstance(value, dict) else text_field(raw, key, default="")
+
+
+def choice_field(raw: Mapping[str, Any], key: str, choices: Mapping[str, Choice]) -> Choice:
+    """What the field's text stands for in a table."""
+    name = text_field(raw, key)
+    if name in choices:
+        return choices[name]
+    raise DialectError(f"expected one of {', '.join(choices)}; found {name!r}", place=key)
+
+
+def each(values: Any, parse: Callable[[Any], Item], place: str) -> tuple[Item, ...]:
+    """Every item of an array parsed; an error in one names its index."""
+    if not isinstance(values, list):
+        raise DialectError(f"expected an array, found {kind_of(values)}", place=place)
+    items: list[Item] = []
+    for index, value in enumerate(values):
+        try:
+            items.append(parse(value))
+        except DialectError as error:
+            raise error.at(f"{place}[{index}]") from None
+    return tuple(items)
+
+
+def parse_content(
+    content: Any, parse_block: Callable[[Any], Item], place: str = "content"
+) -> tuple[Item | Text, ...]:
+    """Parts of a content that is a text, an array of blocks, or missing.
+
+    A text without a block around it has no extras: that is how `render_content` knows its shape.
+    """
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    if content is None:
+        return ()
+    return each(content, parse_block, place)
+
+
+def render_content(
+    parts: Iterable[Part], render_block: Callable[[Any], dict[str, Any]], before: Any, empty: Any
+) -> Any:
+    """The content again: one bare text as a text, blocks as an array.
+
+    `before` is the content as it came: null, empty text and empty array mean the same, so each is
+    kept where there is still nothing to say; `empty` is written where there no longer is.
+    """
+    kept = tuple(parts)
+    if not kept:
+        return empty if before else before
+    match kept:
+        case (Text(text, extras),) if not extras:
+            return text
+    return [render_block(part) for part in kept]
+
+
+def put_back(raw: dict[str, Any], key: str, value: Any, *, absent: Any) -> None:
+    """Write a typed field over the wire's, unless the wire left it out and it still says so."""
+    if raw.get(key) is not None or value != absent:
+        raw[key] = value
+
+
+def without_extras(message: Message, dialect: str) -> Message:
+    """The message as typed fields alone, for a dialect that cannot read its extras.
+
+    Reasoning is signed for its own provider and unknown parts have no meaning elsewhere: both stay
+    behind.
+    """
+    parts = tuple(
+        _without_extras(part) for part in message.parts if not isinstance(part, Unknown | Reasoning)
+    )
+    return replace(message, parts=parts, dialect=dialect, extras=NOTHING)
+
+
+def _without_extras(part: Any) -> Any:
+    if isinstance(part, ToolResult):
+        inner = tuple(_without_extras(p) for p in part.parts if not isinstance(p, Unknown))
+        part = replace(part, parts=inner)
+    return replace(part, extras=NOTHING)
+
+
+def arguments_text(call: ToolCall) -> str:
+    """A call's arguments as JSON text, for wires that carry text."""
+    return call.arguments if isinstance(call.arguments, str) else dump_text(call.arguments)
+
+
+def arguments_object(call: ToolCall) -> dict[str, Any]:
+    """A call's arguments as an object, for wires that carry one.
+
+    Text that is not an object's JSON is kept under the key `arguments`.
+    """
+    if not isinstance(call.arguments, str):
+        return dict(call.arguments)
+    try:
+        value = loads(call.arguments or "{}")
+    except InputError:
+        value = call.arguments
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def split_body(value: Any, key: str) -> tuple[dict[str, Any] | None, Any]:
+    """A request body and its messages; a bare array has no body."""
+    if isinstance(value, list):
+        return None, value
+    body = as_object(value)
+    if key not in body:
+        raise DialectError(f"expected a field {key!r}, found only {', '.join(body) or 'nothing'}")
+    return body, body[key]
+
+
+def file_from_base64(
+    data: str, mime: str = "", name: str = "", extras: Mapping[str, Any] | None = None
+) -> Attachment:
+    """An attachment whose size follows from the length of its base64 text."""
+    padding = len(data) - len(data.rstrip("=")) if data.endswith("=") else 0
+    size = len(data) * 3 // 4 - padding
+    return Attachment(name=name, mime=mime, size=size, data=data, extras=extras or NOTHING)
+
+
+def file_from_url(
+    url: str, mime: str = "", name: str = "", extras: Mapping[str, Any] | None = None
+) -> Attachment:
+    """An attachment behind an address; a `data:` address carries its content."""
+    head, comma, data = url.partition(",")
+    if comma and head.startswith("data:") and head.endswith(";base64"):
+        return file_from_base64(data, mime or head[5:].split(";")[0], name, extras)
+    return Attachment(name=name, mime=mime, url=url, extras=extras or NOTHING)
+
+
+def data_url(file: Attachment) -> str:
+    """The attachment as one address, for wires that take nothing else."""
+    if file.data is not None:
+        return f"data:{file.mime or 'application/octet-stream'};base64,{file.data}"
+    return file.url or ""
+
+
+def kind_of(value: Any) -> str:
+    """A value's JSON type, in words."""
+    names = {type(None): "null", bool: "a boolean", str: "text", list: "an array"}
+    if isinstance(value, dict):
+        return "an object"
+    return names.get(
+        type(value), "a number" if isinstance(value, int | float) else repr(value)[:40]
+    )

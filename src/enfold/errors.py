@@ -1,0 +1,139 @@
+"""The error tree: every failure enfold raises on purpose, and what each door says of it.
+
+EnfoldError
+├── InputError                 what came in cannot be read
+│   └── DialectError           JSON, but not a conversation of that dialect
+├── ConfigError                a setting, option or name that does not exist or does not fit
+├── NotFoundError              no such session, message, snapshot, model or profile
+├── TokenCountError            a count could not be made; never approximated instead
+├── RestoreError               a ledger that does not belong to this conversation
+├── CompressionError           a compression did not end in a usable view
+│   ├── SummaryError           the summarizer failed, or gave nothing usable
+│   ├── UncompressibleError    what must stay is larger than the limit
+│   └── ConflictError          another compression of this branch was recorded first
+├── BlockedError               the session waits for a retry or for the risk to be acknowledged
+└── StoreError                 the database failed
+    ├── StoreUnavailableError  locked, full, or out of reach: try again
+    ├── StoreVersionError      written by a newer enfold
+    └── IntegrityError         a stored message no longer matches its digest
+
+Errors of foreign libraries are turned into these where they enter, once. A message says what
+failed, with which value, and what to do; it never holds message text or a key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class EnfoldError(Exception):
+    """Any failure that enfold raises on purpose."""
+
+
+class InputError(EnfoldError):
+    """What came in cannot be read; `place` says where, outermost first."""
+
+    def __init__(self, reason: str, *, place: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.place = place
+
+    def at(self, outer: str) -> InputError:
+        """The same error, seen from one level further out."""
+        joint = "" if not self.place or self.place.startswith("[") else "."
+        return type(self)(self.reason, place=f"{outer}{joint}{self.place}")
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.reason}" if self.place else self.reason
+
+
+class DialectError(InputError):
+    """The value is JSON, but not a conversation of the dialect."""
+
+
+class ConfigError(EnfoldError):
+    """A setting, option or name that does not exist or does not fit."""
+
+
+class NotFoundError(EnfoldError):
+    """No such session, message, snapshot, model or profile."""
+
+
+class TokenCountError(EnfoldError):
+    """A count could not be made. Nothing was approximated in its place; try again."""
+
+
+class RestoreError(EnfoldError):
+    """The ledger does not belong to this conversation, or the conversation was altered."""
+
+
+class CompressionError(EnfoldError):
+    """A compression did not end in a usable view. Nothing was recorded."""
+
+
+class SummaryError(CompressionError):
+    """The summarizer failed, or gave nothing usable."""
+
+
+class UncompressibleError(CompressionError):
+    """What must stay verbatim is larger than the limit."""
+
+
+class ConflictError(CompressionError):
+    """Another compression of this branch was recorded first."""
+
+
+class BlockedError(EnfoldError):
+    """A compression that was due failed; retry it, or acknowledge the risk to go on."""
+
+
+class StoreError(EnfoldError):
+    """The database failed."""
+
+
+class StoreUnavailableError(StoreError):
+    """The database is locked, full, or out of reach; nothing was written, try again."""
+
+
+class StoreVersionError(StoreError):
+    """The database was written by a newer enfold."""
+
+
+class IntegrityError(StoreError):
+    """A stored message no longer matches its digest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the doors say of an error: API code and status, exit code, worth a retry or not."""
+
+    code: str
+    status: int
+    exit_code: int
+    retryable: bool = False
+
+
+FACTS: dict[type[EnfoldError], Facts] = {
+    EnfoldError: Facts("error", 500, 1),
+    InputError: Facts("bad_input", 400, 2),
+    DialectError: Facts("bad_conversation", 400, 2),
+    ConfigError: Facts("bad_setting", 400, 2),
+    NotFoundError: Facts("not_found", 404, 2),
+    TokenCountError: Facts("count_failed", 503, 3, retryable=True),
+    RestoreError: Facts("wrong_ledger", 409, 2),
+    CompressionError: Facts("compression_failed", 502, 4, retryable=True),
+    SummaryError: Facts("summary_failed", 502, 4, retryable=True),
+    UncompressibleError: Facts("uncompressible", 413, 4),
+    ConflictError: Facts("conflict", 409, 4, retryable=True),
+    BlockedError: Facts("blocked", 409, 4, retryable=True),
+    StoreError: Facts("store_failed", 500, 5),
+    StoreUnavailableError: Facts("store_unavailable", 503, 5, retryable=True),
+    StoreVersionError: Facts("store_too_new", 500, 5),
+    IntegrityError: Facts("integrity", 500, 5),
+}
+"""One row per error; a door never decides these for itself."""
+
+
+def facts(error: EnfoldError) -> Facts:
+    """The row of the nearest ancestor, so that a new error is never without one."""
+    return next(FACTS[kind] for kind in type(error).__mro__ if kind in FACTS)

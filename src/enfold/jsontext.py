@@ -1,0 +1,82 @@
+"""JSON text and bytes: what JSON can carry is kept.
+
+msgspec does the work: it is as fast as the fastest and keeps integers of any size, which others
+turn into floats. It refuses lone surrogates, which models and terminals do produce, so those few
+texts take the standard library's way. Both directions are strict: NaN, Infinity and numbers that
+no float can hold are errors, because writing them back would not be JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+import msgspec
+
+from enfold.errors import InputError
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def loads(text: str | bytes) -> Any:
+    """The value of a JSON text; `InputError` names line and column of what is wrong."""
+    try:
+        return _decode(text)
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _loads_by_standard_library(text)
+
+
+def dumps(value: Any) -> bytes:
+    """Compact UTF-8 JSON: key order kept, non-ASCII unescaped, lone surrogates escaped."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode("utf-8", "backslashreplace")
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+
+
+def dump_text(value: Any) -> str:
+    """`dumps` as text."""
+    return dumps(value).decode()
+
+
+def _loads_by_standard_library(text: str | bytes) -> Any:
+    try:
+        return json.loads(_as_text(text), parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"not valid JSON: {error.msg}", place=place) from None
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+    except ValueError as error:
+        raise InputError(f"not valid JSON: {error}") from None
+
+
+def _as_text(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise InputError(
+            f"not UTF-8: byte {text[error.start]:#04x} at offset {error.start:,}",
+            place=f"line {line}",
+        ) from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"the number {digits[:40]} is out of range")
+    return number
