@@ -1,0 +1,48 @@
+# One word per task. Everything runs in a private .venv that scripts/setup.py makes; it does nothing
+# while pyproject.toml and constraints.txt are the ones it installed. Choose an interpreter with
+# `make test PYTHON=python3.12`, otherwise the newest suitable one is found.
+
+PYTHON ?=
+TEST ?= tests
+PYTEST_ARGS ?=
+
+SETUP = $(or $(PYTHON),python3) scripts/setup.py $(if $(PYTHON),--python $(PYTHON))
+BIN = .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-run run test lint types fmt bench check clean
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+
+setup: ## Make .venv with everything that development needs
+	@$(SETUP) dev
+
+setup-run:
+	@$(SETUP) run
+
+run: setup-run ## Start enfold with its embedded defaults
+	@$(BIN)/enfold demo
+
+test: setup ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
+
+lint: setup ## Rules and formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup ## mypy, strict
+	$(BIN)/mypy
+
+fmt: setup ## Put in order what ruff can: formatting, imports, simple rules
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup ## Measure speed
+	$(BIN)/python -m benchmarks
+
+check: lint types test ## lint + types + test: what every change passes
+
+clean: ## Remove .venv and everything that tools left behind
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	find src tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +

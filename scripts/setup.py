@@ -1,0 +1,163 @@
+"""The private environment: makes .venv and installs enfold into it, with nothing but Python.
+
+`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too. It
+uses uv where that is on PATH, pip otherwise, and the exact versions of constraints.txt. When
+nothing has changed since the last time, it does nothing.
+
+Whatever `python3` is on this machine runs this file, so it keeps to syntax that Python 3.8 can
+read: an old interpreter must get as far as the message that says what is missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+VENV_PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "enfold-installed"
+
+OLDEST, NEWEST_TRIED = (3, 11), (3, 13)
+REQUIREMENTS = {"run": ".", "dev": ".[all,dev]"}
+COVERED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
+"""An environment for development will do for running."""
+
+PROBE = (
+    "import sys, importlib.util as find; "
+    "print(*sys.version_info[:2], int(find.find_spec('ensurepip') is not None))"
+)
+
+
+class Interpreter:
+    """One Python on this machine, and what it can do."""
+
+    def __init__(self, path: str, version: tuple[int, int], has_pip: bool) -> None:
+        self.path = path
+        self.version = version
+        self.has_pip = has_pip
+
+    @property
+    def rank(self) -> tuple[bool, tuple[int, int]]:
+        """The newest is best, but one that enfold was tried with beats one that is newer still."""
+        return self.version <= NEWEST_TRIED, self.version
+
+
+def main() -> None:
+    """Make the environment what it should be."""
+    parser = argparse.ArgumentParser(description="Make .venv and install enfold into it.")
+    parser.add_argument("needs", choices=sorted(REQUIREMENTS))
+    parser.add_argument("--python", default="", help="the interpreter to use, by name or path")
+    arguments = parser.parse_args()
+    uv = shutil.which("uv")
+    ensure_environment(arguments.python, uv)
+    if not is_installed(arguments.needs):
+        say(f"installing what '{arguments.needs}' needs with {'uv' if uv else 'pip'}")
+        install(arguments.needs, uv)
+
+
+def ensure_environment(wanted: str, uv: str | None) -> None:
+    """A .venv with a Python that runs, and that is the one asked for."""
+    present = probe(str(VENV_PYTHON))
+    if present is not None and present.version >= OLDEST:
+        asked = probe(wanted) if wanted else present
+        if asked is not None and asked.version == present.version:
+            return
+    chosen = choose(wanted, needs_pip=uv is None)
+    say(f"making .venv with Python {dotted(chosen.version)} ({chosen.path})")
+    pip = ["--without-pip"] if uv else []
+    run([chosen.path, "-m", "venv", "--clear", *pip, str(VENV)])
+
+
+def choose(wanted: str, needs_pip: bool) -> Interpreter:
+    """The interpreter asked for, or the best one on PATH."""
+    names = [wanted] if wanted else ["python3", *(f"python3.{minor}" for minor in range(11, 30))]
+    found = [python for python in map(probe, names) if python is not None]
+    suitable = [python for python in found if python.version >= OLDEST]
+    if not suitable:
+        seen = (
+            ", ".join(f"{python.path} is {dotted(python.version)}" for python in found)
+            or "found none"
+        )
+        stop(
+            f"enfold needs Python {dotted(OLDEST)} or newer: {seen}.\n"
+            "Install one, or name it: make run PYTHON=/path/to/python3"
+        )
+    usable = [python for python in suitable if python.has_pip or not needs_pip]
+    if not usable:
+        best = max(suitable, key=lambda python: python.rank)
+        stop(
+            f"{best.path} cannot make environments: its module ensurepip is missing.\n"
+            f"On Debian and Ubuntu: apt install python{dotted(best.version)}-venv. "
+            "Or put uv on PATH."
+        )
+    return max(usable, key=lambda python: python.rank)
+
+
+def probe(name: str) -> Interpreter | None:
+    """What that interpreter says of itself, if it is one: a name on PATH may be an empty promise."""
+    path = shutil.which(name)
+    if path is None:
+        return None
+    answer = subprocess.run(
+        [path, "-c", PROBE], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+    )
+    fields = answer.stdout.split()
+    if answer.returncode != 0 or len(fields) != len(("major", "minor", "has_pip")):
+        return None
+    return Interpreter(path, (int(fields[0]), int(fields[1])), fields[2] == b"1")
+
+
+def is_installed(needs: str) -> bool:
+    """Whether the last installation was of these files, in this place."""
+    if not STAMP.exists():
+        return False
+    installed, _, digest = STAMP.read_text(encoding="utf-8").partition(" ")
+    return installed in COVERED_BY[needs] and digest == fingerprint()
+
+
+def fingerprint() -> str:
+    """Changes with what would be installed, and when the folder was moved: scripts hold its path."""
+    files = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
+    parts = [str(ROOT).encode(), *(file.read_bytes() for file in files)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def install(needs: str, uv: str | None) -> None:
+    """Install, and only then say so in the stamp."""
+    STAMP.unlink(missing_ok=True)
+    pip = [str(VENV_PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    tool = [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
+    run([*tool, "--quiet", "--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]])
+    STAMP.write_text(f"{needs} {fingerprint()}", encoding="utf-8")
+
+
+def run(command: list[str]) -> None:
+    """Run in the project's folder; what failed has said why."""
+    code = subprocess.run(command, cwd=str(ROOT), check=False).returncode
+    if code != 0:
+        stop(f"this failed with exit code {code}: {' '.join(command)}")
+
+
+def dotted(version: tuple[int, int]) -> str:
+    """As people write it."""
+    return f"{version[0]}.{version[1]}"
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(f"enfold: {text}", file=sys.stderr, flush=True)
+
+
+def stop(text: str) -> NoReturn:
+    """End with a message and without a traceback."""
+    sys.exit(f"enfold: {text}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""What every test runs in: no settings of the machine, a home of its own, no network."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The same examples on every machine, unless `--hypothesis-profile=thorough` asks for a real search.
+settings.register_profile(
+    "ci",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=50,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("thorough", database=None, deadline=None, max_examples=2_000)
+settings.load_profile("ci")
+
+
+@pytest.fixture(autouse=True)
+def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty home, and none of enfold's settings from outside."""
+    for name in os.environ:
+        if name.startswith("ENFOLD_") and name != "ENFOLD_DATA":
+            monkeypatch.delenv(name)
+    home = tmp_path_factory.mktemp("home")
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
+        monkeypatch.setenv(name, str(home / name.lower()))
+    return home
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """Real conversations to try things on; most machines have none."""
+    named = os.environ.get("ENFOLD_DATA")
+    folder = Path(named) if named else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"no conversations in {folder}; set ENFOLD_DATA to a folder of .jsonl files")
+    return folder
+
+
+def _forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
+    """An audit hook, because it also sees those who took hold of `socket` before we could.
+
+    `pytest.fail` is no `Exception`, so code that maps errors cannot turn it into one of its own.
+    """
+    if event in {"socket.connect", "socket.sendto", "socket.sendmsg"}:
+        address = arguments[1]
+    elif event == "socket.getaddrinfo":
+        address = arguments[:2]
+    else:
+        return
+    if isinstance(address, tuple) and not _is_here(address[0]):
+        pytest.fail(f"a test reached for the network: {event} to {address[0]!r}")
+
+
+def _is_here(host: object) -> bool:
+    """Whether the host is this machine; a name other than localhost never is."""
+    if isinstance(host, bytes):
+        host = host.decode()
+    if host in {None, "", "localhost"}:
+        return True
+    try:
+        address = ipaddress.ip_address(str(host))
+    except ValueError:
+        return False
+    return address.is_loopback or address.is_unspecified
+
+
+sys.addaudithook(_forbid_network)
