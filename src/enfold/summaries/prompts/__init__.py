@@ -1,0 +1,103 @@
+"""Prompts: what a model is told when it is to write a summary.
+
+The wording is in the text files beside this one. A style's file is the system text; the user text
+frames the conversation: the earlier summary, the messages to fold, the cutoff, the recent messages
+as context only, the reminder with the token budget.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from enfold.errors import ConfigError
+from enfold.summaries.fencing import escape
+from enfold.summaries.request import SummaryRequest
+from enfold.summaries.transcript import transcript
+
+CONVERSATION = "conversation_history"
+"""The placeholder of a custom prompt. Without it the conversation comes after the prompt."""
+MAX_LENGTH = 20_000
+"""Of a custom prompt, in characters: more would crowd out what it is about."""
+
+_PLACEHOLDER = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The two texts of a summarizing call."""
+
+    system: str
+    user: str
+
+
+def build(request: SummaryRequest) -> Prompt:
+    """The prompt for a request, by its style or by its own template."""
+    frame = _frame(request)
+    if request.prompt is None:
+        return Prompt(_text(request.style), frame)
+    validate(request.prompt)
+    return Prompt(_text("custom"), _fill_custom(request.prompt, frame))
+
+
+def validate(template: str) -> None:
+    """Raise `ConfigError`, saying what is wrong, if the text cannot serve as a custom prompt."""
+    if not template.strip():
+        raise ConfigError("the custom prompt is empty; give instructions, or leave it unset")
+    if len(template) > MAX_LENGTH:
+        raise ConfigError(
+            f"the custom prompt has {len(template):,} characters; at most {MAX_LENGTH:,} are allowed"
+        )
+    names = _PLACEHOLDER.findall(template)
+    unknown = sorted(set(names) - {CONVERSATION})
+    if unknown:
+        raise ConfigError(
+            f"the custom prompt has unknown placeholders: {', '.join(unknown)}; only "
+            f"{{{CONVERSATION}}} is filled in, and {{{{name}}}} stands for a literal {{name}}"
+        )
+    if len(names) > 1:
+        raise ConfigError(
+            f"the custom prompt has {{{CONVERSATION}}} {len(names)} times; once is enough"
+        )
+
+
+def _fill_custom(template: str, frame: str) -> str:
+    """The template around the frame; the frame goes in last, its braces mean nothing."""
+    before, found, after = template.partition(f"{{{CONVERSATION}}}")
+    if not found:
+        return f"{_literal(before).rstrip()}\n\n{frame}"
+    return f"{_literal(before)}{frame}{_literal(after)}"
+
+
+def _literal(text: str) -> str:
+    return re.sub(r"\{\{(\w+)\}\}", r"{\1}", text)
+
+
+def _frame(request: SummaryRequest) -> str:
+    earlier = recent = ""
+    if request.previous:
+        earlier = _fill("earlier", previous=escape(request.previous.strip()))
+    if request.recent:
+        recent = _fill("recent", messages=transcript(request.recent))
+    reminder = _fill("reminder", target=f"{request.target:,}").rstrip()
+    if request.tightness:
+        reminder += _text("tighter").rstrip()
+    return _fill(
+        "frame",
+        earlier=earlier,
+        messages=transcript(request.messages),
+        recent=recent,
+        reminder=reminder,
+    ).rstrip()
+
+
+def _fill(name: str, **values: str) -> str:
+    """The text of that name with its placeholders filled in one pass, so that no value is read."""
+    return _PLACEHOLDER.sub(lambda found: values[found[1]], _text(name))
+
+
+@cache
+def _text(name: str) -> str:
+    return files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8")
