@@ -1,0 +1,259 @@
+"""Budget: what fits, and whether a compression is due. One pure decision, with its figures.
+
+Two guards are asked, and each has its own margin.
+
+- The threshold, a share of the limit: `limit = max input − safety margin − reserved`. Reserved is
+  what is sent beside the history: system prompt, tools, files, the pending input. With the default
+  threshold of 0.95 and the margin of 5 % a history may fill 90.25 % of a model's input.
+- The hard guard over the whole window, `should_condense`: a percentage of the window reached, or
+  less than the reply and a tenth of the window left. Its second arm acts even where automatic
+  compression is turned off, because such a request would fail.
+
+Counts are exact for one tokenizer. Where a model has another, its limits are divided by the stated
+correction factor; counts never are. What has no exact count (images, documents, opaque reasoning)
+comes in as an estimate of its own and is shown apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from enfold.errors import ConfigError
+
+SAFETY_MARGIN = 0.05
+DEFAULT_THRESHOLD = 0.95
+COMPRESSION_TRIGGER_RATIO = 0.75
+EARLY_MARK = 0.8
+"""Share of the threshold from which a compression in the background may start."""
+FREED_TARGET = 0.6
+"""Share of the limit at or below which an automatic compression must end."""
+AUTO_FLOOR = 2_000
+"""No automatic compression of fewer tokens than this."""
+
+MIN_CONDENSE_THRESHOLD = 5
+MAX_CONDENSE_THRESHOLD = 100
+TOKEN_BUFFER_PERCENTAGE = 0.1
+DEFAULT_MAX_TOKENS = 8_192
+"""What the hard guard reserves for a reply where the request names no maximum."""
+
+Action: TypeAlias = Literal["keep", "should", "must"]
+Reason: TypeAlias = Literal[
+    "fits", "below_floor", "turned_off", "early_mark", "threshold", "max_tokens", "window"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a model takes, in its own tokens."""
+
+    max_input: int
+    max_output: int
+    correction: float = 1.0
+    """How many of the model's tokens one counted token stands for."""
+
+    @property
+    def window(self) -> int:
+        """The whole window in counted tokens."""
+        return int((self.max_input + self.max_output) / self.correction)
+
+    @property
+    def input(self) -> int:
+        """The largest input in counted tokens."""
+        return int(self.max_input / self.correction)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a request would send, in counted tokens."""
+
+    history: int
+    """Summary and messages."""
+    system: int = 0
+    tools: int = 0
+    files: int = 0
+    pending: int = 0
+    estimate: int = 0
+    """What has no exact count, in or beside the history."""
+
+    @property
+    def reserved(self) -> int:
+        """What is sent beside the history."""
+        return self.system + self.tools + self.files + self.pending
+
+    @property
+    def total(self) -> int:
+        """All of it, the estimate included."""
+        return self.history + self.reserved + self.estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A share of the limit, and who set it."""
+
+    share: float
+    source: str
+    note: str = ""
+    """What was passed over on the way to it, and why."""
+
+    def __post_init__(self) -> None:
+        lowest, highest = MIN_CONDENSE_THRESHOLD / 100, MAX_CONDENSE_THRESHOLD / 100
+        if not lowest <= self.share <= highest:
+            raise ConfigError(
+                f"threshold {self.share:g} set by {self.source}: expected {lowest:g} to {highest:g}"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """When to compress."""
+
+    threshold: Threshold = Threshold(DEFAULT_THRESHOLD, "default")
+    margin: float = SAFETY_MARGIN
+    max_tokens: int | None = None
+    """An absolute number of tokens instead of the threshold. None for the threshold."""
+    automatic: bool = True
+    """Off: only the hard guard's absolute arm still acts."""
+    floor: int = AUTO_FLOOR
+    early_mark: float = EARLY_MARK
+
+
+DEFAULT_POLICY = Policy()
+BRANCH_AWARE = Policy(Threshold(COMPRESSION_TRIGGER_RATIO, "policy"), margin=0.0)
+"""Three quarters of what is available, without a margin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a compression is due, why, and the figures it follows from."""
+
+    action: Action
+    reason: Reason
+    tokens: int
+    """Counted tokens of the history, estimate included."""
+    limit: int
+    threshold_tokens: int
+    early_tokens: int
+    hard_tokens: int
+    """What the hard guard's absolute arm allows the history."""
+    threshold: Threshold
+    load: Load
+    correction: float
+
+    @property
+    def utilization(self) -> float:
+        """Share of the limit in use: 0 to 1, and above where it does not fit."""
+        return self.tokens / self.limit if self.limit > 0 else float(self.tokens > 0)
+
+    def __str__(self) -> str:
+        return f"{self.action}: {_WORDS[self.reason].format(d=self)}"
+
+
+_WORDS: dict[Reason, str] = {
+    "fits": "{d.tokens:,} of {d.limit:,} tokens, below the threshold of {d.threshold_tokens:,}",
+    "below_floor": "{d.tokens:,} tokens are too few to compress automatically",
+    "turned_off": "automatic compression is turned off; {d.tokens:,} of {d.limit:,} tokens",
+    "early_mark": "{d.tokens:,} tokens are past the early mark of {d.early_tokens:,}",
+    "threshold": "{d.tokens:,} tokens exceed the threshold of {d.threshold_tokens:,}",
+    "max_tokens": "{d.tokens:,} tokens exceed the maximum of {d.threshold_tokens:,}",
+    "window": "{d.tokens:,} tokens leave too little of the window for a reply "
+    "({d.hard_tokens:,} would)",
+}
+
+
+def decide(
+    load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
+) -> Decision:
+    """Whether to compress before sending this load. `max_output` is the request's own, if any."""
+    tokens = load.history + load.estimate
+    limit = limits.input - int(limits.input * policy.margin) - load.reserved
+    threshold = int(limit * policy.threshold.share)
+    if policy.max_tokens is not None:
+        threshold = policy.max_tokens
+    early = int(threshold * policy.early_mark)
+    hard = _allowed(limits.window, max_output) - load.reserved
+    over_window = should_condense(
+        load.total,
+        limits.window,
+        max_tokens=max_output,
+        threshold=policy.threshold.share * 100,
+        automatic=policy.automatic,
+    )
+    over = policy.automatic and tokens > threshold
+    action: Action = "keep"
+    reason: Reason = "fits"
+    if tokens < policy.floor:
+        reason = "below_floor"
+    elif over or over_window:
+        action = "must"
+        absolute: Reason = "threshold" if policy.max_tokens is None else "max_tokens"
+        reason = absolute if over else "window"
+    elif not policy.automatic:
+        reason = "turned_off"
+    elif tokens > early:
+        action, reason = "should", "early_mark"
+    return Decision(
+        action=action,
+        reason=reason,
+        tokens=tokens,
+        limit=limit,
+        threshold_tokens=threshold,
+        early_tokens=early,
+        hard_tokens=int(hard),
+        threshold=policy.threshold,
+        load=load,
+        correction=limits.correction,
+    )
+
+
+def should_condense(
+    context_tokens: int,
+    context_window: int,
+    *,
+    last_message_tokens: int = 0,
+    max_tokens: int | None = None,
+    threshold: float = MAX_CONDENSE_THRESHOLD,
+    automatic: bool = True,
+) -> bool:
+    """The hard guard: percentage of the window reached, or more tokens than a reply leaves room for.
+
+    `context_tokens` and `last_message_tokens` together are what is sent. Reaching the percentage
+    is enough (`>=`); the absolute bound must be exceeded (`>`), and acts even if not `automatic`.
+    """
+    tokens = context_tokens + last_message_tokens
+    reached = 100 * tokens / context_window >= threshold if context_window > 0 else tokens > 0
+    return (automatic and reached) or tokens > _allowed(context_window, max_tokens)
+
+
+def _allowed(window: int, max_tokens: int | None) -> float:
+    return window * (1 - TOKEN_BUFFER_PERCENTAGE) - (max_tokens or DEFAULT_MAX_TOKENS)
+
+
+def resolve_threshold(
+    *,
+    call: float | None = None,
+    session: float | None = None,
+    profile: float | None = None,
+    model: float | None = None,
+    default: float = DEFAULT_THRESHOLD,
+) -> Threshold:
+    """The threshold in force: the first that is set, from the call down to the default.
+
+    A profile's is a percentage, 5 to 100; −1 inherits, and anything else is passed over with a
+    note, because it may have been stored by hand. All others are shares of 1.
+    """
+    from_profile, note = _share_of_profile(profile)
+    levels = {"call": call, "session": session, "profile": from_profile, "model": model}
+    for source, share in levels.items():
+        if share is not None:
+            return Threshold(share, source, note)
+    return Threshold(default, "default", note)
+
+
+def _share_of_profile(percent: float | None) -> tuple[float | None, str]:
+    if percent is None or percent == -1:
+        return None, ""
+    if MIN_CONDENSE_THRESHOLD <= percent <= MAX_CONDENSE_THRESHOLD:
+        return percent / 100, ""
+    allowed = f"{MIN_CONDENSE_THRESHOLD} to {MAX_CONDENSE_THRESHOLD}"
+    return None, f"the profile's threshold {percent:g} is not {allowed} and was passed over"

@@ -1,0 +1,125 @@
+"""Retention: what stays verbatim when a history is compressed.
+
+A policy says how much of the newest part to keep; `split` turns it into a division at legal cut
+points. The budget is a target and the rules win over it: whole tool groups, never an empty tail,
+the last user message verbatim. By how much the tail came out larger than asked is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Literal, TypeAlias
+
+from enfold.errors import ConfigError
+from enfold.history import cut_points, last_user_message
+from enfold.messages import Message
+
+DEFAULT_RETENTION_TOKENS = 1_000
+RECENT_MESSAGES_RATIO = 0.2
+
+Measure: TypeAlias = Literal["tokens", "ratio", "messages", "percent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much of the newest part stays, and how many of the first messages."""
+
+    by: Measure = "tokens"
+    amount: float = DEFAULT_RETENTION_TOKENS
+    """Tokens; a share of the tokens (0–1); messages; or a percentage of the messages (0–100)."""
+    keep_first: int = 0
+
+    def __post_init__(self) -> None:
+        highest = {"tokens": None, "ratio": 1, "messages": None, "percent": 100}
+        if self.by not in highest:
+            raise ConfigError(f"retention by {self.by!r}: expected one of {', '.join(highest)}")
+        limit = highest[self.by]
+        if self.amount < 0 or (limit is not None and self.amount > limit):
+            allowed = "0 or more" if limit is None else f"between 0 and {limit}"
+            raise ConfigError(f"retention by {self.by}: {self.amount:g} is not {allowed}")
+        if self.keep_first < 0:
+            raise ConfigError(f"keep_first: {self.keep_first} is not 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A history divided: `[:head]` and `[cut:]` stay, what lies between is folded."""
+
+    head: int
+    cut: int
+    pinned: int | None
+    """A message between head and cut that stays verbatim all the same: the last user message."""
+    tail_tokens: int
+    overshoot: int
+    """By how many tokens the tail is larger than was asked for. 0 if it is not."""
+
+    @property
+    def folded(self) -> range:
+        """The indexes to fold, the pinned one among them."""
+        return range(self.head, max(self.head, self.cut))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if there is nothing to fold."""
+        return all(index == self.pinned for index in self.folded)
+
+
+def split(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    retention: Retention,
+    *,
+    room: int | None = None,
+) -> Split:
+    """Divide the messages, whose token counts are given, as the policy asks.
+
+    The tail begins at or before the last user message. Where all that came after it does not fit
+    into `room` tokens, as in a long run of an agent, the cut falls later and that message is pinned.
+    """
+    points = cut_points(messages)
+    tails = _tail_tokens(counts)
+    wanted, asked = _MEASURES[retention.by](tails, retention.amount)
+    cut = _first_point(points, wanted, len(messages))
+    user = last_user_message(messages)
+    pinned = None
+    if user is not None and user < cut:
+        before_user = max(point for point in points if point <= user)
+        if room is None or tails[before_user] <= room:
+            cut = before_user
+        else:
+            pinned = user
+    head = min(_first_point(points, retention.keep_first, len(messages) + 1), cut)
+    if pinned is not None and pinned < head:
+        pinned = None
+    return Split(head, cut, pinned, tails[cut], overshoot=max(0, tails[cut] - asked))
+
+
+def _first_point(points: Sequence[int], wanted: int, below: int) -> int:
+    """The first legal cut at or after the wanted place, else the last one that leaves a tail."""
+    usable = [point for point in points if point < below] or [0]
+    return next((point for point in usable if point >= wanted), usable[-1])
+
+
+def _tail_tokens(counts: Sequence[int]) -> list[int]:
+    """For every index the tokens from there to the end; one more entry, 0, for the end itself."""
+    return [0, *accumulate(reversed(counts))][::-1]
+
+
+def _within(tails: Sequence[int], budget: int) -> tuple[int, int]:
+    return next(index for index, tokens in enumerate(tails) if tokens <= budget), budget
+
+
+def _newest(tails: Sequence[int], number: int) -> tuple[int, int]:
+    first = max(0, len(tails) - 1 - number)
+    return first, tails[first]
+
+
+_MEASURES: Mapping[Measure, Callable[[Sequence[int], float], tuple[int, int]]] = {
+    "tokens": lambda tails, tokens: _within(tails, int(tokens)),
+    "ratio": lambda tails, share: _within(tails, int(tails[0] * share)),
+    "messages": lambda tails, number: _newest(tails, int(number)),
+    "percent": lambda tails, percent: _newest(tails, int((len(tails) - 1) * percent / 100)),
+}
+"""What a measure asks for: the first message to keep, and the tokens that makes."""
