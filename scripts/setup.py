@@ -37,7 +37,7 @@ PROBE = (
 class Interpreter:
     """One Python on this machine, and what it can do."""
 
-    def __init__(self, path: str, version: tuple[int, int], has_pip: bool) -> None:
+    def __init__(self, path: str, version: tuple[int, int], *, has_pip: bool) -> None:
         self.path = path
         self.version = version
         self.has_pip = has_pip
@@ -74,7 +74,7 @@ def ensure_environment(wanted: str, uv: str | None) -> None:
     run([chosen.path, "-m", "venv", "--clear", *pip, str(VENV)])
 
 
-def choose(wanted: str, needs_pip: bool) -> Interpreter:
+def choose(wanted: str, *, needs_pip: bool) -> Interpreter:
     """The interpreter asked for, or the best one on PATH."""
     names = [wanted] if wanted else ["python3", *(f"python3.{minor}" for minor in range(11, 30))]
     found = [python for python in map(probe, names) if python is not None]
@@ -100,7 +100,7 @@ def choose(wanted: str, needs_pip: bool) -> Interpreter:
 
 
 def probe(name: str) -> Interpreter | None:
-    """What that interpreter says of itself, if it is one: a name on PATH may be an empty promise."""
+    """What that interpreter says of itself; a name on PATH may be an empty promise."""
     path = shutil.which(name)
     if path is None:
         return None
@@ -110,7 +110,7 @@ def probe(name: str) -> Interpreter | None:
     fields = answer.stdout.split()
     if answer.returncode != 0 or len(fields) != len(("major", "minor", "has_pip")):
         return None
-    return Interpreter(path, (int(fields[0]), int(fields[1])), fields[2] == b"1")
+    return Interpreter(path, (int(fields[0]), int(fields[1])), has_pip=fields[2] == b"1")
 
 
 def is_installed(needs: str) -> bool:
@@ -122,7 +122,7 @@ def is_installed(needs: str) -> bool:
 
 
 def fingerprint() -> str:
-    """Changes with what would be installed, and when the folder was moved: scripts hold its path."""
+    """Changes with what would be installed, and with the folder, whose path scripts hold."""
     files = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
     parts = [str(ROOT).encode(), *(file.read_bytes() for file in files)]
     return hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -133,7 +133,9 @@ def install(needs: str, uv: str | None) -> None:
     STAMP.unlink(missing_ok=True)
     pip = [str(VENV_PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     tool = [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
-    run([*tool, "--quiet", "--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]])
+    only_errors = ["--quiet", "--quiet"]
+    project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
+    run([*tool, *only_errors, *project])
     STAMP.write_text(f"{needs} {fingerprint()}", encoding="utf-8")
 
 
