@@ -1,1 +1,75 @@
-"""enfold keeps long conversations with language models inside the model's window and loses nothing."""
+"""enfold keeps long conversations with language models inside the model's window, losing nothing.
+
+The names below are the library; everything else may change without notice. They are loaded when
+they are first used, so that `import enfold` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from enfold.errors import (
+        CompressionError,
+        ConfigError,
+        EnfoldError,
+        InputError,
+        StoreError,
+        TokenCountError,
+    )
+    from enfold.library import count
+    from enfold.messages import (
+        Attachment,
+        Conversation,
+        Message,
+        Reasoning,
+        Text,
+        Tool,
+        ToolCall,
+        ToolResult,
+    )
+
+__all__ = [
+    "Attachment",
+    "CompressionError",
+    "ConfigError",
+    "Conversation",
+    "EnfoldError",
+    "InputError",
+    "Message",
+    "Reasoning",
+    "StoreError",
+    "Text",
+    "TokenCountError",
+    "Tool",
+    "ToolCall",
+    "ToolResult",
+    "count",
+]
+
+
+_HOMES = {
+    "CompressionError": "enfold.errors",
+    "ConfigError": "enfold.errors",
+    "EnfoldError": "enfold.errors",
+    "InputError": "enfold.errors",
+    "StoreError": "enfold.errors",
+    "TokenCountError": "enfold.errors",
+    "count": "enfold.library",
+}
+"""Where a name is loaded from; the others are values of `enfold.messages`."""
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name from its module, once."""
+    if name not in __all__:
+        raise AttributeError(f"module 'enfold' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES.get(name, "enfold.messages")), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return __all__

@@ -1,0 +1,110 @@
+"""The package's own source, read as text and syntax: what the architecture test looks at."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "enfold"
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = Function | ast.ClassDef
+
+
+@dataclass(frozen=True)
+class Import:
+    """One name brought in: `from enfold.errors import InputError` is `enfold.errors.InputError`."""
+
+    target: str
+    line: int
+    late: bool
+    """Inside a function, or for type checkers only: not loaded when the module is."""
+
+    @property
+    def library(self) -> str:
+        """The top of the target: what one installs."""
+        return self.target.partition(".")[0]
+
+
+@dataclass(frozen=True)
+class Module:
+    """One file of the package."""
+
+    name: str
+    """Dotted, from the package on: `dialects.openai`. Empty for the package itself."""
+    text: str
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """Its syntax."""
+        return ast.parse(self.text)
+
+    @property
+    def unit(self) -> str:
+        """Its topmost part, which has a layer: `dialects`."""
+        return self.name.partition(".")[0]
+
+    def is_within(self, place: str) -> bool:
+        """Whether it is that module or inside that package."""
+        return self.name == place or self.name.startswith(f"{place}.")
+
+    def imports(self) -> Iterator[Import]:
+        """Everything it imports, wherever the import stands."""
+        yield from _imports(self.tree, late=False)
+
+    def functions(self) -> Iterator[Function]:
+        """Every function and method."""
+        yield from (node for node in ast.walk(self.tree) if isinstance(node, Function))
+
+    def public_definitions(self) -> Iterator[Definition]:
+        """Functions and classes that others may use, with the classes' public methods.
+
+        A protocol's methods are left out: it says what others define.
+        """
+        for node in self.tree.body:
+            if not isinstance(node, Definition) or node.name.startswith("_"):
+                continue
+            yield node
+            if isinstance(node, ast.ClassDef) and "Protocol" not in map(ast.unparse, node.bases):
+                methods = (part for part in node.body if isinstance(part, Function))
+                yield from (method for method in methods if not method.name.startswith("_"))
+
+    def comments(self) -> Iterator[tuple[int, str]]:
+        """Line and text of every comment."""
+        for token in tokenize.generate_tokens(io.StringIO(self.text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
+def package() -> tuple[Module, ...]:
+    """Every module of enfold."""
+    return tuple(
+        Module(_dotted(path), path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
+
+
+def _dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(part for part in parts if part != "__init__")
+
+
+def _imports(node: ast.AST, *, late: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.Import(names=names):
+                yield from (Import(alias.name, child.lineno, late) for alias in names)
+            case ast.ImportFrom(module=module, names=names):
+                yield from (Import(f"{module}.{a.name}", child.lineno, late) for a in names)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield from _imports(child, late=True)
+            case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
+                yield from _imports(child, late=True)
+            case _:
+                yield from _imports(child, late=late)

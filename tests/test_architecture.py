@@ -1,0 +1,367 @@
+"""The shape of the code, held by reading its source: layers, libraries, sizes and manners.
+
+A rule takes a module and yields what is wrong with it. Each is run over the whole package, and
+over a few lines that break it, so that a rule which no longer sees anything fails too. An
+exception to a rule is a row in one of the tables here, with its reason; the tables only shrink.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.source import PACKAGE, ROOT, Module, package
+
+LAYERS: tuple[tuple[str, ...], ...] = (
+    ("",),  # enfold/__init__.py
+    ("cli", "langgraph", "library", "server", "testing", "ui"),  # doors
+    ("wiring",),
+    ("engine", "flush"),
+    ("llm", "settings", "store", "strategies", "transcripts"),
+    ("modelconfig", "view"),
+    ("dialects", "summaries"),
+    ("condensation",),
+    ("budget", "retention"),
+    ("history",),
+    ("estimates", "tokens"),
+    ("events", "jsontext", "messages"),
+    ("errors",),
+)
+"""Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two
+doors, meet only in what is above them."""
+
+STRANGERS = {"strategies": ("dialects", "budget")}
+"""Below, and still not to be known: a strategy sees neither a wire nor the trigger."""
+
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "aiohttp": ("server",),
+    "aiosqlite": ("store",),
+    "ctok": ("tokens",),
+    "cyclopts": ("cli",),
+    "fastapi": ("server",),
+    "genai_prices": ("llm",),
+    "langchain_core": ("dialects", "langgraph"),  # its values are a wire, and a graph's state
+    "langgraph": ("langgraph",),
+    "msgspec": ("jsontext",),
+    "nicegui": ("ui",),
+    "platformdirs": ("settings",),
+    "procrastinate": ("flush",),
+    "psycopg": ("store",),
+    "psycopg_pool": ("store",),
+    "pydantic_ai": ("llm",),
+    "rich": ("cli",),
+    "splintr": ("tokens",),
+    "starlette": ("server",),
+    "textual": ("cli",),
+    "tiktoken": ("tokens",),
+    "toktok": ("tokens",),
+    "uvicorn": ("server",),
+}
+"""Where each foreign library is used: as a rule one place, so that it can be replaced there."""
+
+ONLY_LATE = frozenset(
+    {
+        "ctok",
+        "genai_prices",
+        "langchain_core",
+        "nicegui",
+        "pydantic_ai",
+        "splintr",
+        "textual",
+        "tiktoken",
+        "toktok",
+    }
+)
+"""Slow to load, or perhaps not installed: imported where they are used, not with the module."""
+
+BROAD_EXCEPTS: dict[str, str] = {}
+"""`module.function` -> why it must catch everything. Only an edge may, where others' work ends."""
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 60
+NAMES_THAT_SAY_NOTHING = frozenset(
+    {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils", "v2"}
+)
+
+MODULES = package()
+Rule = Callable[[Module], Iterator[str]]
+
+
+def imports_point_downwards(module: Module) -> Iterator[str]:
+    """Layers, and the strangers among those below."""
+    own = _layer(module.unit)
+    if own is None:
+        yield f"{module.unit} has no layer; give it one in LAYERS"
+        return
+    for each in module.imports():
+        unit = _unit_of(each.target)
+        if unit is None or unit == module.unit:
+            continue
+        layer = _layer(unit)
+        if layer is None or layer <= own or unit in STRANGERS.get(module.unit, ()):
+            yield f"line {each.line}: {module.unit or 'enfold'} may not import {each.target}"
+
+
+def libraries_have_one_place(module: Module) -> Iterator[str]:
+    """Foreign libraries, each where its row says."""
+    for each in module.imports():
+        if each.library == "enfold" or each.library in sys.stdlib_module_names:
+            continue
+        places = LIBRARIES.get(each.library, ())
+        if not any(module.is_within(place) for place in places):
+            yield f"line {each.line}: {each.library} is for {', '.join(places) or 'no module yet'}"
+
+
+def heavy_libraries_load_late(module: Module) -> Iterator[str]:
+    """What is slow to load waits until it is needed."""
+    for each in module.imports():
+        if each.library in ONLY_LATE and not each.late:
+            yield f"line {each.line}: import {each.library} inside the function that needs it"
+
+
+def only_settings_read_the_environment(module: Module) -> Iterator[str]:
+    """One reader, so that every setting can be found and explained."""
+    if module.name == "settings":
+        return
+    readers = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
+    for each in module.imports():
+        if each.target in readers:
+            yield f"line {each.line}: {each.target}"
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in readers:
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def sizes_are_small(module: Module) -> Iterator[str]:
+    """A module on a few screens, a function on one."""
+    lines = module.text.count("\n")
+    if lines > LONGEST_MODULE:
+        yield f"{lines} lines, {LONGEST_MODULE} are allowed"
+    for function in module.functions():
+        length = (function.end_lineno or function.lineno) - function.lineno + 1
+        if length > LONGEST_FUNCTION:
+            yield f"line {function.lineno}: {function.name} has {length} lines"
+
+
+def names_say_something(module: Module) -> Iterator[str]:
+    """Modules and classes are called after what they are."""
+    classes = (node.name for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    for name in (module.name, *classes):
+        if NAMES_THAT_SAY_NOTHING & {word.lower() for word in _words(name)}:
+            yield f"{name}: say what it is"
+
+
+def excepts_are_narrow(module: Module) -> Iterator[str]:
+    """A broad one hides the mistakes that nobody thought of."""
+    broad = {"Exception", "BaseException"}
+    for function, handler in _handlers(module):
+        caught = {ast.unparse(node) for node in ast.walk(handler.type)} if handler.type else broad
+        if caught & broad and f"{module.name}.{function}" not in BROAD_EXCEPTS:
+            yield f"line {handler.lineno}: catch what can be handled, by its type"
+
+
+def only_the_command_line_prints(module: Module) -> Iterator[str]:
+    """A library has no terminal."""
+    if module.is_within("cli"):
+        return
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", "pprint"}:
+            yield f"line {node.lineno}: print"
+
+
+def defaults_cannot_change(module: Module) -> Iterator[str]:
+    """A default that is a list or a dictionary is shared by all calls."""
+    for function in module.functions():
+        arguments = function.args
+        for default in (*arguments.defaults, *arguments.kw_defaults):
+            if isinstance(default, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
+                yield f"line {default.lineno}: {ast.unparse(default)} as a default"
+
+
+def times_have_a_zone(module: Module) -> Iterator[str]:
+    """Times without one have been compared with times that have one before."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Attribute) and node.attr in {"utcnow", "utcfromtimestamp"}:
+            yield f"line {node.lineno}: {node.attr}"
+
+
+def everything_public_is_explained(module: Module) -> Iterator[str]:
+    """Modules in one sentence first; functions, classes and methods at all."""
+    first_line = (ast.get_docstring(module.tree) or "").partition("\n")[0]
+    if not first_line.endswith("."):
+        yield "the docstring's first line is a sentence with a full stop"
+    for definition in module.public_definitions():
+        if not ast.get_docstring(definition):
+            yield f"line {definition.lineno}: {definition.name} has no docstring"
+
+
+def nothing_is_left_for_later(module: Module) -> Iterator[str]:
+    """What is not done is not in the code but in the list of what is to do."""
+    for line, comment in module.comments():
+        if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment):
+            yield f"line {line}: {comment}"
+
+
+def a_test_stands_beside_it(module: Module) -> Iterator[str]:
+    """`a/b.py` is tested by `tests/a/test_b.py`, and so may be its parts: `b_c.py` and `b/c.py`.
+
+    A module without functions has nothing to test: it gathers names.
+    """
+    if not module.name or not any(True for _ in module.functions()):
+        return
+    path = Path(*module.name.split("."))
+    words = path.name.split("_")
+    candidates = [path.parent / "_".join(words[:end]) for end in range(len(words), 0, -1)]
+    candidates += [path / path.name, *path.parents[:-2]]
+    files = [ROOT / "tests" / name.parent / f"test_{name.name}.py" for name in candidates]
+    if not any(file.is_file() for file in files):
+        yield f"there is no {files[0].relative_to(ROOT)}"
+
+
+RULES: tuple[Rule, ...] = (
+    imports_point_downwards,
+    libraries_have_one_place,
+    heavy_libraries_load_late,
+    only_settings_read_the_environment,
+    sizes_are_small,
+    names_say_something,
+    excepts_are_narrow,
+    only_the_command_line_prints,
+    defaults_cannot_change,
+    times_have_a_zone,
+    everything_public_is_explained,
+    nothing_is_left_for_later,
+    a_test_stands_beside_it,
+)
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_package_keeps_the_rule(rule: Rule) -> None:
+    wrong = [f"{module.name or 'enfold'}: {what}" for module in MODULES for what in rule(module)]
+    assert not wrong, "\n".join((rule.__doc__ or "", *wrong))
+
+
+@pytest.mark.parametrize(
+    ("rule", "module"),
+    [
+        (imports_point_downwards, Module("budget", "from enfold.engine import Engine")),
+        (imports_point_downwards, Module("store.tree", "import enfold.llm.gateway")),
+        (imports_point_downwards, Module("llm.costs", "from enfold import store")),
+        (imports_point_downwards, Module("cli.count", "from enfold.server import app")),
+        (imports_point_downwards, Module("strategies.smart", "from enfold import dialects")),
+        (imports_point_downwards, Module("history", "from enfold import count")),
+        (imports_point_downwards, Module("novelty", "")),
+        (libraries_have_one_place, Module("engine", "import msgspec")),
+        (libraries_have_one_place, Module("engine", "import numpy")),
+        (heavy_libraries_load_late, Module("tokens", "import toktok")),
+        (heavy_libraries_load_late, Module("tokens", "class A:\n    import toktok")),
+        (only_settings_read_the_environment, Module("engine", "import os\nos.environ['A']")),
+        (only_settings_read_the_environment, Module("engine", "from os import getenv")),
+        (sizes_are_small, Module("engine", "\n" * (LONGEST_MODULE + 1))),
+        (sizes_are_small, Module("engine", "def f():\n" + "    pass\n" * LONGEST_FUNCTION)),
+        (names_say_something, Module("store.utils", "")),
+        (names_say_something, Module("engine", "class SessionManager: ...")),
+        (excepts_are_narrow, Module("engine", "try: ...\nexcept: ...")),
+        (excepts_are_narrow, Module("engine", "try: ...\nexcept (OSError, Exception): ...")),
+        (only_the_command_line_prints, Module("engine", "print('here')")),
+        (defaults_cannot_change, Module("engine", "def f(a, *, b=[]): ...")),
+        (times_have_a_zone, Module("engine", "datetime.utcnow()")),
+        (everything_public_is_explained, Module("engine", '"""no full stop"""')),
+        (everything_public_is_explained, Module("engine", '"""It."""\ndef f(): ...')),
+        (
+            everything_public_is_explained,
+            Module("engine", '"""It."""\nclass A:\n    """An A."""\n    def f(self): ...'),
+        ),
+        (nothing_is_left_for_later, Module("engine", "x = 1  # TODO: two")),
+        (a_test_stands_beside_it, Module("dialects.telegraph", "def send(): ...")),
+    ],
+    ids=str,
+)
+def test_the_rule_sees_what_breaks_it(rule: Rule, module: Module) -> None:
+    assert list(rule(module))
+
+
+def test_late_imports_are_late() -> None:
+    text = "def f():\n    import toktok\nif TYPE_CHECKING:\n    import splintr"
+    assert [each.late for each in Module("tokens", text).imports()] == [True, True]
+
+
+def test_tables_hold_nothing_stale() -> None:
+    assert set(LIBRARIES) >= ONLY_LATE
+    functions = {f"{m.name}.{function.name}" for m in MODULES for function in m.functions()}
+    assert functions >= set(BROAD_EXCEPTS)
+
+
+HEAVY = frozenset({*LIBRARIES, "asyncio", "sqlite3", "http", "logging", "unittest"})
+"""What a program that only imports enfold never pays for."""
+
+
+@pytest.mark.parametrize(
+    ("statement", "may_load"),
+    [
+        ("import enfold", frozenset()),
+        ("from enfold import Message, EnfoldError", frozenset()),
+        ("import enfold.history, enfold.budget, enfold.retention", frozenset()),
+        ("import enfold.dialects", frozenset({"msgspec"})),
+    ],
+    ids=str,
+)
+def test_importing_stays_light(statement: str, may_load: frozenset[str]) -> None:
+    program = f"import sys; before = set(sys.modules); {statement}; print(*set(sys.modules)-before)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert "enfold" in loaded
+    assert not (loaded & HEAVY) - may_load
+
+
+def test_no_file_knows_the_machine_it_was_written_on() -> None:
+    machine = re.compile(r"/(?:root|work)/\w|[A-Z]:\\Users\\|\b(?:pypi|pythonhosted|npmjs)\.\w{2}")
+    wrong = [
+        f"{path.relative_to(ROOT)}: {found}"
+        for path in _written_files()
+        for found in machine.findall(path.read_text(encoding="utf-8"))
+    ]
+    assert not wrong
+
+
+def _written_files() -> Iterator[Path]:
+    folders = ("src", "tests", "scripts", "benchmarks", "docs", ".ci")
+    kinds = {"", ".md", ".py", ".sql", ".toml", ".txt", ".yaml"}
+    top = (path for path in ROOT.iterdir() if path.is_file())
+    deep = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    yield from (path for path in (*top, *deep) if path.suffix in kinds)
+
+
+def _layer(unit: str) -> int | None:
+    return next((depth for depth, units in enumerate(LAYERS) if unit in units), None)
+
+
+def _unit_of(target: str) -> str | None:
+    """The unit that an import reaches; names taken from the package itself reach the door ""."""
+    library, _, rest = target.partition(".")
+    if library != "enfold":
+        return None
+    unit = rest.partition(".")[0]
+    return unit if _layer(unit) is not None or (PACKAGE / unit).is_dir() else ""
+
+
+def _words(name: str) -> list[str]:
+    return re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)
+
+
+def _handlers(module: Module) -> Iterator[tuple[str, ast.ExceptHandler]]:
+    """Every except clause, with the name of the function around it."""
+    inside: dict[ast.AST, str] = {}
+    for function in module.functions():
+        inside.update(dict.fromkeys(ast.walk(function), function.name))
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ExceptHandler):
+            yield inside.get(node, ""), node
