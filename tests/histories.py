@@ -29,8 +29,8 @@ def histories(draw: st.DrawFn, max_turns: int = 8) -> list[Message]:
     messages: list[Message] = []
     for turn in range(draw(st.integers(1, max_turns))):
         messages.append(user(draw(words)))
-        for round in range(draw(st.integers(0, 3))):
-            messages.extend(draw(tool_rounds(turn * 10 + round)))
+        for number in range(draw(st.integers(0, 3))):
+            messages.extend(draw(tool_rounds(turn * 10 + number)))
         if draw(st.booleans()):
             messages.append(assistant(draw(words)))
     if draw(st.integers(0, 3)) == 0:

@@ -1,0 +1,108 @@
+"""Estimates: what has no exact count. Shown apart from counts, never mixed with them.
+
+Providers turn images, documents and sound into tokens by rules of their own, and send reasoning
+back as an opaque text. A decision adds these figures to the exact count, so that a history full of
+screenshots does not overflow unseen:
+
+- images: width × height / 750, at most 1,600 (Anthropic's rule); tiles of 512 pixels, 170 each and
+  85 for the image (OpenAI's); 258 for each tile of 768 pixels (Gemini's). Where the size in pixels
+  can't be read from the data, a large image is assumed.
+- documents: 2,000 tokens for every page; a page for every 60 kB where pages can't be told.
+- sound and film: 32 tokens a second, a second for every 16 kB.
+- opaque reasoning: a token for every 4 characters.
+"""
+
+from __future__ import annotations
+
+import binascii
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from math import ceil
+
+from enfold.messages import Attachment, Message, Part, Reasoning, ToolResult
+
+_LARGE_IMAGE = (1_568, 1_568)
+_GEMINI_SMALL = 384
+_GEMINI_TILE_TOKENS = 258
+_PAGE_TOKENS = 2_000
+_PAGE_BYTES = 60_000
+_SECOND_TOKENS = 32
+_SECOND_BYTES = 16_000
+_CHARACTERS_PER_TOKEN = 4
+_OPAQUE_FIELDS = ("encrypted_content", "data", "signature", "thoughtSignature")
+
+
+def estimate(message: Message) -> int:
+    """The tokens that a message takes beyond its exact count."""
+    image = _IMAGE_RULES.get(message.dialect, _openai_image)
+    return sum(_estimate(part, image) for part in _all_parts(message.parts))
+
+
+def _all_parts(parts: Iterable[Part]) -> Iterable[Part]:
+    for part in parts:
+        yield part
+        if isinstance(part, ToolResult):
+            yield from part.parts
+
+
+def _estimate(part: Part, image: Callable[[int, int], int]) -> int:
+    if isinstance(part, Reasoning) and not part.text:
+        opaque = sum(
+            len(value)
+            for field in _OPAQUE_FIELDS
+            if isinstance(value := part.extras.get(field), str)
+        )
+        return ceil(opaque / _CHARACTERS_PER_TOKEN)
+    if not isinstance(part, Attachment):
+        return 0
+    kind = part.mime.partition("/")[0]
+    if kind in ("audio", "video"):
+        return _SECOND_TOKENS * ceil((part.size or _SECOND_BYTES) / _SECOND_BYTES)
+    if kind == "image" or not part.mime:
+        return image(*_pixels(part))
+    return _PAGE_TOKENS * ceil((part.size or _PAGE_BYTES) / _PAGE_BYTES)
+
+
+def _anthropic_image(width: int, height: int) -> int:
+    return min(1_600, ceil(width * height / 750))
+
+
+def _openai_image(width: int, height: int) -> int:
+    scale = min(1.0, 2_048 / max(width, height), 768 / min(width, height))
+    tiles = ceil(width * scale / 512) * ceil(height * scale / 512)
+    return 85 + 170 * tiles
+
+
+def _gemini_image(width: int, height: int) -> int:
+    if max(width, height) <= _GEMINI_SMALL:
+        return _GEMINI_TILE_TOKENS
+    return _GEMINI_TILE_TOKENS * ceil(width / 768) * ceil(height / 768)
+
+
+_IMAGE_RULES: Mapping[str, Callable[[int, int], int]] = {
+    "openai": _openai_image,
+    "openai-responses": _openai_image,
+    "anthropic": _anthropic_image,
+    "gemini": _gemini_image,
+}
+
+
+_HEADERS = (
+    (b"\x89PNG\r\n\x1a\n", ">16xII"),
+    (b"GIF87a", "<6xHH"),
+    (b"GIF89a", "<6xHH"),
+)
+"""How an image begins, and where its width and height stand."""
+
+
+def _pixels(image: Attachment) -> tuple[int, int]:
+    """Width and height from the first bytes of a PNG or GIF; a large image otherwise."""
+    try:
+        head = binascii.a2b_base64((image.data or "")[:64])
+    except binascii.Error:
+        return _LARGE_IMAGE
+    for start, layout in _HEADERS:
+        if head.startswith(start) and len(head) >= struct.calcsize(layout):
+            width, height = struct.unpack_from(layout, head)
+            return (width, height) if width and height else _LARGE_IMAGE
+    return _LARGE_IMAGE

@@ -1,0 +1,142 @@
+"""Events: what happens to a session, told to whoever listens. The same payload at every door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionStarted:
+    """A compression runs. Its scope: how many messages, how many tokens."""
+
+    name: ClassVar[str] = "compression.started"
+    session: str
+    messages: int
+    tokens: int
+    strategy: str
+    automatic: bool
+
+    def __str__(self) -> str:
+        return f"Summarizing {self.messages:,} messages ({self.tokens:,} tokens)..."
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionProgress:
+    """A compression has come further."""
+
+    name: ClassVar[str] = "compression.progress"
+    session: str
+    step: str
+    attempt: int
+
+    def __str__(self) -> str:
+        return f"{self.step}, attempt {self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionFinished:
+    """A compression was recorded."""
+
+    name: ClassVar[str] = "compression.finished"
+    session: str
+    snapshot: str
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    author: str
+    automatic: bool
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return (
+            f"Folded {self.messages:,} messages: {self.tokens_before:,} → "
+            f"{self.tokens_after:,} tokens in {self.seconds:.1f} s"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionFailed:
+    """A compression failed; nothing was changed."""
+
+    name: ClassVar[str] = "compression.failed"
+    session: str
+    code: str
+    reason: str
+    retryable: bool
+    automatic: bool
+
+    def __str__(self) -> str:
+        return f"Compression failed: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBlocked:
+    """No request goes out until a compression succeeds or the risk is acknowledged."""
+
+    name: ClassVar[str] = "session.blocked"
+    session: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"Blocked: {self.reason}. Retry the compression, or acknowledge the risk to go on."
+
+
+@dataclass(frozen=True, slots=True)
+class SessionUnblocked:
+    """Requests go out again."""
+
+    name: ClassVar[str] = "session.unblocked"
+    session: str
+    acknowledged: bool
+    """True if the risk was accepted, False if a compression succeeded."""
+
+    def __str__(self) -> str:
+        return "The risk was acknowledged." if self.acknowledged else "The session goes on."
+
+
+Event: TypeAlias = (
+    CompressionStarted
+    | CompressionProgress
+    | CompressionFinished
+    | CompressionFailed
+    | SessionBlocked
+    | SessionUnblocked
+)
+
+
+def payload(event: Event) -> dict[str, Any]:
+    """The event as JSON, its name under `event`."""
+    return {"event": event.name, **asdict(event)}
+
+
+class Events:
+    """Hands events to listeners, in order. A listener is a plain function and must not block."""
+
+    def __init__(self) -> None:
+        self._listeners: list[Callable[[Event], None]] = []
+
+    def emit(self, event: Event) -> None:
+        """Tell every listener."""
+        for listener in tuple(self._listeners):
+            listener(event)
+
+    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Listen; the answer stops listening."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    async def stream(self, session: str | None = None) -> AsyncIterator[Event]:
+        """Events as they come, of one session or of all."""
+        queue: asyncio.Queue[Event] = asyncio.Queue()
+        stop = self.subscribe(queue.put_nowait)
+        try:
+            while True:
+                event = await queue.get()
+                if session is None or event.session == session:
+                    yield event
+        finally:
+            stop()

@@ -1,0 +1,74 @@
+"""Models: the limits of a model that nobody has configured.
+
+The metadata library knows the window of most models and the longest reply of none, so an eighth of
+the window is set aside for the reply, within bounds. What it does not know gets the conservative
+default, and is marked as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
+from enfold.tokens import correction
+
+_LARGEST_REPLY = 64_000
+_REPLY_SHARE = 8
+_CURRENT_PROVIDERS = ("openai", "anthropic", "google")
+_LIBRARY_NAMES = {"bedrock": "aws", "vertex": "google", "gemini": "google"}
+"""Providers that the library calls otherwise."""
+
+
+def detect(id: str) -> ModelConfig:
+    """The config of `provider:model`: shipped, else from the library, else the default."""
+    shipped = {config.id: config for config in SHIPPED}
+    if id in shipped:
+        return shipped[id]
+    window = _window(id)
+    if window is None:
+        return _config(id, FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, known=False)
+    reply = _reply(window)
+    return _config(id, window - reply, reply, known=True)
+
+
+def current() -> Iterator[ModelConfig]:
+    """Every model of the large providers whose window the library knows and that is in use."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    shipped = {config.id for config in SHIPPED}
+    for provider in get_snapshot().providers:
+        if provider.id not in _CURRENT_PROVIDERS:
+            continue
+        for model in provider.models:
+            id = f"{provider.id}:{model.id}"
+            if model.context_window and not model.deprecated and id not in shipped:
+                reply = _reply(model.context_window)
+                yield _config(id, model.context_window - reply, reply, known=True)
+
+
+def _reply(window: int) -> int:
+    return min(window // 2, max(FALLBACK_MAX_OUTPUT, min(_LARGEST_REPLY, window // _REPLY_SHARE)))
+
+
+def _window(id: str) -> int | None:
+    from genai_prices.data_snapshot import get_snapshot
+
+    provider, _, model = id.partition(":")
+    name = _LIBRARY_NAMES.get(provider, provider)
+    try:
+        _, info = get_snapshot().find_provider_model(model, None, name, None)
+    except LookupError:
+        return None
+    return info.context_window
+
+
+def _config(id: str, max_input: int, max_output: int, *, known: bool) -> ModelConfig:
+    provider, _, model = id.partition(":")
+    factor = correction(provider, model, "o200k_base").factor
+    return ModelConfig(
+        id,
+        max_input,
+        max_output,
+        correction=factor,
+        source="library" if known else "default",
+    )

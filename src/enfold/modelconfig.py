@@ -1,0 +1,96 @@
+"""Model configs: a model's limits and defaults, as the database keeps them.
+
+The shipped rows are the seed of a new database. `max_input` is what a request may hold:
+the window without the reply.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
+from enfold.errors import ConfigError
+from enfold.retention import DEFAULT_RETENTION_TOKENS
+
+Source: TypeAlias = Literal["api", "library", "manual", "default"]
+"""Who said so: the provider, the metadata library, a person, or nobody."""
+
+FALLBACK_MAX_INPUT = 128_000
+FALLBACK_MAX_OUTPUT = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """What a decision needs to know of a model."""
+
+    id: str
+    """`provider:model`."""
+    max_input: int
+    max_output: int
+    threshold: float = DEFAULT_THRESHOLD
+    retention_tokens: int = DEFAULT_RETENTION_TOKENS
+    tokenizer: str = "o200k_base"
+    correction: float = 1.0
+    """How many of the model's tokens one counted token stands for."""
+    source: Source = "default"
+
+    def __post_init__(self) -> None:
+        provider, colon, model = self.id.partition(":")
+        if not (provider and colon and model):
+            raise ConfigError(f"model {self.id!r}: expected provider:model")
+        Threshold(self.threshold, f"model {self.id}")
+        for name, value, lowest in (
+            ("max_input", self.max_input, 1),
+            ("max_output", self.max_output, 0),
+            ("retention_tokens", self.retention_tokens, 0),
+            ("correction", self.correction, 0.1),
+        ):
+            if value < lowest:
+                raise ConfigError(f"model {self.id}: {name} is {value}, at least {lowest} expected")
+
+    @property
+    def provider(self) -> str:
+        """Before the colon."""
+        return self.id.partition(":")[0]
+
+    @property
+    def model(self) -> str:
+        """After the colon."""
+        return self.id.partition(":")[2]
+
+    @property
+    def limits(self) -> Limits:
+        """For the budget."""
+        return Limits(self.max_input, self.max_output, self.correction)
+
+
+_CLAUDE = 1.18
+_GEMINI = 1.2
+
+SHIPPED = (
+    ModelConfig("openai:gpt-5", 272_000, 128_000, retention_tokens=2_000),
+    ModelConfig("openai:gpt-4o", 111_616, 16_384),
+    ModelConfig("openai:gpt-4o-mini", 111_616, 16_384),
+    ModelConfig("openai:gpt-4-turbo", 123_904, 4_096, tokenizer="cl100k_base"),
+    *(
+        ModelConfig(
+            f"anthropic:{model}", max_input, max_output, retention_tokens=1_500, correction=_CLAUDE
+        )
+        for model, max_input, max_output in (
+            ("claude-sonnet-4-5-20250929", 136_000, 64_000),
+            ("claude-opus-4-1", 196_000, 4_096),
+            ("claude-haiku-4-5", 136_000, 64_000),
+            ("claude-3-5-sonnet-20241022", 191_808, 8_192),
+            ("claude-3-opus-20240229", 196_000, 4_096),
+            ("claude-3-haiku-20240307", 196_000, 4_096),
+        )
+    ),
+    *(
+        ModelConfig(
+            f"google:{model}", 983_041, 65_535, 0.98, retention_tokens=2_000, correction=_GEMINI
+        )
+        for model in ("gemini-2.5-pro", "gemini-2.5-flash")
+    ),
+)
+"""The first rows of a new database."""

@@ -1,0 +1,234 @@
+"""Settings: what can be set, what each value may be, and which of several levels wins.
+
+The levels, strongest first: call, session, profile, database, config file, environment, default.
+This module is the only reader of the environment and of config files. Everything else is handed
+`Settings`, resolved, each value with the level it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from enfold import budget, retention
+from enfold.errors import ConfigError, InputError
+from enfold.jsontext import loads
+
+LEVELS = ("call", "session", "profile", "database", "config file", "environment", "default")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force; a field's docstring says what it does."""
+
+    strategy: str = "native"
+    """How views are condensed."""
+    summarizer: str | None = None
+    """Who writes summaries: `local`, or a profile's name. Unset: the profile in use, else local."""
+    auto_compress: bool = True
+    """Compress at the threshold without being asked. Off, only the hard limit still compresses."""
+    threshold: float | None = None
+    """Share of the limit at which a compression is due, 0.05 to 1. Unset: the model's."""
+    trigger_ratio: float | None = None
+    """Instead of the threshold: a share of what is available, without a safety margin."""
+    max_tokens: int | None = None
+    """Instead of the threshold: an absolute number of tokens."""
+    early_mark: float = budget.EARLY_MARK
+    """Share of the threshold from which compression in the background may start."""
+    retention_tokens: int | None = None
+    """Newest tokens that stay verbatim. Unset: the model's."""
+    recent_ratio: float | None = None
+    """Instead of retention_tokens: a share of the history's tokens."""
+    keep_first: int = 0
+    """First messages that stay verbatim."""
+    summary_tokens: int | None = None
+    """Limit of a summary. Unset: a tenth of what it folds."""
+    style: str = "default"
+    """Style of summaries: default, code, concise or detailed."""
+    prompt: str | None = None
+    """A prompt of your own for summaries."""
+    share_across_branches: bool = False
+    """Let a summary serve every branch that its cutoff is on, not only the one that made it."""
+    notifications: bool = True
+    """Show compressions while they run."""
+    model: str = "openai:gpt-4o"
+    """The model whose window is kept, as provider:model, where a session names none."""
+    timeout: float = 120.0
+    """Seconds after which a compression is given up."""
+    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """For every setting the level it came from."""
+
+
+def _flag(value: Any) -> bool:
+    words = {"true": True, "1": True, "yes": True, "on": True}
+    words |= {"false": False, "0": False, "no": False, "off": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in words:
+        return words[str(value).lower()]
+    raise ValueError("expected true or false")
+
+
+def _number(lowest: float, highest: float | None = None) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        number = float(value)
+        if isinstance(value, bool) or not lowest <= number <= (highest or float("inf")):
+            allowed = f"{lowest:g} to {highest:g}" if highest else f"{lowest:g} or more"
+            raise ValueError(f"expected {allowed}")
+        return number
+
+    return check
+
+
+def _whole(lowest: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        number = float(value)
+        if isinstance(value, bool) or number != int(number) or number < lowest:
+            raise ValueError(f"expected a whole number, {lowest} or more")
+        return int(number)
+
+    return check
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str) and value.strip():
+        return value
+    raise ValueError("expected a text")
+
+
+def _choice(*names: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value in names:
+            return str(value)
+        raise ValueError(f"expected one of {', '.join(names)}")
+
+    return check
+
+
+def _model(value: Any) -> str:
+    provider, colon, model = _text(value).partition(":")
+    if provider and colon and model:
+        return str(value)
+    raise ValueError("expected provider:model")
+
+
+_share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1)
+
+CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "strategy": _text,
+    "summarizer": _text,
+    "auto_compress": _flag,
+    "threshold": _share,
+    "trigger_ratio": _share,
+    "max_tokens": _whole(1),
+    "early_mark": _share,
+    "retention_tokens": _whole(0),
+    "recent_ratio": _number(0, 1),
+    "keep_first": _whole(0),
+    "summary_tokens": _whole(16),
+    "style": _choice("default", "code", "concise", "detailed"),
+    "prompt": _text,
+    "share_across_branches": _flag,
+    "notifications": _flag,
+    "model": _model,
+    "timeout": _number(0.001),
+}
+"""What a value of each setting must be; None always means unset."""
+
+ALIASES: Mapping[str, str] = {
+    "COMPRESSION_TRIGGER_RATIO": "trigger_ratio",
+    "RECENT_MESSAGES_RATIO": "recent_ratio",
+    "autoCondenseContext": "auto_compress",
+    "provider": "strategy",
+}
+"""Names that other systems use for a setting."""
+
+
+def check(name: str, value: Any) -> tuple[str, Any]:
+    """A setting's own name and checked value; `ConfigError` says what it may be."""
+    known = ALIASES.get(name, name)
+    if known == "autoCondenseContextPercent":
+        known, value = "threshold", value if value is None else float(value) / 100
+    if known not in CHECKS:
+        raise ConfigError(f"no setting {name!r}; there are {', '.join(CHECKS)}")
+    if value is None:
+        return known, None
+    try:
+        return known, CHECKS[known](value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name} = {value!r}: {error}") from None
+
+
+def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
+    """The settings in force: for each the first level that sets it, from the strongest down."""
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for source, given in levels:
+        for name, value in given.items():
+            try:
+                known, checked = check(name, value)
+            except ConfigError as error:
+                raise ConfigError(f"{source}: {error}") from None
+            if checked is not None and known not in values:
+                values[known], sources[known] = checked, source
+    for each in fields(Settings):
+        sources.setdefault(each.name, "default")
+    del sources["sources"]
+    return Settings(**values, sources=sources)
+
+
+def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Settings in the environment: `ENFOLD_` and a name in capitals, or another system's name."""
+    given = os.environ if environment is None else environment
+    own = {f"ENFOLD_{name.upper()}": name for name in CHECKS}
+    foreign = {alias: alias for alias in ALIASES if alias.isupper()}
+    return {name: given[key] for key, name in (own | foreign).items() if given.get(key)}
+
+
+def from_file(path: Path | None = None) -> dict[str, Any]:
+    """Settings in the config file: `ENFOLD_CONFIG`, else config.toml in the user's folder."""
+    named = path or (Path(os.environ["ENFOLD_CONFIG"]) if "ENFOLD_CONFIG" in os.environ else None)
+    place = named or _user_folder("config") / "config.toml"
+    try:
+        text = place.read_text("utf-8")
+    except FileNotFoundError:
+        if named is None:
+            return {}
+        raise ConfigError(f"config file {place}: there is none") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"config file {place}: {error}") from None
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"config file {place}: {error}") from None
+
+
+def database_url() -> str:
+    """The store's address: `ENFOLD_DB`, else a SQLite file in the user's data folder."""
+    return os.environ.get("ENFOLD_DB") or f"sqlite:///{_user_folder('data') / 'enfold.db'}"
+
+
+def parse_value(text: str) -> Any:
+    """A value typed on a command line: JSON where it is JSON, else the text itself."""
+    try:
+        return loads(text)
+    except InputError:
+        return text
+
+
+def _user_folder(kind: str) -> Path:
+    import platformdirs
+
+    return Path(getattr(platformdirs, f"user_{kind}_dir")("enfold", appauthor=False))
+
+
+def retention_policy(settings: Settings, model_default: int) -> retention.Retention:
+    """What stays verbatim under these settings."""
+    if settings.recent_ratio is not None and settings.retention_tokens is None:
+        return retention.Retention("ratio", settings.recent_ratio, settings.keep_first)
+    tokens = model_default if settings.retention_tokens is None else settings.retention_tokens
+    return retention.Retention("tokens", tokens, settings.keep_first)

@@ -1,0 +1,1 @@
+"""Strategies: how a view is condensed."""

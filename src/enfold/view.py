@@ -1,0 +1,82 @@
+"""The view: what the model is sent. The applicable snapshot's entries, then the messages after it.
+
+It shows at most one summary. Where it stands depends on what a dialect can say: a system message
+in its place for most; for providers that have no system role inside a conversation a fenced block
+of a user's message, after any tool result, because those must come first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from enfold.messages import Message, Text, ToolResult
+from enfold.summaries import fence
+
+USER_ROLE_SUMMARIES = frozenset({"anthropic", "gemini"})
+"""Dialects in which a summary is part of a user's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A message in the view."""
+
+    id: str
+    message: Message
+    tokens: int
+    estimate: int = 0
+    edit: str | None = None
+    """The id of the edit that is shown in place of the message's own content."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Messages, and the summary of those that are not shown."""
+
+    shown: tuple[Shown, ...]
+    tokenizer: str
+    tip: str | None = None
+    """The last message of the branch, shown or not. None for an empty branch."""
+    snapshot: str | None = None
+    """The id of the snapshot that applies. None if none does."""
+    summary: str | None = None
+    summary_tokens: int = 0
+    summary_at: int = 0
+    """The summary stands before the message of this index."""
+
+    @cached_property
+    def messages(self) -> tuple[Message, ...]:
+        """The messages shown, without the summary."""
+        return tuple(shown.message for shown in self.shown)
+
+    @cached_property
+    def tokens(self) -> int:
+        """Exact tokens of messages and summary."""
+        return self.summary_tokens + sum(shown.tokens for shown in self.shown)
+
+    @cached_property
+    def estimate(self) -> int:
+        """Tokens of what has no exact count."""
+        return sum(shown.estimate for shown in self.shown)
+
+    def messages_for(self, dialect: str) -> tuple[Message, ...]:
+        """The messages with the summary among them, as the dialect places it."""
+        if self.summary is None:
+            return self.messages
+        text = Text(fence(self.summary))
+        before, after = self.messages[: self.summary_at], self.messages[self.summary_at :]
+        if dialect not in USER_ROLE_SUMMARIES:
+            return (*before, Message("system", (text,)), *after)
+        if after and after[0].role == "user":
+            return (*before, _with_block(after[0], text), *after[1:])
+        if before and before[-1].role == "user":
+            return (*before[:-1], _with_block(before[-1], text, last=True), *after)
+        return (*before, Message("user", (text,)), *after)
+
+
+def _with_block(message: Message, block: Text, *, last: bool = False) -> Message:
+    """The message with one more text: after its tool results, before or after what else it says."""
+    results = tuple(part for part in message.parts if isinstance(part, ToolResult))
+    rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
+    said = (*rest, block) if last else (block, *rest)
+    return replace(message, parts=(*results, *said))

@@ -1,0 +1,139 @@
+"""Which value of a setting is in force."""
+
+from pathlib import Path
+
+import pytest
+
+from enfold import settings
+from enfold.errors import ConfigError
+from enfold.retention import Retention
+from enfold.settings import Settings, resolve, retention_policy
+
+
+def test_without_anything_set_the_defaults_hold() -> None:
+    resolved = resolve([])
+    assert resolved == Settings()
+    assert resolved.strategy == "native"
+    assert set(resolved.sources.values()) == {"default"}
+
+
+def test_the_strongest_level_that_sets_a_value_wins_and_is_named() -> None:
+    resolved = resolve(
+        [
+            ("call", {"threshold": None}),
+            ("session", {"threshold": 0.8}),
+            ("database", {"threshold": 0.7, "keep_first": 2}),
+        ]
+    )
+    assert (resolved.threshold, resolved.keep_first) == (0.8, 2)
+    assert resolved.sources["threshold"] == "session"
+    assert resolved.sources["keep_first"] == "database"
+
+
+def test_every_setting_has_a_check_and_a_docstring() -> None:
+    names = set(Settings.__dataclass_fields__) - {"sources"}
+    assert names == set(settings.CHECKS)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("auto_compress", "off", False),
+        ("auto_compress", "TRUE", True),
+        ("threshold", "0.9", 0.9),
+        ("keep_first", "3", 3),
+        ("model", "openai:gpt-5", "openai:gpt-5"),
+        ("style", "code", "code"),
+        ("threshold", None, None),
+    ],
+)
+def test_text_is_read_as_the_type_of_the_setting(name: str, given: object, value: object) -> None:
+    assert settings.check(name, given) == (name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("threshold", 95, "0.05 to 1"),
+        ("threshold", True, "0.05 to 1"),
+        ("keep_first", 1.5, "whole number"),
+        ("keep_first", -1, "0 or more"),
+        ("auto_compress", "maybe", "true or false"),
+        ("model", "gpt-4o", "provider:model"),
+        ("style", "baroque", "default, code, concise, detailed"),
+        ("prompt", "", "a text"),
+        ("treshold", 1, "no setting 'treshold'"),
+    ],
+)
+def test_a_bad_value_is_refused_by_name_with_what_is_allowed(
+    name: str, value: object, words: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings.check(name, value)
+    assert name in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_the_level_of_a_bad_value_is_named() -> None:
+    with pytest.raises(ConfigError, match="config file: threshold"):
+        resolve([("config file", {"threshold": 7})])
+
+
+def test_names_of_other_systems_are_understood() -> None:
+    given = {
+        "COMPRESSION_TRIGGER_RATIO": "0.75",
+        "RECENT_MESSAGES_RATIO": "0.2",
+        "autoCondenseContext": False,
+        "autoCondenseContextPercent": 80,
+    }
+    resolved = resolve([("database", given)])
+    assert resolved.trigger_ratio == 0.75
+    assert resolved.recent_ratio == 0.2
+    assert resolved.auto_compress is False
+    assert resolved.threshold == 0.8
+
+
+def test_the_environment_is_read_by_name() -> None:
+    environment = {"ENFOLD_KEEP_FIRST": "1", "RECENT_MESSAGES_RATIO": "0.3", "PATH": "/bin"}
+    found = settings.from_environment(environment)
+    assert found == {"keep_first": "1", "RECENT_MESSAGES_RATIO": "0.3"}
+    assert resolve([("environment", found)]).keep_first == 1
+
+
+def test_a_config_file_is_toml(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("threshold = 0.5\nstyle = 'concise'\n")
+    assert settings.from_file(file) == {"threshold": 0.5, "style": "concise"}
+
+
+def test_a_config_file_that_is_broken_or_missing_is_named(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text("threshold = = 1")
+    for file in (broken, tmp_path / "none.toml"):
+        with pytest.raises(ConfigError, match=str(file.name)):
+            settings.from_file(file)
+
+
+def test_no_config_file_in_the_users_folder_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ENFOLD_CONFIG", raising=False)
+    assert settings.from_file() == {}
+
+
+def test_the_database_is_the_one_named_or_a_file_of_the_users(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert settings.database_url().startswith("sqlite:///")
+    monkeypatch.setenv("ENFOLD_DB", "postgresql://somewhere/else")
+    assert settings.database_url() == "postgresql://somewhere/else"
+
+
+def test_values_on_a_command_line_are_json_or_text() -> None:
+    assert settings.parse_value("0.9") == 0.9
+    assert settings.parse_value("null") is None
+    assert settings.parse_value("openai:gpt-5") == "openai:gpt-5"
+
+
+def test_retention_follows_the_settings_then_the_model() -> None:
+    assert retention_policy(Settings(), 1_500) == Retention("tokens", 1_500)
+    assert retention_policy(Settings(retention_tokens=0), 1_500) == Retention("tokens", 0)
+    assert retention_policy(Settings(recent_ratio=0.2), 1_500) == Retention("ratio", 0.2)
