@@ -6,7 +6,7 @@ PYTHON ?=
 TEST ?= tests
 PYTEST_ARGS ?=
 
-SETUP = $(or $(PYTHON),python3) scripts/setup.py $(if $(PYTHON),--python $(PYTHON))
+SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PYTHON)")
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help

@@ -55,19 +55,28 @@ def main() -> None:
     parser.add_argument("--python", default="", help="the interpreter to use, by name or path")
     arguments = parser.parse_args()
     uv = shutil.which("uv")
-    ensure_environment(arguments.python, uv)
+    if not is_usable(arguments.python):
+        make_environment(arguments.python, uv)
     if not is_installed(arguments.needs):
         say(f"installing what '{arguments.needs}' needs with {'uv' if uv else 'pip'}")
         install(arguments.needs, uv)
 
 
-def ensure_environment(wanted: str, uv: str | None) -> None:
-    """A .venv with a Python that runs, and that is the one asked for."""
+def is_usable(wanted: str) -> bool:
+    """Whether .venv is there, runs, and is of the version asked for.
+
+    A folder that was moved has to be made again: its scripts hold the old path.
+    """
     present = probe(str(VENV_PYTHON))
-    if present is not None and present.version >= OLDEST:
-        asked = probe(wanted) if wanted else present
-        if asked is not None and asked.version == present.version:
-            return
+    asked = probe(wanted) if wanted else present
+    if present is None or asked is None or present.version < OLDEST:
+        return False
+    _, _, place = read_stamp()
+    return present.version == asked.version and place in ("", str(ROOT))
+
+
+def make_environment(wanted: str, uv: str | None) -> None:
+    """A new .venv, in the place of any old one; uv needs no pip in it."""
     chosen = choose(wanted, needs_pip=uv is None)
     say(f"making .venv with Python {dotted(chosen.version)} ({chosen.path})")
     pip = ["--without-pip"] if uv else []
@@ -114,18 +123,23 @@ def probe(name: str) -> Interpreter | None:
 
 
 def is_installed(needs: str) -> bool:
-    """Whether the last installation was of these files, in this place."""
-    if not STAMP.exists():
-        return False
-    installed, _, digest = STAMP.read_text(encoding="utf-8").partition(" ")
+    """Whether the last installation covers this, and was of the files as they are."""
+    installed, digest, _ = read_stamp()
     return installed in COVERED_BY[needs] and digest == fingerprint()
 
 
+def read_stamp() -> tuple[str, str, str]:
+    """What the last installation wrote: needs, fingerprint, place."""
+    if not STAMP.exists():
+        return "", "", ""
+    needs, digest, place = STAMP.read_text(encoding="utf-8").split("\n")
+    return needs, digest, place
+
+
 def fingerprint() -> str:
-    """Changes with what would be installed, and with the folder, whose path scripts hold."""
+    """Changes with what would be installed."""
     files = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
-    parts = [str(ROOT).encode(), *(file.read_bytes() for file in files)]
-    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def install(needs: str, uv: str | None) -> None:
@@ -136,7 +150,7 @@ def install(needs: str, uv: str | None) -> None:
     only_errors = ["--quiet", "--quiet"]
     project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
     run([*tool, *only_errors, *project])
-    STAMP.write_text(f"{needs} {fingerprint()}", encoding="utf-8")
+    STAMP.write_text(f"{needs}\n{fingerprint()}\n{ROOT}", encoding="utf-8")
 
 
 def run(command: list[str]) -> None:
