@@ -14,7 +14,7 @@ import pytest
 from tests.source import ROOT
 
 
-@pytest.mark.parametrize("host", ["192.0.2.1", "example.invalid", "2001:db8::1", b"192.0.2.1"])
+@pytest.mark.parametrize("host", ["192.0.2.1", "example.invalid", "2001:db8::1", b"198.51.100.1"])
 def test_only_this_machine_may_be_connected_to(host: str | bytes) -> None:
     with pytest.raises(pytest.fail.Exception, match="reached for the network"):
         sys.audit("socket.connect", None, (host, 80))
