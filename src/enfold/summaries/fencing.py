@@ -30,7 +30,7 @@ def _disguised(tag: str) -> str:
 _TAG = re.compile(
     rf"[<\uff1c\ufe64](?=[\s{_HIDDEN}]*[/\uff0f]?[\s{_HIDDEN}]*(?:"
     + "|".join(_disguised(tag) for tag in _TAGS)
-    + rf")(?![\w-]))",
+    + r")(?![\w-]))",
     re.IGNORECASE,
 )
 _HEADING = re.compile(re.escape(HEADING), re.IGNORECASE)

@@ -79,6 +79,11 @@ class Summarizer(Protocol):
         """Recorded with every snapshot it writes."""
         ...
 
+    @property
+    def max_input(self) -> int | None:
+        """How many tokens it can read at once, its answer included. None for any number."""
+        ...
+
     async def summarize(self, request: SummaryRequest) -> Summary:
         """The summary of the request, or `SummaryError`."""
         ...

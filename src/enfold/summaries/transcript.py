@@ -19,7 +19,7 @@ CALL_LENGTH = 600
 RESULT_LENGTH = 2_400
 """In characters. The beginning and the end of what is longer are shown."""
 
-_POSING = re.compile(r"^(?=[ \t]{0,1}(?:SYSTEM|USER|ASSISTANT|TOOL)\b[^\n:]{0,80}:)", re.M)
+_POSING = re.compile(r"^(?=[ \t]{0,1}(?:SYSTEM|USER|ASSISTANT|TOOL)\b[^\n:]{0,80}:)", re.MULTILINE)
 
 
 def transcript(messages: Iterable[Message]) -> str:
