@@ -1,0 +1,68 @@
+"""The Python door: what `enfold.count` takes, and that all forms of a conversation count alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import enfold
+from enfold import dialects, tokens
+
+OPENAI: list[dict[str, Any]] = [
+    {"role": "user", "content": "What is the weather in Oslo?"},
+    {"role": "assistant", "content": "Four degrees, and rain."},
+]
+GEMINI = {
+    "contents": [
+        {"role": "user", "parts": [{"text": "What is the weather in Oslo?"}]},
+        {"role": "model", "parts": [{"text": "Four degrees, and rain."}]},
+    ]
+}
+
+
+def test_a_text_is_counted_as_it_is() -> None:
+    assert enfold.count("hello world") == 2
+    assert enfold.count("") == 0
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base"])
+def test_a_conversation_counts_what_its_counter_says(tokenizer: str) -> None:
+    conversation = dialects.parse(OPENAI)
+    expected = tokens.count_conversation(conversation, tokenizer).total
+    assert expected > 0
+    assert enfold.count(OPENAI, tokenizer) == expected
+
+
+def test_every_form_of_a_conversation_counts_alike() -> None:
+    conversation = dialects.parse(OPENAI)
+    forms = [
+        OPENAI,
+        tuple(OPENAI),
+        {"model": "any", "messages": OPENAI},
+        GEMINI,
+        conversation,
+        conversation.messages,
+        list(conversation.messages),
+    ]
+    assert len({enfold.count(form) for form in forms}) == 1
+
+
+def test_no_messages_are_no_tokens() -> None:
+    assert enfold.count([]) == 0
+
+
+def test_messages_of_two_kinds_are_refused() -> None:
+    mixed: list[Any] = [enfold.Message("user", (enfold.Text("hello"),)), OPENAI[1]]
+    with pytest.raises(enfold.InputError, match="give one kind"):
+        enfold.count(mixed)
+
+
+def test_what_is_no_conversation_is_refused() -> None:
+    with pytest.raises(enfold.InputError):
+        enfold.count({"weather": "rain"})
+
+
+def test_an_unknown_tokenizer_is_refused() -> None:
+    with pytest.raises(enfold.ConfigError, match="no tokenizer 'abacus'"):
+        enfold.count("hello", "abacus")
