@@ -1,0 +1,33 @@
+"""Tokens: how many a text, a message or a conversation has, exactly and offline.
+
+`get` names a tokenizer, `count_message`, `count_messages` and `count_conversation` say what of a
+message is counted, `correction` says how far a count is from that of a model whose tokenizer
+nobody has published.
+"""
+
+from enfold.tokens.background import count_async
+from enfold.tokens.corrections import Correction, correction
+from enfold.tokens.counting import (
+    STRUCTURE_TOKENS,
+    Count,
+    count_conversation,
+    count_message,
+    count_messages,
+)
+from enfold.tokens.tokenizers import DEFAULT, NAMES, Tokenizer, get, warm
+
+__all__ = [
+    "DEFAULT",
+    "NAMES",
+    "STRUCTURE_TOKENS",
+    "Correction",
+    "Count",
+    "Tokenizer",
+    "correction",
+    "count_async",
+    "count_conversation",
+    "count_message",
+    "count_messages",
+    "get",
+    "warm",
+]
