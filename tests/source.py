@@ -102,6 +102,8 @@ def _imports(node: ast.AST, *, late: bool) -> Iterator[Import]:
                 yield from (Import(alias.name, child.lineno, late) for alias in names)
             case ast.ImportFrom(module=module, names=names):
                 yield from (Import(f"{module}.{a.name}", child.lineno, late) for a in names)
+            case ast.Call(func=ast.Name(id="import_module"), args=[ast.Constant(value=str(name))]):
+                yield Import(name, child.lineno, late)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield from _imports(child, late=True)
             case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):

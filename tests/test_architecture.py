@@ -263,6 +263,7 @@ def test_the_package_keeps_the_rule(rule: Rule) -> None:
         (libraries_have_one_place, Module("engine", "import numpy")),
         (heavy_libraries_load_late, Module("tokens", "import toktok")),
         (heavy_libraries_load_late, Module("tokens", "class A:\n    import toktok")),
+        (heavy_libraries_load_late, Module("tokens", "toktok = import_module('toktok')")),
         (only_settings_read_the_environment, Module("engine", "import os\nos.environ['A']")),
         (only_settings_read_the_environment, Module("engine", "from os import getenv")),
         (sizes_are_small, Module("engine", "\n" * (LONGEST_MODULE + 1))),
