@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import msgspec
@@ -17,17 +18,33 @@ import msgspec
 from enfold.errors import InputError
 
 _decode = msgspec.json.Decoder().decode
+_split = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
-def loads(text: str | bytes) -> Any:
-    """The value of a JSON text; `InputError` names line and column of what is wrong."""
+def loads(text: str | bytes, *, first_line: int = 1) -> Any:
+    """The value of a JSON text; `InputError` names line and column of what is wrong.
+
+    `first_line` is the number of the text's first line in the file that it is a part of.
+    """
     try:
         return _decode(text)
     except RecursionError:
         raise InputError("nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return _loads_by_standard_library(text)
+        return _loads_by_standard_library(text, first_line)
+
+
+def items(array: bytes, *, first_line: int = 1) -> Iterator[bytes]:
+    """Every item of a JSON array, still as JSON: a large one need not be held as values."""
+    try:
+        raw_items = _split(array)
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+    except msgspec.DecodeError:
+        yield from map(dumps, _loads_by_standard_library(array, first_line))
+        return
+    yield from map(bytes, raw_items)
 
 
 def dumps(value: Any) -> bytes:
@@ -46,11 +63,12 @@ def dump_text(value: Any) -> str:
     return dumps(value).decode()
 
 
-def _loads_by_standard_library(text: str | bytes) -> Any:
+def _loads_by_standard_library(text: str | bytes, first_line: int) -> Any:
+    readable = _as_text(text, first_line)
     try:
-        return json.loads(_as_text(text), parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(readable, parse_constant=_refuse_constant, parse_float=_finite)
     except json.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
+        place = f"line {first_line + error.lineno - 1}, column {error.colno}"
         raise InputError(f"not valid JSON: {error.msg}", place=place) from None
     except RecursionError:
         raise InputError("nested too deeply") from None
@@ -58,13 +76,13 @@ def _loads_by_standard_library(text: str | bytes) -> Any:
         raise InputError(f"not valid JSON: {error}") from None
 
 
-def _as_text(text: str | bytes) -> str:
+def _as_text(text: str | bytes, first_line: int) -> str:
     if isinstance(text, str):
         return text
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
+        line = first_line + text.count(b"\n", 0, error.start)
         raise InputError(
             f"not UTF-8: byte {text[error.start]:#04x} at offset {error.start:,}",
             place=f"line {line}",

@@ -1,0 +1,122 @@
+"""Transcripts: which conversations are in this file?
+
+A file may hold one request, many conversations, or the log of an agent's session; `read` finds out
+which and gives every conversation in it, branches included. JSON Lines are read as they come, so a
+large file is never held as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from enfold.dialects.fields import kind_of
+from enfold.errors import ConfigError, InputError
+from enfold.transcripts import chatgpt, claude_code, codex, conversations, document
+from enfold.transcripts.problems import Problem, problems
+from enfold.transcripts.source import Origin, Record, Source, opened
+from enfold.transcripts.transcript import Entry, Transcript
+
+__all__ = ["FORMATS", "Entry", "Origin", "Problem", "Transcript", "problems", "read", "sniff"]
+
+
+class Format(Protocol):
+    """What every module of a format offers."""
+
+    NAME: str
+
+    def fits(self, value: Any) -> bool: ...
+    def read(self, source: Source, dialect: str) -> Iterator[Transcript]: ...
+
+
+FORMATS: dict[str, Format] = {
+    module.NAME: module for module in (chatgpt, codex, claude_code, conversations, document)
+}
+"""The one table of names."""
+
+_TELLING = (chatgpt, codex, claude_code, conversations)
+"""Formats that a single record gives away, the more particular ones first."""
+
+_FIXED_DIALECTS = {module.NAME: module.DIALECT for module in (chatgpt, codex, claude_code)}
+
+_LOOKED_AT = 100
+"""Records. The first events of a log may be such as other programs write too."""
+
+
+def read(
+    origin: Origin,
+    *,
+    dialect: str = "auto",
+    format: str = "auto",  # noqa: A002 - the word for it everywhere else
+) -> Iterator[Transcript]:
+    """Every conversation in bytes, in the file at a path, or in a stream of bytes.
+
+    Whatever cannot be read is an `InputError` that names the place. It is raised when the reading
+    comes there: conversations before it have been given by then.
+    """
+    with opened(origin) as source:
+        name, whole = _recognise(source, format)
+        _check_dialect(name, dialect)
+        yield from FORMATS[name].read(whole, dialect)
+
+
+def sniff(origin: Origin) -> str:
+    """The name of the file's format. A stream is read for it, and not wound back."""
+    with opened(origin) as source:
+        return _recognise(source, "auto")[0]
+
+
+def _recognise(source: Source, wanted: str) -> tuple[str, Source]:
+    """The format's name, and the source with all its records still to be read."""
+    if wanted in FORMATS:
+        return wanted, source
+    if wanted != "auto":
+        raise ConfigError(f"no format {wanted!r}; there are auto, {', '.join(FORMATS)}")
+    head: list[Record] = []
+    name = _first_fit(source, head)
+    return name, replace(source, records=chain(head, source.records))
+
+
+def _first_fit(source: Source, head: list[Record]) -> str:
+    """The format of the first record that tells one; the records looked at are put into `head`."""
+    first: Any = None
+    for record in islice(source.records, _LOOKED_AT):
+        head.append(record)
+        if not _is_readable(record):
+            break
+        value = record.value()
+        for candidate in _TELLING:
+            if candidate.fits(value):
+                is_one = source.layout == "value" and candidate is conversations
+                return document.NAME if is_one else candidate.NAME
+        first = value if first is None else first
+    if not head or document.fits(first):
+        return document.NAME
+    raise InputError(f"no known format; it begins with {_shape(first)}", place=source.file)
+
+
+def _is_readable(record: Record) -> bool:
+    """False for a last line that is still being written; any other that is broken is an error."""
+    try:
+        record.value()
+    except InputError:
+        if record.is_ended:
+            raise
+        return False
+    return True
+
+
+def _shape(value: Any) -> str:
+    """A value in a few words, without what it says."""
+    if not isinstance(value, dict):
+        return kind_of(value)
+    names = ", ".join(name[:20] for name in list(value)[:6])
+    return f"an object of {names}" if names else "an empty object"
+
+
+def _check_dialect(name: str, dialect: str) -> None:
+    fixed = _FIXED_DIALECTS.get(name, dialect)
+    if dialect not in ("auto", fixed):
+        raise ConfigError(f"a {name} file is of the dialect {fixed!r}, not {dialect!r}")

@@ -1,0 +1,161 @@
+"""The `chatgpt` format: `conversations.json` out of a ChatGPT data export.
+
+Each conversation is a `mapping` of nodes that name their parent; every regenerated answer and
+edited question is a branch, and `current_node` ends the active one. A node hidden from the person
+was shown to the model and is kept; one that says nothing is passed over, its children hang from
+its parent, and it is counted under `skipped`.
+
+The export has no call ids. What the assistant addresses to a tool is a call with the id of its
+node; the tool's nodes that follow are its result. What a tool says unasked, such as the text of an
+uploaded file, is context that the service put in: a system message.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from enfold.dialects.fields import as_object, choice_field, object_field, text_field
+from enfold.messages import Message, Reasoning, Role, Text, ToolCall, ToolResult, text_of
+from enfold.transcripts.chatgpt_content import ContentPart, content_parts
+from enfold.transcripts.source import Source, located, within
+from enfold.transcripts.transcript import Entry, Transcript, parents_first
+
+NAME = "chatgpt"
+DIALECT = "enfold"
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+_NOT_A_TOOL = {"", "all", "assistant", "user"}
+
+
+def fits(value: Any) -> bool:
+    """Whether a record is a conversation of an export."""
+    return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
+
+
+def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+    """One transcript a conversation."""
+    for record in source.records:
+        value = record.value()
+        with located(record.place):
+            transcript = _transcript(as_object(value))
+        yield transcript
+
+
+def _transcript(raw: dict[str, Any]) -> Transcript:
+    mapping = object_field(raw, "mapping")
+    tree = _Tree(_parents(mapping))
+    for own in parents_first(tree.parents):
+        with within(f"mapping.{own}"):
+            tree.add(own, mapping[own])
+    current = tree.stands_for.get(text_field(raw, "current_node", default=""))
+    about = {key: value for key, value in raw.items() if key != "mapping"}
+    notes = {"skipped": {"empty": tree.empty}} if tree.empty else {}
+    return Transcript(
+        tuple(tree.entries.values()),
+        DIALECT,
+        id=text_field(raw, "conversation_id", default="") or text_field(raw, "id", default=""),
+        title=text_field(raw, "title", default=""),
+        tip=current or next(reversed(tree.entries), None),
+        format=NAME,
+        extras={**about, **notes},
+    )
+
+
+def _parents(mapping: Mapping[str, Any]) -> dict[str, str | None]:
+    """Every node's parent; a node whose parent is not in the export is a root."""
+    parents: dict[str, str | None] = {}
+    for own, node in mapping.items():
+        with within(f"mapping.{own}"):
+            parent = text_field(as_object(node), "parent", default="")
+        parents[own] = parent if parent in mapping else None
+    return parents
+
+
+class _Tree:
+    """The conversation as far as its nodes have been read, parents first."""
+
+    def __init__(self, parents: dict[str, str | None]) -> None:
+        self.parents = parents
+        self.entries: dict[str, Entry] = {}
+        self.stands_for: dict[str | None, str | None] = {None: None}
+        """The entry of every node: its own, or the nearest one before it."""
+        self.empty = 0
+        self._children = Counter(parents.values())
+        self._call_of: dict[str | None, str] = {}
+        """The call that an entry makes or answers."""
+
+    def add(self, own: str, node: dict[str, Any]) -> None:
+        """Take in a node whose parent has been taken in."""
+        before = self.stands_for[self.parents[own]]
+        self.stands_for[own] = before
+        if node.get("message") is None:
+            return
+        raw = object_field(node, "message")
+        with within("message"):
+            message = self._message(own, raw, before)
+        if message is None:
+            self.empty += 1
+        elif before is not None and self._is_more_of(before, own, message):
+            self.entries[before] = _joined(self.entries[before], message, node)
+        else:
+            self.entries[own] = Entry(message, own, before, {"nodes": [node]})
+            self.stands_for[own] = own
+
+    def _message(self, own: str, raw: dict[str, Any], before: str | None) -> Message | None:
+        author = object_field(raw, "author")
+        with within("author"):
+            role = choice_field(author, "role", _ROLES)
+            name = text_field(author, "name", default="")
+        parts = content_parts(raw)
+        tool = text_field(raw, "recipient", default="")
+        call = self._call_of.get(before)
+        if role == "tool" and call is not None:
+            self._call_of[own] = call
+            return Message("tool", (_result(call, name, parts, raw["content"]),), id=own)
+        if not parts:
+            return None
+        if role == "assistant" and tool not in _NOT_A_TOOL and _is_text(parts):
+            self._call_of[own] = own
+            return Message("assistant", (ToolCall(own, tool, text_of(parts)),), id=own)
+        return Message("system" if role == "tool" else role, parts, id=own, name=name or None)
+
+    def _is_more_of(self, before: str, own: str, message: Message) -> bool:
+        """Whether a tool goes on answering, and the answer so far belongs to no other branch."""
+        return (
+            message.role == "tool"
+            and self.entries[before].message.role == "tool"
+            and self._children[self.parents[own]] == 1
+        )
+
+
+def _result(
+    call: str, name: str, parts: tuple[ContentPart, ...], content: Mapping[str, Any]
+) -> ToolResult:
+    plain = tuple(Text(part.text) if isinstance(part, Reasoning) else part for part in parts)
+    return ToolResult(call, plain, content.get("content_type") == "system_error", name)
+
+
+def _joined(entry: Entry, message: Message, node: dict[str, Any]) -> Entry:
+    """A result and more of it as one, because a call has one result."""
+    match entry.message.parts, message.parts:
+        case (ToolResult() as result,), (ToolResult() as more,):
+            whole = replace(
+                result,
+                parts=(*result.parts, *more.parts),
+                is_error=result.is_error or more.is_error,
+            )
+    nodes = [*entry.extras["nodes"], node]
+    return replace(entry, message=replace(entry.message, parts=(whole,)), extras={"nodes": nodes})
+
+
+def _is_text(parts: tuple[ContentPart, ...]) -> bool:
+    return all(isinstance(part, Text) for part in parts)

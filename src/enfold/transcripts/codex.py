@@ -1,0 +1,161 @@
+"""The `codex` format: a rollout, the session log of the Codex command line.
+
+Every line is `{timestamp, type, payload}`. A `response_item` is an item of the Responses API, and
+one entry; an `event_msg` tells the terminal of the same items again. Logs of 2025 before September
+have bare items after a first line `{id, timestamp, instructions}`.
+
+A compaction rewrites what the model is sent, not the log: all items are kept as entries, and what
+replaced them is noted under `compactions`. A roll-back leaves a branch behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from enfold import dialects
+from enfold.dialects.fields import object_field
+from enfold.errors import DialectError
+from enfold.messages import Message, Text, text_of
+from enfold.transcripts.log import Log
+from enfold.transcripts.source import Source, located
+from enfold.transcripts.transcript import Entry, Ids, Transcript
+
+NAME = "codex"
+DIALECT = "openai-responses"
+
+_TYPES = {
+    "session_meta",
+    "response_item",
+    "event_msg",
+    "turn_context",
+    "compacted",
+    "world_state",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
+}
+_BARE_HEADER = {"id", "timestamp", "instructions"}
+_NEVER_SENT = {"ghost_snapshot"}
+"""Items that the program keeps for itself among those of the model."""
+
+_INJECTED = (
+    "# agents.md",
+    "<environment_context>",
+    "<hook_prompt",
+    "<skill>",
+    "<subagent_notification>",
+    "<turn_aborted>",
+    "<user_instructions>",
+    "<user_shell_command>",
+)
+"""How the program's own words begin, where it speaks in the user's role."""
+
+
+def fits(value: Any) -> bool:
+    """Whether an event is one of a rollout."""
+    if not isinstance(value, dict):
+        return False
+    if "payload" in value:
+        return value.get("type") in _TYPES
+    return "record_type" in value or ("type" not in value and value.keys() >= _BARE_HEADER)
+
+
+def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+    """The one transcript; none where the log has no items yet."""
+    log = Log(source)
+    rollout = _Rollout(log)
+    for record, event in log:
+        with located(record.place):
+            rollout.add(event)
+    if rollout.entries:
+        yield rollout.transcript()
+
+
+@dataclass(slots=True)
+class _Rollout:
+    """The session as far as the log has been read."""
+
+    log: Log
+    entries: list[Entry] = field(default_factory=list)
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict)
+    compactions: list[dict[str, Any]] = field(default_factory=list)
+    tip: str | None = None
+    turns: list[str | None] = field(default_factory=list)
+    """What came before each turn of the active branch."""
+    ids: Ids = field(default_factory=Ids)
+
+    def add(self, event: dict[str, Any]) -> None:
+        if "payload" in event:
+            self._add_line(event)
+        elif "type" in event:
+            self._add_item(event, {})
+        elif not self.meta and event.keys() >= _BARE_HEADER:
+            self.meta = event
+        else:
+            self.log.skip("record")
+
+    def _add_line(self, line: dict[str, Any]) -> None:
+        payload = object_field(line, "payload")
+        match line.get("type"):
+            case "response_item":
+                self._add_item(payload, line)
+            case "session_meta" if not self.meta:
+                self.meta = payload
+            case "compacted":
+                self.compactions.append({"after": self.tip, **payload})
+            case "event_msg" if payload.get("type") == "thread_rolled_back":
+                self._roll_back(payload)
+            case kind:
+                if kind == "turn_context":
+                    self.context = payload
+                self.log.skip(str(kind))
+
+    def _add_item(self, item: dict[str, Any], line: dict[str, Any]) -> None:
+        if item.get("type") in _NEVER_SENT:
+            self.log.skip(str(item["type"]))
+            return
+        message = _parse(item, "payload" if line else "")
+        if message.role == "user" and not _is_injected(message):
+            self.turns.append(self.tip)
+        entry = Entry(message, self.ids.take(item.get("id")), self.tip, line)
+        self.entries.append(entry)
+        self.tip = entry.id
+
+    def _roll_back(self, payload: Mapping[str, Any]) -> None:
+        count = payload.get("num_turns")
+        if not isinstance(count, int):
+            raise DialectError("expected a whole number", place="payload.num_turns")
+        for _ in range(min(count, len(self.turns))):
+            self.tip = self.turns.pop()
+
+    def transcript(self) -> Transcript:
+        instructions = self.meta.get("base_instructions")
+        prompt = instructions.get("text") if isinstance(instructions, dict) else None
+        given_id = self.meta.get("id")
+        notes = {"turn_context": self.context, "compactions": self.compactions}
+        return Transcript(
+            tuple(self.entries),
+            DIALECT,
+            id=given_id if isinstance(given_id, str) else "",
+            tip=self.tip,
+            system=Message("system", (Text(prompt),), dialect=DIALECT) if prompt else None,
+            format=NAME,
+            extras={
+                **self.meta,
+                **{key: value for key, value in notes.items() if value},
+                **self.log.notes,
+            },
+        )
+
+
+def _parse(item: dict[str, Any], place: str) -> Message:
+    try:
+        return dialects.get(DIALECT).parse_message(item)
+    except DialectError as error:
+        raise (error.at(place) if place else error) from None
+
+
+def _is_injected(message: Message) -> bool:
+    return text_of(message.parts).lstrip().lower().startswith(_INJECTED)

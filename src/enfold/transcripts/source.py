@@ -1,0 +1,256 @@
+"""Sources: the bytes of a file as the JSON records that it is made of.
+
+A file is one JSON value, an array whose items are its records, or JSON Lines. Only JSON Lines can
+be read without holding the whole file, and are. UTF-8 is expected; a UTF-16 file that says so in
+its first bytes is translated, because some shells write nothing else.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+from enfold.errors import InputError
+from enfold.jsontext import items, loads
+
+Origin: TypeAlias = bytes | str | os.PathLike[str] | IO[bytes]
+"""Content as bytes, a path, or a stream opened for reading bytes."""
+
+Layout: TypeAlias = Literal["value", "array", "lines"]
+
+_CHUNK = 1 << 20
+_KNOWN_STARTS = {
+    b"PK\x03\x04": "a zip archive; unpack it and give a file from it",
+    b"\x1f\x8b": "compressed with gzip; unpack it first",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first",
+    b"SQLite format 3": "an SQLite database, not a file of conversations",
+}
+
+_LONGEST_START = max(map(len, _KNOWN_STARTS))
+"""Bytes that must have come before it can be said what they are; a pipe may give few at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One JSON value of a file, still as bytes."""
+
+    text: bytes
+    file: str = ""
+    """The file's name as it was given; empty where there is none."""
+    at: str = ""
+    """Where in the file: `line 12`, or `[3]` in an array."""
+    line: int = 1
+    is_ended: bool = True
+    """False for a last line that no line end follows: it may still be being written."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, for errors: `chats.jsonl line 12`."""
+        return f"{self.file} {self.at}".strip()
+
+    def value(self) -> Any:
+        """What the bytes say."""
+        try:
+            return loads(self.text, first_line=self.line)
+        except InputError as error:
+            raise _in_file(error, self.file, self.at) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a file is made of. The records can be read once."""
+
+    file: str
+    layout: Layout
+    records: Iterator[Record]
+
+
+@contextmanager
+def opened(origin: Origin) -> Iterator[Source]:
+    """The source behind bytes, a path or a stream; a stream is left open."""
+    match origin:
+        case bytes():
+            yield split("", [origin])
+        case str() | os.PathLike():
+            file = os.fspath(origin)
+            with _open(file) as stream:
+                yield split(file, _chunks(file, stream))
+        case _:
+            given = getattr(origin, "name", "")
+            file = given if isinstance(given, str) else ""
+            yield split(file, _chunks(file, origin))
+
+
+@contextmanager
+def located(place: str) -> Iterator[None]:
+    """Errors raised inside say where in the file they were met."""
+    try:
+        yield
+    except InputError as error:
+        places = (known for known in (place, error.place) if known)
+        raise type(error)(error.reason, place=": ".join(places)) from None
+
+
+@contextmanager
+def within(field: str) -> Iterator[None]:
+    """Errors raised inside name the field that they were met in."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(field) from None
+
+
+def split(file: str, chunks: Iterable[bytes]) -> Source:
+    """The records of a file that comes in chunks."""
+    lines = _lines(_utf8(file, chunks))
+    filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
+    number, first = next(filled, (1, b""))
+    _check_start(file, first)
+    if not _is_complete(first):
+        return _whole(file, b"".join(chain([first], lines)), number)
+    second = next(filled, None)
+    if second is None:
+        return _whole(file, first, number)
+    numbered = chain([(number, first), second], filled)
+    return Source(file, "lines", (_line_record(file, *line) for line in numbered))
+
+
+def _whole(file: str, text: bytes, line: int) -> Source:
+    if _is_array(text):
+        return Source(file, "array", _item_records(file, text, line))
+    return Source(file, "value", iter([Record(text, file, line=line)]))
+
+
+def _item_records(file: str, text: bytes, line: int) -> Iterator[Record]:
+    try:
+        for index, item in enumerate(items(text, first_line=line)):
+            yield Record(item, file, f"[{index}]")
+    except InputError as error:
+        raise _in_file(error, file) from None
+
+
+def _line_record(file: str, number: int, line: bytes) -> Record:
+    is_ended = line.endswith(b"\n")
+    return Record(line.rstrip(), file, f"line {number}", number, is_ended)
+
+
+def _is_complete(line: bytes) -> bool:
+    """Whether the file's first line is a JSON value by itself, so that more lines are more values.
+
+    The items of an array are only told apart, not parsed: some exports are one line of gigabytes.
+    """
+    try:
+        if _is_array(line):
+            next(items(line), None)
+        else:
+            loads(line)
+    except InputError:
+        return False
+    return True
+
+
+def _is_array(text: bytes) -> bool:
+    return text[:_CHUNK].lstrip().startswith(b"[")
+
+
+def _check_start(file: str, first_line: bytes) -> None:
+    start = first_line.lstrip()[:1]
+    if not start:
+        raise InputError("the file is empty", place=file)
+    if start not in b"[{":
+        found = start.decode("utf-8", "backslashreplace")
+        raise InputError(f"neither JSON nor JSON Lines: it begins with {found!r}", place=file)
+
+
+def _open(file: str) -> IO[bytes]:
+    try:
+        return Path(file).open("rb")
+    except OSError as error:
+        raise _unreadable(error, file) from None
+
+
+def _chunks(file: str, stream: IO[bytes]) -> Iterator[bytes]:
+    try:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+    except OSError as error:
+        raise _unreadable(error, file) from None
+
+
+def _unreadable(error: OSError, file: str) -> InputError:
+    return InputError(f"cannot be read: {error.strerror or error}", place=file)
+
+
+def _utf8(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks, known to be UTF-8 and without a byte order mark."""
+    remaining = iter(chunks)
+    first = b""
+    while len(first) < _LONGEST_START and (chunk := next(remaining, b"")):
+        first += chunk
+    if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return _from_utf16(file, chain([first], remaining))
+    _check_not_binary(file, first)
+    return _checked(file, chain([first.removeprefix(codecs.BOM_UTF8)], remaining))
+
+
+def _check_not_binary(file: str, first: bytes) -> None:
+    for start, words in _KNOWN_STARTS.items():
+        if first.startswith(start):
+            raise InputError(words, place=file)
+    if b"\0" in first:
+        raise InputError("a binary file, neither JSON nor JSON Lines", place=file)
+
+
+def _from_utf16(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    try:
+        for chunk in chunks:
+            yield decoder.decode(chunk).encode()
+        yield decoder.decode(b"", final=True).encode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"not valid UTF-16: {error.reason}", place=file) from None
+
+
+def _checked(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """A character cut off at the very end is left to whoever reads the last line."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    line, offset = 1, 0
+    for chunk in chunks:
+        carried = len(decoder.getstate()[0])
+        try:
+            decoder.decode(chunk)
+        except UnicodeDecodeError as error:
+            wrong = error.object[error.start]
+            line += error.object.count(b"\n", 0, error.start)
+            raise InputError(
+                f"not UTF-8: byte {wrong:#04x} at offset {offset - carried + error.start:,}",
+                place=f"{file} line {line}".strip(),
+            ) from None
+        line += chunk.count(b"\n")
+        offset += len(chunk)
+        yield chunk
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines with their ends. Pieces are joined once, so that a line of gigabytes costs no more."""
+    pieces: list[bytes] = []
+    for chunk in chunks:
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join((*pieces, line, b"\n"))
+            pieces = []
+        if rest:
+            pieces.append(rest)
+    if pieces:
+        yield b"".join(pieces)
+
+
+def _in_file(error: InputError, file: str, at: str = "") -> InputError:
+    """An error of JSON itself: its own place says more than the record's, where it has one."""
+    return type(error)(error.reason, place=f"{file} {error.place or at}".strip())
