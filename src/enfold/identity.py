@@ -1,0 +1,114 @@
+"""A message's hashes: what it says, where in a conversation it says it, and its exact bytes.
+
+Clients send a history again in other words than they got it: a text becomes a block, a cache mark
+moves, keys change places, another dialect is spoken. `content_hash` is the same for all of these.
+`identity` hashes it together with the identity of the message before, so one value stands for a
+whole history up to there: a history that comes again is recognised by its last message, and one
+that was edited parts from the known one exactly where it differs.
+
+Left out, because it does not change what is said: cache marks, ids and states that a provider
+gives to items, reasoning (clients drop it), the dialect. A system prompt that stands beside the
+messages is no message and has no part in this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any
+
+from enfold.errors import InputError
+from enfold.jsontext import dumps, loads
+from enfold.messages import (
+    Attachment,
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+
+_BYTES = 16
+_OF_AN_ITEM = frozenset({"cache_control", "id", "status"})
+"""Given to an item by client or provider, not said by anyone."""
+
+
+def content_hash(message: Message) -> str:
+    """What the message says, whichever dialect says it."""
+    said = [normal for part in message.parts for normal in _normal_part(part)]
+    only_results = bool(said) and all(isinstance(part, ToolResult) for part in message.parts)
+    role = "tool" if only_results else message.role
+    # On a tool's message the name only repeats that of the call.
+    name = "" if role == "tool" else message.name or ""
+    return _hash(dumps([role, name, said]), b"enfold content")
+
+
+def identity(parent: str | None, content: str) -> str:
+    """The message with that content hash after the message with that identity, or as the first."""
+    return _hash(f"{parent or ''} {content}".encode(), b"enfold identity")
+
+
+def chain(contents: Iterable[str], parent: str | None = None) -> list[str]:
+    """The identities of messages that follow each other, from their content hashes."""
+    identities: list[str] = []
+    for content in contents:
+        parent = identity(parent, content)
+        identities.append(parent)
+    return identities
+
+
+def digest(body: bytes) -> str:
+    """The exact bytes."""
+    return _hash(body, b"enfold digest")
+
+
+def _hash(data: bytes, purpose: bytes) -> str:
+    return blake2b(data, digest_size=_BYTES, person=purpose).hexdigest()
+
+
+def _normal_part(part: Part) -> list[Any]:
+    """The part in a form that all dialects share; nothing for a part that says nothing."""
+    match part:
+        case Text(text):
+            return [["text", text]] if text else []
+        case ToolCall(id, name, arguments):
+            return [["call", id, name, _normal_arguments(arguments)]]
+        case ToolResult(call_id, parts, is_error):
+            inner = [normal for inside in parts for normal in _normal_part(inside)]
+            return [["result", call_id, inner, is_error]]
+        case Data(value):
+            return [["data", _sorted(value)]]
+        case Attachment(data=data, url=url) if data or url:
+            return [["attachment", data or url]]
+        case Attachment(name=name, extras=extras):
+            return [["attachment", name, _without_marks(extras)]]
+        case Unknown(extras):
+            return [["unknown", _without_marks(extras)]]
+        case Reasoning():
+            return []
+
+
+def _normal_arguments(arguments: str | Mapping[str, Any]) -> Any:
+    """Arguments as the value they stand for; text that is no JSON as itself."""
+    if not isinstance(arguments, str):
+        return ["json", _sorted(arguments)]
+    try:
+        return ["json", _sorted(loads(arguments or "{}"))]
+    except InputError:
+        return ["text", arguments]
+
+
+def _without_marks(extras: Mapping[str, Any]) -> Any:
+    return _sorted({key: value for key, value in extras.items() if key not in _OF_AN_ITEM})
+
+
+def _sorted(value: Any) -> Any:
+    """The JSON value with its keys in order and without cache marks, at every level."""
+    if isinstance(value, Mapping):
+        return {key: _sorted(value[key]) for key in sorted(value) if key != "cache_control"}
+    if isinstance(value, list | tuple):
+        return [_sorted(item) for item in value]
+    return value

@@ -1,0 +1,111 @@
+"""The search index: what is written to it with a message, and taken out with a session.
+
+Besides its words every message has a term for its session and one for its namespace, so that a
+search in one of many sessions does not go through what it finds in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+
+from enfold.store.database import Database
+from enfold.store.queries import EngineName
+from enfold.store.records import SessionKey
+from enfold.store.words import LONGEST_PHRASE, parts_of, storable, terms_of
+
+WINDOW = 256
+"""Terms in one row of PostgreSQL's index, which keeps at most 256 places of a word in a row."""
+
+
+def session_scope(session: SessionKey) -> str:
+    """The term that every message of the session has."""
+    return f"session{session}"
+
+
+def namespace_scope(namespace: str) -> str:
+    """The term that every message of the namespace has."""
+    return f"namespace{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
+
+
+def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str]]) -> None:
+    """Make messages, given by key and searchable text, findable."""
+    cleaned = [(key, storable(text)) for key, text in texts if text]
+    if not cleaned:
+        return
+    db.change_many(
+        "insert_text",
+        [{"message": key, "session": session, "text": text} for key, text in cleaned],
+    )
+    scopes = _scopes(db, session)
+    rows_of = _ROWS[db.engine]
+    db.change_many(
+        "insert_words",
+        (row for key, text in cleaned for row in rows_of(key, session, scopes, text)),
+    )
+
+
+def forget_session(db: Database, session: SessionKey) -> None:
+    """Take a session's messages out of the index, before the session is deleted.
+
+    PostgreSQL's index is a table that is emptied with the session. SQLite's keeps no content, so
+    it must be given again what it was given.
+    """
+    if db.engine == "postgresql":
+        return
+    scopes = _scopes(db, session)
+    for page in db.pages("texts_after_key", session=session):
+        db.change_many(
+            "delete_words",
+            (
+                row
+                for each in page
+                for row in _fts5_rows(each["key"], session, scopes, each["text"])
+            ),
+        )
+
+
+def _scopes(db: Database, session: SessionKey) -> tuple[str, str]:
+    row = db.row("namespace_of", session=session)
+    return session_scope(session), namespace_scope(row["namespace"] if row else "")
+
+
+def _fts5_rows(
+    key: int, _session: SessionKey, scopes: Sequence[str], text: str
+) -> Iterator[dict[str, Any]]:
+    yield {
+        "message": key,
+        "scope": " ".join(scopes),
+        "words": " ".join(term.text for term in terms_of(text)),
+        "parts": " ".join(sorted(parts_of(text))),
+    }
+
+
+def _tsvector_rows(
+    key: int, session: SessionKey, scopes: Sequence[str], text: str
+) -> Iterator[dict[str, Any]]:
+    """Pieces that overlap by the longest phrase, so that every phrase is whole in one of them."""
+    terms = [term.text for term in terms_of(text)]
+    without_place = [*scopes, *parts_of(text)]
+    stride = WINDOW - LONGEST_PHRASE
+    for piece, at in enumerate(range(0, max(1, len(terms) - LONGEST_PHRASE), stride)):
+        words = _tsvector(terms[at : at + WINDOW], without_place)
+        yield {"message": key, "piece": piece, "session": session, "words": words}
+        without_place = list(scopes)
+
+
+def _tsvector(terms: Iterable[str], without_place: Iterable[str]) -> str:
+    """The text form of a tsvector; terms are letters, digits and marks, which need no escape."""
+    places: dict[str, list[str]] = {term: [] for term in without_place}
+    for place, term in enumerate(terms, start=1):
+        places.setdefault(term, []).append(str(place))
+    return " ".join(
+        f"'{term}':{','.join(at)}" if at else f"'{term}'" for term, at in places.items()
+    )
+
+
+_ROWS: Mapping[EngineName, Callable[..., Iterator[dict[str, Any]]]] = {
+    "sqlite": _fts5_rows,
+    "postgresql": _tsvector_rows,
+}

@@ -1,0 +1,157 @@
+"""Full-text search over everything that was ever said, folded away or not."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from enfold.errors import InputError
+from enfold.jsontext import dump_text
+from enfold.store import tree
+from enfold.store.database import Database, Row
+from enfold.store.index import namespace_scope, session_scope
+from enfold.store.queries import EngineName
+from enfold.store.records import Hit, SessionKey
+from enfold.store.words import Phrase, Term, parts_of, phrases_of, terms_of
+
+_END = 2**62
+_AROUND = 80
+"""Characters of a snippet on each side of what was found."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """Where to search: in a session or in all sessions of a namespace."""
+
+    session: SessionKey | None = None
+    namespace: str | None = None
+    tip: str | None = None
+    """Only among the messages on the path to this one, which is of the session."""
+
+
+def search(
+    db: Database,
+    query: str,
+    where: Where,
+    *,
+    limit: int = 20,
+    after: Hit | None = None,
+    best_first: bool = False,
+) -> list[Hit]:
+    """Messages with all the words and all the phrases (in double quotes) of the query.
+
+    Newest first, the next page after a hit of the last; or the best first, which must look at
+    everything found and is slower.
+    """
+    scope = _scope(where)
+    phrases = phrases_of(query)
+    if not phrases:
+        return []
+    expression = _EXPRESSIONS[db.engine](scope, phrases)
+    pages = _best(db, expression, limit) if best_first else _newest(db, expression, limit, after)
+    hits: list[Hit] = []
+    for found in pages:
+        allowed = _on_path(db, where, [row["key"] for row in found])
+        ranks = {row["key"]: row["rank"] for row in found if row["key"] in allowed}
+        rows = {row["key"]: row for row in db.rows("hits", keys=dump_text(list(ranks)))}
+        hits += [_hit(rows[key], phrases, rank) for key, rank in ranks.items() if key in rows]
+        if len(hits) >= limit:
+            break
+    return hits[:limit]
+
+
+def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
+    """Where in the text the first of the phrases is; its beginning if none is there."""
+    by_last: dict[str, list[Phrase]] = defaultdict(list)
+    open_ended = [phrase for phrase in phrases if phrase.prefix]
+    for phrase in phrases:
+        by_last[phrase.terms[-1]].append(phrase)
+    seen: list[Term] = []
+    for term in terms_of(text):
+        seen.append(term)
+        for phrase in (*by_last.get(term.text, ()), *open_ended):
+            if _ends_here(seen, phrase):
+                return seen[-len(phrase.terms)].start, term.end
+        word = text[term.start : term.end]
+        if not word.islower() and any(part in by_last for part in parts_of(word)):
+            return term.start, term.end
+    return 0, 0
+
+
+def _scope(where: Where) -> str:
+    if where.session is not None:
+        return session_scope(where.session)
+    if where.namespace is not None and where.tip is None:
+        return namespace_scope(where.namespace)
+    raise InputError("say where to search: in a session, or in a namespace")
+
+
+def _newest(
+    db: Database, expression: str, limit: int, after: Hit | None
+) -> Iterator[Sequence[Row]]:
+    before = after.key if after else _END
+    while rows := db.rows("search_newest", query=expression, before=before, limit=limit):
+        yield rows
+        before = rows[-1]["key"]
+
+
+def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
+    offset = 0
+    while rows := db.rows("search_best", query=expression, limit=limit, offset=offset):
+        yield rows
+        offset += len(rows)
+
+
+def _on_path(db: Database, where: Where, keys: Sequence[int]) -> set[int]:
+    if where.tip is None or where.session is None:
+        return set(keys)
+    return tree.on_path(db, tree.require(db, where.session, where.tip).key, keys)
+
+
+def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
+    """Terms are letters, digits and marks, so nothing in the quotes can end them."""
+    wanted = [f'scope : "{scope}"']
+    for phrase in phrases:
+        columns = "words" if len(phrase.terms) > 1 else "{words parts}"
+        wanted.append(f'{columns} : "{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}')
+    return " AND ".join(wanted)
+
+
+def _tsquery_expression(scope: str, phrases: Sequence[Phrase]) -> str:
+    """One query for each phrase, each within the scope."""
+    return dump_text([f"'{scope}' & ({_tsquery(phrase)})" for phrase in phrases])
+
+
+def _tsquery(phrase: Phrase) -> str:
+    words = " <-> ".join(f"'{term}'" for term in phrase.terms)
+    return f"{words}:*" if phrase.prefix else words
+
+
+_EXPRESSIONS: Mapping[EngineName, Callable[[str, Sequence[Phrase]], str]] = {
+    "sqlite": _fts5_expression,
+    "postgresql": _tsquery_expression,
+}
+
+
+def _ends_here(seen: Sequence[Term], phrase: Phrase) -> bool:
+    *head, last = phrase.terms
+    found = [term.text for term in seen[-len(phrase.terms) :]]
+    if len(found) < len(phrase.terms) or found[:-1] != head:
+        return False
+    return found[-1].startswith(last) if phrase.prefix else found[-1] == last
+
+
+def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
+    values = dict(row)
+    text: str = values.pop("text")
+    start, end = locate(text, phrases)
+    first = max(0, start - _AROUND)
+    return Hit(
+        **values,
+        snippet=text[first : end + _AROUND],
+        snippet_start=first,
+        start=start,
+        end=end,
+        rank=None if rank is None else float(rank),
+    )

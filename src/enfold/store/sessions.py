@@ -1,0 +1,138 @@
+"""Sessions: found or made by namespace and id, listed, changed, deleted as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from enfold.errors import InputError, NotFoundError
+from enfold.jsontext import dump_text, loads
+from enfold.store import index
+from enfold.store.database import Database, Row
+from enfold.store.records import Session, SessionKey
+from enfold.store.words import storable
+
+_LONGEST_NAME = 256
+_FAR_FUTURE = 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """New values for a session. None leaves a field as it is; "" and {} make it empty."""
+
+    title: str | None = None
+    profile: str | None = None
+    model: str | None = None
+    settings: Mapping[str, Any] | None = None
+    blocked: Mapping[str, Any] | None = None
+
+
+NO_CHANGES = Changes()
+
+
+def get_or_create(db: Database, namespace: str, id: str, changes: Changes = NO_CHANGES) -> Session:
+    """The session of that id in the namespace; a new one gets the given values."""
+    _check_name("namespace", namespace)
+    _check_name("session", id)
+    if not id:
+        raise InputError("a session needs an id")
+    if session := find(db, namespace, id):
+        return session
+    db.change(
+        "create_session",
+        namespace=namespace,
+        id=id,
+        title=storable(changes.title or ""),
+        profile=changes.profile or None,
+        model=changes.model or None,
+        settings=dump_text(changes.settings or {}),
+        now=db.now(),
+    )
+    session = find(db, namespace, id)
+    if session is None:
+        raise NotFoundError(f"session {id!r} was deleted just now; try again")
+    return session
+
+
+def find(db: Database, namespace: str, id: str) -> Session | None:
+    """The session of that id in the namespace, if there is one."""
+    row = db.row("session_by_id", namespace=namespace, id=id)
+    return _session(row) if row else None
+
+
+def get(db: Database, key: SessionKey) -> Session:
+    """The session of that key."""
+    row = db.row("session", key=key)
+    if row is None:
+        raise NotFoundError(f"there is no session with the key {key}; it may have been deleted")
+    return _session(row)
+
+
+def page(
+    db: Database, namespace: str, *, limit: int = 50, after: Session | None = None
+) -> list[Session]:
+    """Sessions of a namespace, last used first; the next page comes after the last of this one."""
+    rows = db.rows(
+        "sessions_before",
+        namespace=namespace,
+        updated_at=after.updated_at if after else _FAR_FUTURE,
+        key=after.key if after else _FAR_FUTURE,
+        limit=limit,
+    )
+    return [_session(row) for row in rows]
+
+
+def update(db: Database, key: SessionKey, changes: Changes) -> Session:
+    """Give a session new values."""
+    lock(db, key)
+    before = get(db, key)
+    values = {
+        field.name: getattr(before if getattr(changes, field.name) is None else changes, field.name)
+        for field in fields(Changes)
+    }
+    db.change(
+        "update_session",
+        key=key,
+        title=storable(values["title"]),
+        profile=values["profile"] or None,
+        model=values["model"] or None,
+        settings=dump_text(values["settings"]),
+        blocked=dump_text(values["blocked"]) if values["blocked"] else None,
+        now=db.now(),
+    )
+    return get(db, key)
+
+
+def delete(db: Database, key: SessionKey) -> None:
+    """Delete a session and all that belongs to it, and nothing else."""
+    lock(db, key)
+    index.forget_session(db, key)
+    db.change("delete_session", key=key)
+
+
+def lock(db: Database, key: SessionKey) -> int | None:
+    """Hold the session until the transaction ends; gives the key of its tip."""
+    row = db.row("lock_session", key=key)
+    if row is None:
+        raise NotFoundError(f"there is no session with the key {key}; it may have been deleted")
+    tip: int | None = row["tip"]
+    return tip
+
+
+def _check_name(what: str, name: str) -> None:
+    if storable(name) != name or len(name) > _LONGEST_NAME:
+        raise InputError(
+            f"{what} {name[:40]!r}: expected at most {_LONGEST_NAME} characters of plain text"
+        )
+
+
+def _session(row: Row) -> Session:
+    blocked = row["blocked"]
+    return Session(
+        **{
+            **dict(row),
+            "settings": loads(row["settings"]),
+            "blocked": loads(blocked) if blocked else None,
+        }
+    )

@@ -1,0 +1,287 @@
+"""Snapshots: recording a compression, finding the one that applies, undoing it.
+
+A snapshot applies to a branch if the tip of the branch it was made on is on the path: a summary
+never reaches a branch that did not make it. Among those the one with the deepest cutoff counts,
+then the newest. With `share_across_branches` it is enough that the cutoff is on the path. One whose
+cutoff is gone or elsewhere does not apply; the next does, or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Any
+
+from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
+from enfold.identity import digest
+from enfold.jsontext import dump_text, loads
+from enfold.store import catalog, outbox, sessions, tree
+from enfold.store.database import Database, Row
+from enfold.store.manifests import manifest_from_json, manifest_to_json
+from enfold.store.records import (
+    Edit,
+    EditDraft,
+    SessionKey,
+    Snapshot,
+    SnapshotDraft,
+    SnapshotKind,
+    Undo,
+    UsageEvent,
+)
+
+_FAR_FUTURE = 2**62
+_FIRST_BATCH = 1
+_BATCH = 32
+
+
+class Expected(Enum):
+    """What a recording may expect to apply, other than a certain snapshot or none."""
+
+    ANY = auto()
+
+
+ANY = Expected.ANY
+"""Whichever applies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What is written in the same transaction as a snapshot."""
+
+    edits: Sequence[EditDraft] = ()
+    flush: Sequence[str] = ()
+    """The ids of messages to be handed to long-term memory."""
+    usage: Sequence[UsageEvent] = ()
+
+
+NOTHING_BESIDE = Beside()
+
+
+def record(
+    db: Database,
+    session: SessionKey,
+    draft: SnapshotDraft,
+    beside: Beside = NOTHING_BESIDE,
+    *,
+    expected: str | Expected | None = ANY,
+    share_across_branches: bool = False,
+) -> Snapshot:
+    """Write a snapshot with all that belongs to it, or nothing.
+
+    `expected` is the id of the snapshot that applied when the work began, None if none did. If
+    another applies by now, somebody else was first: `ConflictError`.
+    """
+    sessions.lock(db, session)
+    if expected is not ANY:
+        applies = applicable(db, session, draft.parent, share_across_branches=share_across_branches)
+        if (applies.id if applies else None) != expected:
+            raise ConflictError(
+                "another compression of this branch was recorded first; look at the view again"
+            )
+    _insert(db, session, draft)
+    _insert_edits(db, session, draft.id, beside.edits)
+    outbox.enqueue(db, session, beside.flush)
+    catalog.add_usage(
+        db, [replace(event, session=session, snapshot_id=draft.id) for event in beside.usage]
+    )
+    return get(db, session, draft.id)
+
+
+def applicable(
+    db: Database,
+    session: SessionKey,
+    tip: str | None = None,
+    *,
+    share_across_branches: bool = False,
+    without: str | None = None,
+) -> Snapshot | None:
+    """The snapshot that applies to the branch that ends at `tip`, or to the current branch.
+
+    `without` names one to leave out of account.
+    """
+    bottom = tree.tip_node(db, session, tip)
+    if not bottom.depth:
+        return None
+    for batch in _candidates(db, session, bottom.depth):
+        there = tree.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
+        for row in batch:
+            needed = [row["cutoff"]] if share_across_branches else _messages_of(row)
+            if there.issuperset(needed):
+                found = db.row("snapshot", key=row["key"])
+                if found and found["id"] != without:
+                    return _snapshot(found)
+    return None
+
+
+def get(db: Database, session: SessionKey, id: str) -> Snapshot:
+    """One snapshot."""
+    row = db.row("snapshot_by_id", session=session, id=id)
+    if row is None:
+        raise NotFoundError(f"there is no snapshot {id!r} in this session")
+    return _snapshot(row)
+
+
+def of_kind(
+    db: Database, session: SessionKey, kind: SnapshotKind = "summary", *, limit: int = 1_000
+) -> tuple[Snapshot, ...]:
+    """A session's snapshots of a kind, newest first, undone ones too."""
+    rows = db.rows("snapshots_of_kind", session=session, kind=kind, limit=limit)
+    return tuple(_snapshot(row) for row in rows)
+
+
+def edits(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Edit]:
+    """Edits by their id."""
+    rows = db.rows("edits_by_id", session=session, ids=dump_text(list(ids)))
+    return {row["id"]: _edit(row) for row in rows}
+
+
+def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
+    """Stop using a snapshot, at the tip the session is on. Again is no error."""
+    tip = sessions.lock(db, session)
+    snapshot = get(db, session, id)
+    if not snapshot.undone:
+        depth = sessions.get(db, session).depth
+        db.change(
+            "insert_undo",
+            session=session,
+            snapshot=snapshot.key,
+            message=tip,
+            depth=depth,
+            now=db.now(),
+        )
+    return get(db, session, id)
+
+
+def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
+    """Delete a summary's text and stop using it. That there was one stays on record."""
+    snapshot = undo(db, session, id)
+    emptied = {key: snapshot.content[key] for key in ("messageRange",) if key in snapshot.content}
+    db.change(
+        "erase_snapshot_text",
+        key=snapshot.key,
+        content_json=dump_text({"summaryText": None, **emptied}),
+        now=db.now(),
+    )
+    return get(db, session, id)
+
+
+def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
+    """The newest undo that happened on the branch that ends at `tip`, or on the current one."""
+    bottom = tree.tip_node(db, session, tip)
+    rows = db.rows("undos", session=session)
+    there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
+    for row in rows:
+        if row["key"] in there or row["key"] is None:
+            return Undo(row["snapshot"], row["message"], row["depth"], row["created_at"])
+    return None
+
+
+def _candidates(db: Database, session: SessionKey, depth: int) -> Iterator[Sequence[Row]]:
+    """Snapshots that may apply, best first: one, for that is nearly always it, then many."""
+    before_depth, before_key, limit = _FAR_FUTURE, _FAR_FUTURE, _FIRST_BATCH
+    while rows := db.rows(
+        "candidates",
+        session=session,
+        depth=depth,
+        before_depth=before_depth,
+        before_key=before_key,
+        limit=limit,
+    ):
+        yield rows
+        before_depth, before_key, limit = rows[-1]["cutoff_depth"], rows[-1]["key"], _BATCH
+
+
+def _messages_of(candidate: Row) -> list[int]:
+    return [candidate["parent"], candidate["cutoff"]]
+
+
+def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
+    cutoff = tree.require(db, session, draft.cutoff) if draft.cutoff else None
+    parent = tree.require(db, session, draft.parent) if draft.parent else None
+    if draft.kind == "summary":
+        if cutoff is None or parent is None:
+            raise InputError("a summary needs a cutoff and a parent message")
+        if cutoff.key not in tree.on_path(db, parent.key, [cutoff.key]):
+            raise InputError(f"the cutoff {cutoff.id} is not on the path to {parent.id}")
+    db.change(
+        "insert_snapshot",
+        session=session,
+        id=draft.id,
+        kind=draft.kind,
+        content_json=dump_text(dict(draft.content)),
+        cutoff=cutoff.key if cutoff else None,
+        cutoff_id=cutoff.id if cutoff else None,
+        cutoff_depth=cutoff.depth if cutoff else None,
+        parent=parent.key if parent else None,
+        parent_id=parent.id if parent else None,
+        parent_depth=parent.depth if parent else None,
+        token_count=draft.token_count,
+        tokenizer=draft.tokenizer,
+        previous_id=draft.previous,
+        strategy=draft.strategy,
+        author=draft.author,
+        manifest=manifest_to_json(draft.manifest),
+        now=db.now(),
+    )
+
+
+def _insert_edits(
+    db: Database, session: SessionKey, snapshot: str, drafts: Sequence[EditDraft]
+) -> None:
+    keys = tree.keys_of(db, session, [draft.message for draft in drafts])
+    db.change_many(
+        "insert_edit",
+        (
+            {
+                "session": session,
+                "id": draft.id,
+                "message": keys[draft.message],
+                "snapshot": snapshot,
+                "tokens": draft.tokens,
+                "tokenizer": draft.tokenizer,
+                "estimate": draft.estimate,
+                "digest": digest(draft.body),
+                "ledger": None if draft.ledger is None else dump_text(dict(draft.ledger)),
+                "body": draft.body,
+            }
+            for draft in drafts
+        ),
+    )
+
+
+def _snapshot(row: Row) -> Snapshot:
+    content: Any = loads(row["content_json"])
+    return Snapshot(
+        key=row["key"],
+        session=row["session"],
+        id=row["id"],
+        kind=row["kind"],
+        # A bare text is how others that share these tables have written it.
+        content={"summaryText": content} if isinstance(content, str) else content,
+        cutoff=row["message_cutoff_id"],
+        cutoff_depth=row["cutoff_depth"],
+        parent=row["parent_message_id"],
+        parent_depth=row["parent_depth"],
+        manifest=manifest_from_json(row["manifest"]),
+        token_count=row["token_count"],
+        tokenizer=row["tokenizer"],
+        previous=row["previous_id"],
+        strategy=row["strategy"],
+        author=row["author"],
+        undone=bool(row["undone"]),
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+    )
+
+
+def _edit(row: Row) -> Edit:
+    """The edit, if its bytes are still those that were written."""
+    ledger = row["ledger"]
+    edit = Edit(**{**dict(row), "ledger": None if ledger is None else loads(ledger)})
+    if digest(edit.body) != edit.digest:
+        raise IntegrityError(
+            f"the edit {edit.id} of message {edit.message} no longer matches its digest; "
+            "restore the database from a backup"
+        )
+    return edit

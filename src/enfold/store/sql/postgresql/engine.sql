@@ -1,0 +1,31 @@
+-- fragment: for_update
+FOR UPDATE
+
+-- fragment: keys
+(SELECT CAST(value AS bigint) AS value FROM json_array_elements_text(CAST(:keys AS json)))
+
+-- fragment: ids
+(SELECT value FROM json_array_elements_text(CAST(:ids AS json)))
+
+-- name: now
+-- Milliseconds since 1970, by the server's clock: machines' clocks differ.
+SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now
+
+-- name: has_migrations
+SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL
+
+-- name: lock_migrations
+-- One process migrates, the others wait for it; the number is enfold's own.
+SELECT pg_advisory_xact_lock(7308332090146250607)
+
+-- name: new_message_keys
+-- Keys for messages about to be written; none was ever used.
+SELECT nextval(pg_get_serial_sequence('chat_messages', 'seq')) AS seq
+FROM generate_series(1, :count)
+
+-- fragment: segments
+(SELECT place - 1 AS place, value ->> 0 AS first, value ->> 1 AS last
+FROM json_array_elements(CAST(:segments AS json)) WITH ORDINALITY AS each (value, place))
+
+-- fragment: skip_locked
+FOR UPDATE SKIP LOCKED

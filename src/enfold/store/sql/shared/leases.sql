@@ -1,0 +1,14 @@
+-- name: acquire
+-- Take a lease that nobody has, or whose time is over.
+INSERT INTO leases (name, session, holder, expires_at)
+VALUES (:name, :session, :holder, :expires_at)
+ON CONFLICT (name) DO UPDATE
+SET holder = excluded.holder, session = excluded.session, expires_at = excluded.expires_at
+WHERE leases.expires_at <= :now
+
+-- name: renew
+UPDATE leases SET expires_at = :expires_at
+WHERE name = :name AND holder = :holder AND expires_at > :now
+
+-- name: release
+DELETE FROM leases WHERE name = :name AND holder = :holder

@@ -1,0 +1,32 @@
+-- fragment: outbox_columns
+id, session, message_id AS message, kind, attempts, created_at
+
+-- name: enqueue
+-- A message goes out once for each kind, however many snapshots cover it.
+INSERT INTO flush_outbox (session, id, message_id, kind, attempts, due_at, created_at)
+VALUES (:session, :id, :message, :kind, 0, :now, :now)
+ON CONFLICT (session, message_id, kind) DO NOTHING
+
+-- name: claim
+-- Take what is due. A claim that is not answered becomes due again.
+UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
+WHERE seq IN (
+    SELECT seq FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now
+    ORDER BY due_at, seq LIMIT :limit {skip_locked}
+)
+RETURNING seq, {outbox_columns}
+
+-- name: deliver
+UPDATE flush_outbox SET done_at = :now, holder = NULL, error = NULL
+WHERE id = :id AND done_at IS NULL
+
+-- name: postpone
+-- Only by whoever still holds it: after the time is over it is another's.
+UPDATE flush_outbox SET due_at = :due_at, holder = NULL, error = :error
+WHERE id = :id AND holder = :holder AND done_at IS NULL
+
+-- name: waiting
+SELECT count(*) AS count FROM flush_outbox WHERE done_at IS NULL
+
+-- name: waiting_in_session
+SELECT count(*) AS count FROM flush_outbox WHERE done_at IS NULL AND session = :session

@@ -1,0 +1,44 @@
+-- fragment: session_columns
+s.key, s.namespace, s.id, s.title, s.profile, s.model, m.id AS tip,
+coalesce(m.depth, 0) AS depth, coalesce(m.path_tokens, 0) AS tokens,
+s.settings, s.blocked, s.created_at, s.updated_at
+
+-- name: session
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.key = :key
+
+-- name: session_by_id
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.namespace = :namespace AND s.id = :id
+
+-- name: create_session
+INSERT INTO sessions
+    (namespace, id, title, profile, model, settings, blocked, created_at, updated_at)
+VALUES (:namespace, :id, :title, :profile, :model, :settings, NULL, :now, :now)
+ON CONFLICT (namespace, id) DO NOTHING
+
+-- name: sessions_before
+-- A page of a namespace's sessions, last used first, after the one with that time and key.
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.namespace = :namespace AND (s.updated_at, s.key) < (:updated_at, :key)
+ORDER BY s.updated_at DESC, s.key DESC
+LIMIT :limit
+
+-- name: lock_session
+-- Whoever writes to a session holds its row, so that tips and snapshots change one at a time.
+SELECT key, tip FROM sessions WHERE key = :key {for_update}
+
+-- name: update_session
+UPDATE sessions
+SET title = :title, profile = :profile, model = :model, settings = :settings,
+    blocked = :blocked, updated_at = :now
+WHERE key = :key
+
+-- name: move_tip
+UPDATE sessions SET tip = :tip, updated_at = :now WHERE key = :key
+
+-- name: delete_session
+DELETE FROM sessions WHERE key = :key

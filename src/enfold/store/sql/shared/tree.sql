@@ -1,0 +1,159 @@
+-- fragment: message_columns
+m.seq AS key, m.session, m.id, p.id AS parent, m.depth, m.role, m.dialect, m.content AS body,
+m.content_hash, m.digest, m.tokens, m.tokenizer, m.estimate, m.input_tokens, m.output_tokens,
+m.client_id, m.name, m.created_at, m.path_tokens
+
+-- name: node
+-- A message's place in the tree.
+SELECT seq AS key, id, depth, jump, path_tokens FROM chat_messages WHERE seq = :key
+
+-- name: node_by_id
+SELECT seq AS key, id, depth, jump, path_tokens
+FROM chat_messages WHERE id = :id AND session = :session
+
+-- name: message_by_id
+SELECT {message_columns}
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.id = :id AND m.session = :session
+
+-- name: messages_by_id
+SELECT {message_columns}
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.session = :session AND m.id IN {ids}
+
+-- name: messages_by_client_id
+-- Newest first: a client may reuse its ids on another branch.
+SELECT {message_columns}
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.session = :session AND m.client_id = :client_id
+ORDER BY m.seq DESC
+
+-- name: insert_message
+INSERT INTO chat_messages
+    (seq, session, parent, jump, depth, path_tokens, id, content_hash, digest, role, dialect,
+     tokens, tokenizer, estimate, client_id, name, created_at, content)
+VALUES
+    (:key, :session, :parent, :jump, :depth, :path_tokens, :id, :content_hash, :digest, :role,
+     :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :body)
+
+-- name: line
+-- The messages from one up to just below a depth. Reads those and nothing else.
+WITH RECURSIVE line (seq) AS (
+    SELECT CAST(:bottom AS bigint)
+    UNION ALL
+    SELECT m.parent FROM line JOIN chat_messages AS m ON m.seq = line.seq
+    WHERE m.depth > :above + 1
+)
+SELECT {message_columns}
+FROM line
+JOIN chat_messages AS m ON m.seq = line.seq
+LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.depth > :above
+
+-- name: on_path
+-- Which of the messages are on the path to a tip. From the tip up, by the jump where it does not
+-- go past the message looked for, else by the parent.
+WITH RECURSIVE sought (seq, depth) AS (
+    SELECT m.seq, m.depth FROM {keys} AS k JOIN chat_messages AS m ON m.seq = k.value
+),
+climb (target, target_depth, seq, depth, up) AS (
+    SELECT sought.seq, sought.depth, m.seq, m.depth,
+        CASE WHEN j.depth >= sought.depth THEN m.jump ELSE m.parent END
+    FROM sought
+    JOIN chat_messages AS m ON m.seq = :tip
+    LEFT JOIN chat_messages AS j ON j.seq = m.jump
+    UNION ALL
+    SELECT climb.target, climb.target_depth, m.seq, m.depth,
+        CASE WHEN j.depth >= climb.target_depth THEN m.jump ELSE m.parent END
+    FROM climb
+    JOIN chat_messages AS m ON m.seq = climb.up
+    LEFT JOIN chat_messages AS j ON j.seq = m.jump
+    WHERE climb.depth > climb.target_depth
+)
+SELECT target FROM climb WHERE seq = target
+
+-- name: ancestor_at
+-- The message at a depth on the path to a tip, found as in on_path.
+WITH RECURSIVE climb (seq, depth, up) AS (
+    SELECT m.seq, m.depth, CASE WHEN j.depth >= :depth THEN m.jump ELSE m.parent END
+    FROM chat_messages AS m LEFT JOIN chat_messages AS j ON j.seq = m.jump
+    WHERE m.seq = :tip
+    UNION ALL
+    SELECT m.seq, m.depth, CASE WHEN j.depth >= :depth THEN m.jump ELSE m.parent END
+    FROM climb
+    JOIN chat_messages AS m ON m.seq = climb.up
+    LEFT JOIN chat_messages AS j ON j.seq = m.jump
+    WHERE climb.depth > :depth
+)
+SELECT seq AS key FROM climb WHERE depth = :depth
+
+-- name: known_in_session
+SELECT m.seq AS key, m.session FROM chat_messages AS m
+WHERE m.id = :id AND m.session = :session
+
+-- name: known_in_namespace
+-- Several sessions may begin alike; the one used last is the likeliest.
+SELECT m.seq AS key, m.session
+FROM chat_messages AS m CROSS JOIN sessions AS s
+WHERE m.id = :id AND s.key = m.session AND s.namespace = :namespace
+ORDER BY s.updated_at DESC, s.key DESC
+LIMIT 1
+
+-- name: children
+SELECT {message_columns}
+FROM chat_messages AS m JOIN chat_messages AS p ON p.seq = m.parent
+WHERE p.id = :id AND p.session = :session AND m.session = :session
+ORDER BY m.seq
+
+-- name: roots
+SELECT {message_columns}
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.session = :session AND m.parent IS NULL
+ORDER BY m.seq
+
+-- name: branches
+SELECT m.id AS tip, m.depth, m.path_tokens AS tokens, m.created_at
+FROM branch_tips AS b JOIN chat_messages AS m ON m.seq = b.message
+WHERE b.session = :session
+ORDER BY m.seq
+
+-- name: add_branch_tip
+INSERT INTO branch_tips (session, message) VALUES (:session, :message)
+
+-- name: drop_branch_tip
+DELETE FROM branch_tips WHERE session = :session AND message = :message
+
+-- name: set_reported_usage
+UPDATE chat_messages SET input_tokens = :input_tokens, output_tokens = :output_tokens
+WHERE id = :id AND session = :session
+
+-- name: messages_after_key
+-- All messages of a session in the order they were written, whatever their branch.
+SELECT {message_columns}, p.depth AS parent_depth
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.session = :session AND m.seq > :key
+ORDER BY m.seq
+LIMIT :limit
+
+-- name: segments
+-- Several stretches of the tree, each given by the ids of its first and last message.
+WITH RECURSIVE line (place, seq, above) AS (
+    SELECT g.place, bottom.seq, top.depth - 1
+    FROM {segments} AS g
+    CROSS JOIN chat_messages AS top  -- in this order
+    CROSS JOIN chat_messages AS bottom
+    WHERE top.id = g.first AND top.session = :session
+        AND bottom.id = g.last AND bottom.session = :session
+    UNION ALL
+    SELECT line.place, m.parent, line.above
+    FROM line JOIN chat_messages AS m ON m.seq = line.seq
+    WHERE m.depth > line.above + 1
+)
+SELECT line.place, {message_columns}
+FROM line
+JOIN chat_messages AS m ON m.seq = line.seq
+LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.depth > line.above
+
+-- name: keys_by_id
+SELECT id, seq AS key FROM chat_messages WHERE session = :session AND id IN {ids}

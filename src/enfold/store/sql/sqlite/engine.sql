@@ -1,0 +1,35 @@
+-- fragment: for_update
+-- A write transaction is alone in the database already.
+
+-- fragment: keys
+(SELECT value FROM json_each(:keys))
+
+-- fragment: ids
+(SELECT value FROM json_each(:ids))
+
+-- name: now
+-- Milliseconds since 1970.
+SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now
+
+-- name: has_migrations
+SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'
+
+-- name: lock_migrations
+-- The transaction has the database to itself.
+SELECT 1
+
+-- name: new_message_keys
+-- Keys for messages about to be written; none was ever used, not even by a deleted message.
+WITH RECURSIVE fresh (seq, count) AS (
+    SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chat_messages'), 0) + 1, 1
+    UNION ALL
+    SELECT seq + 1, count + 1 FROM fresh WHERE count < :count
+)
+SELECT seq FROM fresh
+
+-- fragment: segments
+(SELECT key AS place, json_extract(value, '$[0]') AS first, json_extract(value, '$[1]') AS last
+FROM json_each(:segments))
+
+-- fragment: skip_locked
+-- Nobody else writes meanwhile.

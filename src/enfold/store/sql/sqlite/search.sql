@@ -1,0 +1,26 @@
+-- name: insert_words
+INSERT INTO message_words (rowid, scope, words, parts) VALUES (:message, :scope, :words, :parts)
+
+-- name: delete_words
+-- An index without content must be told what it is to forget.
+INSERT INTO message_words (message_words, rowid, scope, words, parts)
+VALUES ('delete', :message, :scope, :words, :parts)
+
+-- name: texts_after_key
+SELECT message AS key, text FROM message_texts
+WHERE session = :session AND message > :key
+ORDER BY message
+LIMIT :limit
+
+-- name: search_newest
+SELECT rowid AS key, NULL AS rank FROM message_words
+WHERE message_words MATCH :query AND rowid < :before
+ORDER BY rowid DESC
+LIMIT :limit
+
+-- name: search_best
+-- bm25 is negative, the better the more; a word counts more than a part of a name.
+SELECT rowid AS key, -bm25(message_words, 0.0, 1.0, 0.5) AS rank FROM message_words
+WHERE message_words MATCH :query
+ORDER BY bm25(message_words, 0.0, 1.0, 0.5), rowid DESC
+LIMIT :limit OFFSET :offset

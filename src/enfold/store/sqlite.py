@@ -1,0 +1,110 @@
+"""The SQLite engine: a file, its connections, and what its errors mean."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from enfold.errors import ConfigError, StoreError, StoreUnavailableError
+from enfold.store.queries import EngineName
+
+MEMORY = ":memory:"
+
+_OLDEST = (3, 37, 0)
+"""The first version with STRICT tables."""
+
+_UNAVAILABLE = {
+    sqlite3.SQLITE_BUSY: "it is locked by another process; try again",
+    sqlite3.SQLITE_LOCKED: "it is locked by another connection; try again",
+    sqlite3.SQLITE_FULL: "there is no space left for it; free some and try again",
+    sqlite3.SQLITE_IOERR: "its disk failed or is full; check it and try again",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that the folder exists and is writable",
+    sqlite3.SQLITE_READONLY: "it cannot be written; check the rights of the file and its folder",
+    sqlite3.SQLITE_PERM: "it may not be opened; check the rights of the file",
+    sqlite3.SQLITE_NOMEM: "there is no memory left; try again",
+}
+_BROKEN = {
+    sqlite3.SQLITE_CORRUPT: "it is damaged; restore it from a backup",
+    sqlite3.SQLITE_NOTADB: "it is not an SQLite database; name another file",
+}
+
+
+class FileConnection(sqlite3.Connection):
+    """A connection to a file, which is not lost the way one to a server is."""
+
+    closed = False
+
+
+class SQLite:
+    """An SQLite database. One connection writes at a time, readers never wait for it."""
+
+    name: EngineName = "sqlite"
+    foreign_errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    begin_read = "BEGIN"
+    begin_write = "BEGIN IMMEDIATE"
+
+    def __init__(self, url: str, *, patience: float) -> None:
+        self.url = url
+        self.path = _path_in(url)
+        self._patience = patience
+        if sqlite3.sqlite_version_info < _OLDEST:
+            raise ConfigError(
+                f"SQLite {sqlite3.sqlite_version} is too old; "
+                f"{'.'.join(map(str, _OLDEST))} or newer is needed"
+            )
+
+    def connect(self, *, read_only: bool = False) -> FileConnection:
+        """A new connection. It is closed by another thread than the one it works in."""
+        connection = sqlite3.connect(
+            self.path,
+            timeout=self._patience,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            factory=FileConnection,
+        )
+        connection.row_factory = sqlite3.Row
+        ready = False
+        try:
+            self._prepare(connection, read_only=read_only)
+            ready = True
+        finally:
+            if not ready:
+                connection.close()
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
+        """Durable before it is acknowledged (FULL), and readers beside the writer (WAL)."""
+        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        if mode not in {"wal", "memory"}:
+            raise ConfigError(f"{self.path}: its file system cannot hold a database shared safely")
+        for setting in (
+            "synchronous = FULL",
+            "foreign_keys = ON",
+            "temp_store = MEMORY",
+            f"query_only = {'ON' if read_only else 'OFF'}",
+        ):
+            connection.execute(f"PRAGMA {setting}")
+
+    def translate(self, error: Exception) -> StoreError:
+        """What the error means for whoever called."""
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code in _UNAVAILABLE:
+            return StoreUnavailableError(f"database {self.path}: {_UNAVAILABLE[code]} ({error})")
+        return StoreError(f"database {self.path}: {_BROKEN.get(code, 'it failed')} ({error})")
+
+
+def _path_in(url: str) -> str:
+    """The path of `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite:///:memory:`."""
+    path = url.removeprefix("sqlite:///")
+    if path == url or not path or "?" in path:
+        raise ConfigError(
+            f"{url!r} is not the address of an SQLite database; "
+            "write sqlite:///file.db, sqlite:////folder/file.db or sqlite:///:memory:"
+        )
+    if path == MEMORY:
+        return path
+    file = Path(path).expanduser()
+    if not file.parent.is_dir():
+        raise ConfigError(f"{url!r}: there is no folder {str(file.parent)!r}; create it first")
+    return str(file)

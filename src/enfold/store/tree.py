@@ -1,0 +1,383 @@
+"""The tree of messages: appending, recognising a history that comes again, walking branches.
+
+A message's id is its identity, a hash of what it says and of the message before it. So writing
+the same message at the same place again finds it there, and a known id means that everything
+before it is known too.
+
+Every message also knows one ancestor further up, its `jump`. How far up depends on the message's
+depth alone (`jump_depth`), in such a way that any ancestor is reached in a number of steps that
+grows with the logarithm of the depth, and that a new message's jump follows from its parent's:
+it is the parent, or the parent's jump's jump. Whether a message is on a path, and which message
+is at a depth, therefore costs about the same in a conversation of a hundred or a million messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from enfold.errors import IntegrityError, NotFoundError
+from enfold.identity import chain, digest
+from enfold.jsontext import dump_text
+from enfold.store import index, sessions
+from enfold.store.database import Database, Row
+from enfold.store.records import (
+    Branch,
+    Draft,
+    Recognition,
+    SessionKey,
+    StoredMessage,
+)
+from enfold.store.words import storable
+
+
+class Place(Enum):
+    """Where to append, other than after a message."""
+
+    CURRENT_TIP = auto()
+    ROOT = auto()
+
+
+CURRENT_TIP = Place.CURRENT_TIP
+"""After the last message of the branch that the session is on when the transaction runs."""
+ROOT = Place.ROOT
+"""Before everything: the beginning of another conversation in the same session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A message's place in the tree. The root that all first messages share has the key 0."""
+
+    key: int = 0
+    id: str | None = None
+    depth: int = 0
+    jump: int = 0
+    path_tokens: int = 0
+
+
+_ABOVE_ALL = Node()
+
+
+def jump_depth(depth: int) -> int:
+    """The depth of the ancestor that a message of this depth knows besides its parent.
+
+    Write the depth as a sum of numbers of the form 2^k − 1, greatest first; leave out the last.
+    """
+    rest = depth
+    term = 0
+    while rest:
+        term = (1 << (rest + 1).bit_length() - 1) - 1
+        rest -= term
+    return depth - term
+
+
+def append(
+    db: Database,
+    session: SessionKey,
+    drafts: Sequence[Draft],
+    parent: str | Place = CURRENT_TIP,
+) -> tuple[StoredMessage, ...]:
+    """Write messages one after the other and move the tip to the last.
+
+    Messages that are there already are recognised, not written again. After any message but the
+    tip this makes a branch. Appends at the current tip, from however many processes, make one line.
+    """
+    tip = sessions.lock(db, session)
+    if not drafts:
+        return ()
+    above = _place(db, session, parent, tip)
+    ids = chain((draft.content_hash for draft in drafts), above.id)
+    known, bottom = _known_prefix(
+        ids, lambda id: db.row("known_in_session", id=id, session=session)
+    )
+    if bottom is not None:
+        above = _node(db, bottom["key"])
+    last = above.key
+    if known < len(ids):
+        last = _write(db, session, above, list(zip(ids, drafts, strict=True))[known:])
+    if last != tip:
+        db.change("move_tip", key=session, tip=last, now=db.now())
+    return _in_order(db.rows("messages_by_id", session=session, ids=dump_text(ids)))
+
+
+def recognise(
+    db: Database,
+    contents: Sequence[str],
+    *,
+    session: SessionKey | None = None,
+    namespace: str = "",
+) -> Recognition:
+    """How many messages of a history, given by content hash, are known from its beginning on.
+
+    Looks in one session, or in all of a namespace. The cost grows with the logarithm of what is
+    not known.
+    """
+
+    def find(id: str) -> Row | None:
+        if session is not None:
+            return db.row("known_in_session", id=id, session=session)
+        return db.row("known_in_namespace", id=id, namespace=namespace)
+
+    ids = chain(contents)
+    known, bottom = _known_prefix(ids, find)
+    if bottom is None:
+        return Recognition(0)
+    return Recognition(known, bottom["session"], ids[known - 1])
+
+
+def path(
+    db: Database, session: SessionKey, tip: str | None = None, *, above_depth: int = 0
+) -> tuple[StoredMessage, ...]:
+    """The messages of a branch, root first, that are deeper than `above_depth`."""
+    bottom = tip_node(db, session, tip)
+    return line(db, bottom.key, above_depth) if bottom.depth > above_depth else ()
+
+
+def page(
+    db: Database,
+    session: SessionKey,
+    tip: str | None = None,
+    *,
+    before: str | None = None,
+    after: str | None = None,
+    limit: int = 50,
+) -> tuple[StoredMessage, ...]:
+    """Some messages of a branch, root first: the last ones, or those before or after another."""
+    bottom = tip_node(db, session, tip)
+    if before is not None:
+        stop = require(db, session, before)
+        bottom = _ancestor(db, stop, stop.depth - 1)
+    if after is not None:
+        start = require(db, session, after)
+        if _ancestor(db, bottom, start.depth).key != start.key:
+            raise NotFoundError(f"message {after} is not on the branch that ends at {bottom.id}")
+        bottom = _ancestor(db, bottom, min(start.depth + limit, bottom.depth))
+        return line(db, bottom.key, start.depth) if bottom.depth > start.depth else ()
+    return line(db, bottom.key, max(0, bottom.depth - limit)) if bottom.depth else ()
+
+
+def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
+    """One message."""
+    row = db.row("message_by_id", session=session, id=id)
+    if row is None:
+        raise _no_message(id)
+    return _message(row)
+
+
+def by_client_id(db: Database, session: SessionKey, client_id: str) -> tuple[StoredMessage, ...]:
+    """The messages that the client calls so, newest first."""
+    rows = db.rows("messages_by_client_id", session=session, client_id=storable(client_id))
+    return tuple(_message(row) for row in rows)
+
+
+def children(db: Database, session: SessionKey, id: str | None) -> tuple[StoredMessage, ...]:
+    """The messages that follow one, oldest first; the first messages of all branches for None."""
+    if id is None:
+        rows = db.rows("roots", session=session)
+    else:
+        rows = db.rows("children", session=session, id=id)
+    return tuple(_message(row) for row in rows)
+
+
+def branches(db: Database, session: SessionKey) -> tuple[Branch, ...]:
+    """Every branch of the session, by its tip, oldest first."""
+    return tuple(Branch(**row) for row in db.rows("branches", session=session))
+
+
+def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
+    """Put the session on the branch that ends at a message, or before the first for None."""
+    sessions.lock(db, session)
+    key = require(db, session, id).key if id is not None else None
+    db.change("move_tip", key=session, tip=key, now=db.now())
+
+
+def set_reported_usage(
+    db: Database,
+    session: SessionKey,
+    id: str,
+    *,
+    input_tokens: int | None,
+    output_tokens: int | None,
+) -> None:
+    """Keep what the provider reported for a message, for monitoring."""
+    changed = db.change(
+        "set_reported_usage",
+        session=session,
+        id=id,
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+    )
+    if not changed:
+        raise _no_message(id)
+
+
+def tip_node(db: Database, session: SessionKey, tip: str | None) -> Node:
+    """The place of a branch's last message; of the current branch's if none is named."""
+    if tip is not None:
+        return require(db, session, tip)
+    current = sessions.get(db, session).tip
+    return require(db, session, current) if current else _ABOVE_ALL
+
+
+def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:
+    """Those of the messages that are on the path from the root to the tip."""
+    rows = db.rows("on_path", tip=tip, keys=dump_text(sorted(set(keys))))
+    return {row["target"] for row in rows}
+
+
+def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
+    """The messages from one upwards that are deeper than `above_depth`, root first."""
+    return _in_order(db.rows("line", bottom=bottom, above=above_depth))
+
+
+def require(db: Database, session: SessionKey, id: str) -> Node:
+    """The place of a message that must be there."""
+    row = db.row("node_by_id", session=session, id=id)
+    if row is None:
+        raise _no_message(id)
+    return _as_node(row)
+
+
+def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, int]:
+    """The keys of messages that must be there, by id."""
+    if not ids:
+        return {}
+    rows = db.rows("keys_by_id", session=session, ids=dump_text(list(ids)))
+    keys = {row["id"]: row["key"] for row in rows}
+    for id in ids:
+        if id not in keys:
+            raise _no_message(id)
+    return keys
+
+
+def segments(
+    db: Database, session: SessionKey, ends: Sequence[tuple[str, str]]
+) -> list[tuple[StoredMessage, ...]]:
+    """Stretches of the tree, each from one message to another below it, root first."""
+    found: list[list[Row]] = [[] for _ in ends]
+    for row in db.rows("segments", session=session, segments=dump_text(list(ends))):
+        values = dict(row)
+        found[values.pop("place")].append(values)
+    return [_in_order(rows) for rows in found]
+
+
+def _place(db: Database, session: SessionKey, parent: str | Place, tip: int | None) -> Node:
+    if parent is ROOT or (parent is CURRENT_TIP and tip is None):
+        return _ABOVE_ALL
+    if isinstance(parent, str):
+        return require(db, session, parent)
+    return _node(db, tip or 0)
+
+
+def _write(
+    db: Database, session: SessionKey, above: Node, drafts: Sequence[tuple[str, Draft]]
+) -> int:
+    """Write new messages after one; gives the key of the last."""
+    keys = [row["seq"] for row in db.rows("new_message_keys", count=len(drafts))]
+    now = db.now()
+    made = {above.key: above}
+    rows = []
+    parent = above
+    for key, (id, draft) in zip(keys, drafts, strict=True):
+        node = Node(
+            key,
+            id,
+            parent.depth + 1,
+            _jump_after(db, parent, made),
+            parent.path_tokens + draft.tokens,
+        )
+        made[key] = node
+        rows.append(_message_row(session, parent, node, draft, now))
+        parent = node
+    db.change_many("insert_message", rows)
+    db.change("drop_branch_tip", session=session, message=above.key)
+    db.change("add_branch_tip", session=session, message=parent.key)
+    index.add(db, session, [(key, d.search_text) for key, (_, d) in zip(keys, drafts, strict=True)])
+    return parent.key
+
+
+def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
+    """The key of the jump of a message after `parent`."""
+    if jump_depth(parent.depth + 1) == parent.depth:
+        return parent.key
+    middle = made.get(parent.jump) or _node(db, parent.jump)
+    return middle.jump
+
+
+def _message_row(
+    session: SessionKey, parent: Node, node: Node, draft: Draft, now: int
+) -> dict[str, object]:
+    return {
+        "key": node.key,
+        "session": session,
+        "parent": parent.key or None,
+        "jump": node.jump or None,
+        "depth": node.depth,
+        "path_tokens": node.path_tokens,
+        "id": node.id,
+        "content_hash": draft.content_hash,
+        "digest": digest(draft.body),
+        "role": draft.role,
+        "dialect": draft.dialect,
+        "tokens": draft.tokens,
+        "tokenizer": draft.tokenizer,
+        "estimate": draft.estimate,
+        "client_id": None if draft.client_id is None else storable(draft.client_id),
+        "name": None if draft.name is None else storable(draft.name),
+        "created_at": now if draft.created_at is None else draft.created_at,
+        "body": draft.body,
+    }
+
+
+def _known_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tuple[int, Row | None]:
+    """How many of the ids are known, from the first on, and the row of the last known one.
+
+    A known id means that all before it are known. What comes again usually ends in a few new
+    messages, so the search goes back from the end in growing steps before it halves.
+    """
+    unknown, step = len(ids) + 1, 1
+    known, found = len(ids), None
+    while known > 0 and (found := find(ids[known - 1])) is None:
+        unknown, known, step = known, max(0, known - step), step * 2
+    while unknown - known > 1:
+        middle = (known + unknown) // 2
+        if row := find(ids[middle - 1]):
+            known, found = middle, row
+        else:
+            unknown = middle
+    return known, found
+
+
+def _ancestor(db: Database, bottom: Node, depth: int) -> Node:
+    if depth >= bottom.depth:
+        return bottom
+    row = db.row("ancestor_at", tip=bottom.key, depth=depth) if depth else None
+    return _node(db, row["key"]) if row else _ABOVE_ALL
+
+
+def _node(db: Database, key: int) -> Node:
+    row = db.row("node", key=key) if key else None
+    return _as_node(row) if row else _ABOVE_ALL
+
+
+def _as_node(row: Row) -> Node:
+    return Node(**{**dict(row), "jump": row["jump"] or 0})
+
+
+def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
+    return tuple(sorted((_message(row) for row in rows), key=lambda message: message.depth))
+
+
+def _message(row: Row) -> StoredMessage:
+    """The message, if its bytes are still those that were written."""
+    message = StoredMessage(**row)
+    if digest(message.body) != message.digest:
+        raise IntegrityError(
+            f"message {message.id} no longer matches its digest; restore the database from a backup"
+        )
+    return message
+
+
+def _no_message(id: str) -> NotFoundError:
+    return NotFoundError(f"there is no message {id!r} in this session")

@@ -1,0 +1,174 @@
+"""The words of a text: what is indexed of a message, and what a search looks for.
+
+Both engines get their words from here, so both find the same. A word is a run of letters, digits
+and marks; case and accents are folded. Scripts that are written without spaces, or whose words
+take endings, are indexed as overlapping pairs of characters, since neither engine's own way of
+taking such text apart finds a word of two characters. A name in camel case is one word, and its
+parts are found too.
+
+A term stands for one place in the text, so a phrase is a run of terms. A run of such a script of
+n characters gives n terms: its pairs, and its last character alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from unicodedata import category, normalize
+
+LONGEST_TERM = 64
+"""Characters of a word that count; nobody searches for the end of a word this long."""
+LONGEST_PHRASE = 32
+"""Terms that are looked for in a row; a longer phrase is taken as several that overlap."""
+MOST_PHRASES = 64
+"""Of one search; what comes after these is not looked for."""
+
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_QUOTED = re.compile(r'"([^"]*)"?|([^"\s]+)')
+_FOLDED_SCRIPTS_END = "\u0700"
+"""Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic are before it: there a mark can be left out.
+In other scripts a mark makes another letter."""
+_NO_DECOMPOSITION = str.maketrans("đłøıħŧ", "dloiht")
+
+_PAIRED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Burmese
+    "\u1780-\u17ff"  # Khmer
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff"  # Japanese syllables
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"  # Chinese characters
+    "\uac00-\ud7a3"  # Korean
+)
+_PAIRED_RUN = re.compile(f"([{_PAIRED}]+)")
+_IS_PAIRED = re.compile(f"[{_PAIRED}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word, or a pair of characters, at a place of the text."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Terms that follow each other."""
+
+    terms: tuple[str, ...]
+    prefix: bool = False
+    """Whether the last term may go on: a single character is the beginning of a pair."""
+
+
+def storable(text: str) -> str:
+    """The text without what a database's text cannot hold: U+0000 and halves of surrogate pairs."""
+    return _UNSTORABLE.sub("\ufffd", text)
+
+
+def terms_of(text: str) -> Iterator[Term]:
+    """The terms of a text, in order."""
+    for match in _word_pattern(text).finditer(text):
+        word, start = match[0], match.start()
+        if word.isascii():
+            yield Term(word.lower()[:LONGEST_TERM], start, match.end())
+            continue
+        # Folding can bring in what is no word: the sign ½ becomes three characters.
+        for folded in _unicode_word().findall(fold(word)):
+            for run in _PAIRED_RUN.split(folded):
+                yield from _terms_of_run(run, start, match.end())
+                start = min(start + len(run), match.end() - 1)
+
+
+def parts_of(text: str) -> set[str]:
+    """The parts of the names in camel case, folded."""
+    return {
+        fold(part)[:LONGEST_TERM]
+        for match in _word_pattern(text).finditer(text)
+        if not (match[0].islower() or match[0].isupper())
+        for part in _camel_parts(match[0])
+    }
+
+
+def phrases_of(query: str) -> list[Phrase]:
+    """What a search looks for: each word, and each phrase in double quotes, as data.
+
+    A word with joints, such as `foo_bar.py`, is a phrase. All must be found.
+    """
+    phrases: dict[Phrase, None] = {}
+    for match in _QUOTED.finditer(storable(query)):
+        for phrase in _phrases_in(match[1] or match[2] or ""):
+            phrases[phrase] = None
+            if len(phrases) == MOST_PHRASES:
+                return list(phrases)
+    return list(phrases)
+
+
+def fold(word: str) -> str:
+    """The word without case and, where it can do without, accents."""
+    folded = normalize("NFKC", word).casefold()
+    if folded.isascii():
+        return folded
+    return "".join(_without_marks(character) for character in normalize("NFC", folded))
+
+
+def _terms_of_run(run: str, start: int, end: int) -> Iterator[Term]:
+    if not run:
+        return
+    if not _IS_PAIRED.match(run):
+        yield Term(run[:LONGEST_TERM], start, min(start + len(run), end))
+        return
+    for at in range(len(run)):
+        yield Term(run[at : at + 2], min(start + at, end - 1), min(start + at + 2, end))
+
+
+def _phrases_in(text: str) -> Iterator[Phrase]:
+    terms = [term.text for term in terms_of(text)]
+    if not terms:
+        return
+    prefix = False
+    if _IS_PAIRED.match(terms[-1]):
+        # The last character alone is the end of a run only if the text really ends there.
+        ends_in_pair = len(terms) > 1 and _IS_PAIRED.match(terms[-2]) and len(terms[-2]) > 1
+        if ends_in_pair:
+            terms.pop()
+        else:
+            prefix = True
+    stride = LONGEST_PHRASE - 1
+    for at in range(0, max(1, len(terms) - 1), stride):
+        piece = tuple(terms[at : at + LONGEST_PHRASE])
+        is_last = at + LONGEST_PHRASE >= len(terms)
+        yield Phrase(piece, prefix=prefix and is_last)
+
+
+def _camel_parts(word: str) -> list[str]:
+    parts = _CAMEL.split(word)
+    return parts if len(parts) > 1 else []
+
+
+def _word_pattern(text: str) -> re.Pattern[str]:
+    return _ASCII_WORD if text.isascii() else _unicode_word()
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    """Letters and digits of any script, and the marks that belong to them.
+
+    Built when the first text needs it, which takes some milliseconds.
+    """
+    marks = [code for code in range(0x300, 0x1F000) if category(chr(code))[0] == "M"]
+    marks += [code for code in range(0xE0100, 0xE01F0) if code <= sys.maxunicode]
+    return re.compile(f"(?:[^\\W_]|[{''.join(map(chr, marks))}])+")
+
+
+def _without_marks(character: str) -> str:
+    decomposed = normalize("NFD", character)
+    if decomposed[0] >= _FOLDED_SCRIPTS_END:
+        return character
+    if category(decomposed[0]) == "Mn":
+        return ""
+    return decomposed[0].translate(_NO_DECOMPOSITION)
