@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 _SECRETS = frozenset({"password", "sslpassword"})
 _HIDDEN = "***"
 
+_PREPARED = 200
+"""More than there are queries: each is prepared once for a connection."""
+
+_PLANNING = (
+    ("plan_cache_mode", "force_generic_plan"),
+    ("enable_hashjoin", "off"),
+    ("enable_mergejoin", "off"),
+    ("enable_seqscan", "off"),
+    ("jit", "off"),
+)
+"""Every query of ours finds a few rows by an index. Planned as if a table were small, one that
+walks a tree would read the whole table at every step; so nothing else is ever considered."""
+
 _UNAVAILABLE = {
     "08": "the connection was lost; try again",
     "25006": "the server takes no writes now; try again, or name the one that does",
@@ -59,12 +72,13 @@ class PostgreSQL:
             self._conninfo,
             autocommit=True,
             row_factory=dict_row,
+            prepare_threshold=0,
             connect_timeout=int(asked.get("connect_timeout", max(2, round(self._patience)))),
             application_name=asked.get("application_name", "enfold"),
         )
-        connection.execute(
-            "SELECT set_config('lock_timeout', %s, false)", [f"{round(self._patience * 1000)}ms"]
-        )
+        connection.prepared_max = _PREPARED
+        for name, value in (*_PLANNING, ("lock_timeout", f"{round(self._patience * 1000)}ms")):
+            connection.execute("SELECT set_config(%s, %s, false)", [name, value], prepare=False)
         return connection
 
     def translate(self, error: Exception) -> StoreError:

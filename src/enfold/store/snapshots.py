@@ -101,6 +101,20 @@ def applicable(
     `without` names one to leave out of account.
     """
     bottom = tree.tip_node(db, session, tip)
+    return applicable_at(
+        db, session, bottom, share_across_branches=share_across_branches, without=without
+    )
+
+
+def applicable_at(
+    db: Database,
+    session: SessionKey,
+    bottom: tree.Node,
+    *,
+    share_across_branches: bool = False,
+    without: str | None = None,
+) -> Snapshot | None:
+    """The snapshot that applies to the branch that ends at a place in the tree."""
     if not bottom.depth:
         return None
     for batch in _candidates(db, session, bottom.depth):

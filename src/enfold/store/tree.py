@@ -216,8 +216,8 @@ def tip_node(db: Database, session: SessionKey, tip: str | None) -> Node:
     """The place of a branch's last message; of the current branch's if none is named."""
     if tip is not None:
         return require(db, session, tip)
-    current = sessions.get(db, session).tip
-    return require(db, session, current) if current else _ABOVE_ALL
+    row = db.row("tip_node", session=session)
+    return _as_node(row) if row else _ABOVE_ALL
 
 
 def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:

@@ -35,8 +35,8 @@ def view(
     `without` names a snapshot to leave out of account.
     """
     bottom = tree.tip_node(db, session, tip)
-    snapshot = snapshots.applicable(
-        db, session, bottom.id, share_across_branches=share_across_branches, without=without
+    snapshot = snapshots.applicable_at(
+        db, session, bottom, share_across_branches=share_across_branches, without=without
     )
     cutoff_depth = (snapshot.cutoff_depth or 0) if snapshot else 0
     return ViewRows(

@@ -7,19 +7,24 @@ m.client_id, m.name, m.created_at, m.path_tokens
 -- A message's place in the tree.
 SELECT seq AS key, id, depth, jump, path_tokens FROM chat_messages WHERE seq = :key
 
+-- name: tip_node
+SELECT m.seq AS key, m.id, m.depth, m.jump, m.path_tokens
+FROM sessions AS s JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.key = :session
+
 -- name: node_by_id
 SELECT seq AS key, id, depth, jump, path_tokens
-FROM chat_messages WHERE id = :id AND session = :session
+FROM chat_messages WHERE id = :id AND session + 0 = :session
 
 -- name: message_by_id
 SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
-WHERE m.id = :id AND m.session = :session
+WHERE m.id = :id AND m.session + 0 = :session
 
 -- name: messages_by_id
 SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
-WHERE m.session = :session AND m.id IN {ids}
+WHERE m.session + 0 = :session AND m.id IN {ids}
 
 -- name: messages_by_client_id
 -- Newest first: a client may reuse its ids on another branch.
@@ -89,20 +94,20 @@ SELECT seq AS key FROM climb WHERE depth = :depth
 
 -- name: known_in_session
 SELECT m.seq AS key, m.session FROM chat_messages AS m
-WHERE m.id = :id AND m.session = :session
+WHERE m.id = :id AND m.session + 0 = :session
 
 -- name: known_in_namespace
--- Several sessions may begin alike; the one used last is the likeliest.
+-- Many sessions may begin alike; the newest is the likeliest.
 SELECT m.seq AS key, m.session
 FROM chat_messages AS m CROSS JOIN sessions AS s
 WHERE m.id = :id AND s.key = m.session AND s.namespace = :namespace
-ORDER BY s.updated_at DESC, s.key DESC
+ORDER BY m.session + 0 DESC
 LIMIT 1
 
 -- name: children
 SELECT {message_columns}
 FROM chat_messages AS m JOIN chat_messages AS p ON p.seq = m.parent
-WHERE p.id = :id AND p.session = :session AND m.session = :session
+WHERE p.id = :id AND p.session + 0 = :session
 ORDER BY m.seq
 
 -- name: roots
@@ -125,7 +130,7 @@ DELETE FROM branch_tips WHERE session = :session AND message = :message
 
 -- name: set_reported_usage
 UPDATE chat_messages SET input_tokens = :input_tokens, output_tokens = :output_tokens
-WHERE id = :id AND session = :session
+WHERE id = :id AND session + 0 = :session
 
 -- name: messages_after_key
 -- All messages of a session in the order they were written, whatever their branch.
@@ -142,8 +147,8 @@ WITH RECURSIVE line (place, seq, above) AS (
     FROM {segments} AS g
     CROSS JOIN chat_messages AS top  -- in this order
     CROSS JOIN chat_messages AS bottom
-    WHERE top.id = g.first AND top.session = :session
-        AND bottom.id = g.last AND bottom.session = :session
+    WHERE top.id = g.first AND top.session + 0 = :session
+        AND bottom.id = g.last AND bottom.session + 0 = :session
     UNION ALL
     SELECT line.place, m.parent, line.above
     FROM line JOIN chat_messages AS m ON m.seq = line.seq
@@ -156,4 +161,4 @@ LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.depth > line.above
 
 -- name: keys_by_id
-SELECT id, seq AS key FROM chat_messages WHERE session = :session AND id IN {ids}
+SELECT id, seq AS key FROM chat_messages WHERE session + 0 = :session AND id IN {ids}

@@ -48,9 +48,12 @@ CREATE TABLE chat_messages (
 );
 
 -- The identity comes first, so that a history can be recognised in all sessions of a namespace.
-CREATE UNIQUE INDEX chat_messages_by_id ON chat_messages (id, session);
+-- session + 0 is how queries ask for this index and no other: as long as a database has no
+-- statistics, a planner may think that going through the whole session is as good.
+CREATE UNIQUE INDEX chat_messages_by_id ON chat_messages (id, (session + 0));
 CREATE INDEX chat_messages_by_session ON chat_messages (session, seq);
-CREATE INDEX chat_messages_by_parent ON chat_messages (session, parent);
+CREATE INDEX chat_messages_by_parent ON chat_messages (parent) WHERE parent IS NOT NULL;
+CREATE INDEX chat_messages_without_parent ON chat_messages (session, seq) WHERE parent IS NULL;
 CREATE INDEX chat_messages_by_client_id ON chat_messages (session, client_id)
     WHERE client_id IS NOT NULL;
 
