@@ -31,6 +31,11 @@ class Import:
         """The top of the target: what one installs."""
         return self.target.partition(".")[0]
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is a part of enfold."""
+        return self.library == "enfold"
+
 
 @dataclass(frozen=True)
 class Module:
@@ -49,6 +54,16 @@ class Module:
     def unit(self) -> str:
         """Its topmost part, which has a layer: `dialects`."""
         return self.name.partition(".")[0]
+
+    @property
+    def package(self) -> str:
+        """The package it is in, dotted; empty for those at the top."""
+        return self.name.rpartition(".")[0]
+
+    def imported_modules(self) -> set[str]:
+        """The modules and packages of enfold that it imports from, by name."""
+        inside = (each.target.partition(".")[2] for each in self.imports() if each.is_ours)
+        return {prefix for name in inside for prefix in (name, name.rpartition(".")[0])}
 
     def is_within(self, place: str) -> bool:
         """Whether it is that module or inside that package."""
