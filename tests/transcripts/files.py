@@ -176,7 +176,7 @@ def chatgpt_node(
 
 def chatgpt_conversation(*nodes: dict[str, Any], **fields: Any) -> dict[str, Any]:
     """A conversation of a ChatGPT export, with the root that all have."""
-    root = {"id": "root", "message": None, "parent": None, "children": []}
+    root: dict[str, Any] = {"id": "root", "message": None, "parent": None, "children": []}
     return {
         "title": "Sums",
         "create_time": 1761983488.1,

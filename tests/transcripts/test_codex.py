@@ -122,7 +122,9 @@ def test_a_forked_log_is_named_after_itself() -> None:
 
 
 def test_what_was_never_sent_is_no_entry() -> None:
-    transcript = the_one(lines([spoken("user", "hi"), item(type="ghost_snapshot", ghost_commit={})]))
+    transcript = the_one(
+        lines([spoken("user", "hi"), item(type="ghost_snapshot", ghost_commit={})])
+    )
     assert said(transcript) == ["user: hi"]
     assert transcript.extras["skipped"] == {"ghost_snapshot": 1}
 
@@ -140,7 +142,10 @@ def test_a_log_that_is_still_being_written() -> None:
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (codex_line("response_item", type="message", role=7), "line 2: payload.role: expected text"),
+        (
+            codex_line("response_item", type="message", role=7),
+            "line 2: payload.role: expected text",
+        ),
         (
             codex_line("response_item", type="message", role="user", content=[{"text": "a"}, 7]),
             "line 2: payload.content[1]: expected an object",

@@ -18,7 +18,9 @@ def conversation(*messages: dict[str, Any], **fields: Any) -> bytes:
     return lines([{"messages": list(messages), **fields}, {"messages": []}])
 
 
-@pytest.mark.parametrize("content", [lines(CONVERSATIONS), dumps(CONVERSATIONS)], ids=["lines", "array"])
+@pytest.mark.parametrize(
+    "content", [lines(CONVERSATIONS), dumps(CONVERSATIONS)], ids=["lines", "array"]
+)
 def test_one_transcript_a_conversation(content: bytes) -> None:
     one, two = read(content)
     assert (one.format, one.id, one.title) == ("conversations", "one", "")
@@ -104,9 +106,21 @@ def test_a_parent_that_is_named_twice_is_the_nearest_before() -> None:
 @pytest.mark.parametrize(
     ("messages", "fields", "words"),
     [
-        ([user("a", id="m", parent_id="n")], {}, "line 1: messages[0].parent_id: no message has the id 'n'"),
-        ([user("a", id="m", parent_id=[7])], {}, "line 1: messages[0].parent_id: no message has the id [7]"),
-        ([user("a", id="m", parent_id="m")], {}, "line 1: the parents of message 'm' form a circle"),
+        (
+            [user("a", id="m", parent_id="n")],
+            {},
+            "line 1: messages[0].parent_id: no message has the id 'n'",
+        ),
+        (
+            [user("a", id="m", parent_id=[7])],
+            {},
+            "line 1: messages[0].parent_id: no message has the id [7]",
+        ),
+        (
+            [user("a", id="m", parent_id="m")],
+            {},
+            "line 1: the parents of message 'm' form a circle",
+        ),
         ([user("a", id="m")], {"tip": "n"}, "line 1: tip: no message has the id 'n'"),
         ([{"role": "user", "content": 5}], {}, "line 1: messages[0].content: expected "),
     ],
@@ -129,7 +143,7 @@ def test_an_error_in_an_array_names_the_item() -> None:
 def test_conversations_before_a_broken_one_are_given() -> None:
     transcripts = read(lines([*CONVERSATIONS, {"messages": 7}]))
     assert [next(transcripts).id, next(transcripts).id] == ["one", "two"]
-    with pytest.raises(DialectError, match="^line 3: messages: expected an array"):
+    with pytest.raises(DialectError, match=r"^line 3: messages: expected an array"):
         next(transcripts)
 
 

@@ -65,9 +65,15 @@ def test_a_body_says_what_stands_beside_the_messages() -> None:
     ("content", "words"),
     [
         (b'{"messages": 1}', "messages: expected an array, found a number"),
-        (b'[{"role": "user", "content": "a"}, 2]', "messages[1]: expected an object, found a number"),
+        (
+            b'[{"role": "user", "content": "a"}, 2]',
+            "messages[1]: expected an object, found a number",
+        ),
         (b'[{"role": "user", "content": 2}]', "messages[0].content: "),
-        (b'{"messages": [{"role": "user", "content": [{"type": "text"}]}]}', "messages[0].content[0]"),
+        (
+            b'{"messages": [{"role": "user", "content": [{"type": "text"}]}]}',
+            "messages[0].content[0]",
+        ),
     ],
     ids=["no array", "no object", "no text", "a block without its text"],
 )

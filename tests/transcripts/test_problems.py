@@ -24,7 +24,9 @@ def told(*messages: Message) -> list[str]:
 
 
 def test_nothing_is_wrong_with_a_whole_conversation() -> None:
-    assert told(said("user", own="1"), calls("a", "b"), results("b"), results("a"), said("user")) == []
+    assert (
+        told(said("user", own="1"), calls("a", "b"), results("b"), results("a"), said("user")) == []
+    )
 
 
 def test_a_result_without_its_call() -> None:
@@ -70,7 +72,9 @@ def test_calls_with_all_their_results_are_never_a_problem(ids: set[str], apart: 
     assert told(said("user"), calls(*ids), *answers, said("user")) == []
 
 
-@given(st.lists(st.sampled_from([calls("a"), results("a"), results("b"), said("user")]), max_size=9))
+@given(
+    st.lists(st.sampled_from([calls("a"), results("a"), results("b"), said("user")]), max_size=9)
+)
 def test_problems_are_told_in_order(messages: list[Message]) -> None:
     places = [problem.place for problem in problems(messages)]
     assert places == sorted(places)

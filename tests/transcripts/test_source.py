@@ -197,12 +197,12 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
 
 def test_a_stream_that_fails() -> None:
     class Failing(io.BytesIO):
-        def read(self, size: int | None = -1) -> bytes:
+        def read(self, _size: int | None = -1) -> bytes:
             raise OSError(5, "Input/output error")
 
-    with pytest.raises(InputError, match="cannot be read: Input/output error"):
-        with opened(Failing()):
-            pass
+    words = "cannot be read: Input/output error"
+    with pytest.raises(InputError, match=words), opened(Failing()):
+        pass
 
 
 def test_lines_are_read_only_when_asked_for() -> None:

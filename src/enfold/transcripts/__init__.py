@@ -1,4 +1,4 @@
-"""Transcripts: which conversations are in this file?
+"""Transcripts: the conversations that a file holds.
 
 A file may hold one request, many conversations, or the log of an agent's session; `read` finds out
 which and gives every conversation in it, branches included. JSON Lines are read as they come, so a
@@ -84,9 +84,12 @@ def _first_fit(source: Source, head: list[Record]) -> str:
     first: Any = None
     for record in islice(source.records, _LOOKED_AT):
         head.append(record)
-        if not _is_readable(record):
+        try:
+            value = record.value()
+        except InputError:
+            if record.is_ended:
+                raise
             break
-        value = record.value()
         for candidate in _TELLING:
             if candidate.fits(value):
                 is_one = source.layout == "value" and candidate is conversations
@@ -94,18 +97,8 @@ def _first_fit(source: Source, head: list[Record]) -> str:
         first = value if first is None else first
     if not head or document.fits(first):
         return document.NAME
-    raise InputError(f"no known format; it begins with {_shape(first)}", place=source.file)
-
-
-def _is_readable(record: Record) -> bool:
-    """False for a last line that is still being written; any other that is broken is an error."""
-    try:
-        record.value()
-    except InputError:
-        if record.is_ended:
-            raise
-        return False
-    return True
+    known = ", ".join(FORMATS)
+    raise InputError(f"none of {known}: it begins with {_shape(first)}", place=source.file)
 
 
 def _shape(value: Any) -> str:

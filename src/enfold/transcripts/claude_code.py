@@ -69,7 +69,7 @@ class _Session:
     def add(self, event: dict[str, Any], at: str) -> None:
         if not self._thread(event).add(event, at):
             self._log.skip(_kind(event))
-        if event.get("type") in _TITLES:
+        if text_field(event, "type", default="") in _TITLES:
             self._titles.append(event)
 
     def _thread(self, event: dict[str, Any]) -> Thread:
@@ -95,7 +95,7 @@ class _Session:
     def transcripts(self) -> Iterator[Transcript]:
         """What there is to read, the session first."""
         title, notes = self._title(), self._log.notes
-        for agent, thread in {"": self._main, **self._agents}.items():
+        for agent, thread in (("", self._main), *self._agents.items()):
             if thread.tip is not None:
                 yield _transcript(thread, agent, title, notes)
                 title, notes = "", {}

@@ -14,13 +14,13 @@ from typing import Any
 
 from enfold import dialects
 from enfold.dialects.fields import object_field, text_field
-from enfold.errors import DialectError
 from enfold.messages import Message, ToolCall, ToolResult
+from enfold.transcripts.source import within
 from enfold.transcripts.transcript import Entry
 
 DIALECT = "anthropic"
 
-_SPEAKERS = {"user", "assistant"}
+_SPEAKERS = ("user", "assistant")
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Thread:
 
     def has(self, uuid: Any) -> bool:
         """Whether an event of that id has been met."""
-        return uuid in self._stands_for
+        return isinstance(uuid, str) and uuid in self._stands_for
 
     def add(self, event: dict[str, Any], at: str) -> bool:
         """Take in the event at that place of the log; false if it carries no message."""
@@ -127,21 +127,21 @@ class Thread:
 
 
 def _parse(event: dict[str, Any]) -> Message | None:
-    kind = event.get("type")
+    kind = text_field(event, "type", default="")
     if kind in _SPEAKERS:
         said = object_field(event, "message")
-        return _parse_message(str(said.get("role", kind)), said.get("content"), "message")
+        with within("message"):
+            return _parse_message(text_field(said, "role", default=kind), said.get("content"))
     attachment = event.get("attachment")
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return None
-    return _parse_message("user", attachment.get("prompt"), "attachment")
+    with within("attachment"):
+        return _parse_message("user", attachment.get("prompt"))
 
 
-def _parse_message(role: str, content: Any, place: str) -> Message:
-    try:
-        return dialects.get(DIALECT).parse_message({"role": role, "content": content})
-    except DialectError as error:
-        raise error.at(place) from None
+def _parse_message(role: str, content: Any) -> Message:
+    """A message with only what the provider takes: what else the log says is in the event."""
+    return dialects.get(DIALECT).parse_message({"role": role, "content": content})
 
 
 def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
@@ -149,7 +149,7 @@ def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
     known = _blocks(draft.message)
     more = [block for block in _blocks(message) if block not in known]
     draft.events.append(event)
-    draft.message = _parse_message(message.role, [*known, *more], "message")
+    draft.message = _parse_message(message.role, [*known, *more])
 
 
 def _blocks(message: Message) -> list[Any]:

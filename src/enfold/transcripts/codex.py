@@ -15,17 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from enfold import dialects
-from enfold.dialects.fields import object_field
+from enfold.dialects.fields import object_field, text_field
 from enfold.errors import DialectError
 from enfold.messages import Message, Text, text_of
 from enfold.transcripts.log import Log
-from enfold.transcripts.source import Source, located
+from enfold.transcripts.source import Source, located, within
 from enfold.transcripts.transcript import Entry, Ids, Transcript
 
 NAME = "codex"
 DIALECT = "openai-responses"
 
-_TYPES = {
+_TYPES = (
     "session_meta",
     "response_item",
     "event_msg",
@@ -34,9 +34,9 @@ _TYPES = {
     "world_state",
     "inter_agent_communication",
     "inter_agent_communication_metadata",
-}
+)
 _BARE_HEADER = {"id", "timestamp", "instructions"}
-_NEVER_SENT = {"ghost_snapshot"}
+_NEVER_SENT = ("ghost_snapshot",)
 """Items that the program keeps for itself among those of the model."""
 
 _INJECTED = (
@@ -98,25 +98,27 @@ class _Rollout:
 
     def _add_line(self, line: dict[str, Any]) -> None:
         payload = object_field(line, "payload")
-        match line.get("type"):
+        match text_field(line, "type"):
             case "response_item":
-                self._add_item(payload, line)
+                with within("payload"):
+                    self._add_item(payload, line)
             case "session_meta" if not self.meta:
                 self.meta = payload
             case "compacted":
                 self.compactions.append({"after": self.tip, **payload})
             case "event_msg" if payload.get("type") == "thread_rolled_back":
-                self._roll_back(payload)
+                with within("payload"):
+                    self._roll_back(payload)
             case kind:
                 if kind == "turn_context":
                     self.context = payload
-                self.log.skip(str(kind))
+                self.log.skip(kind)
 
     def _add_item(self, item: dict[str, Any], line: dict[str, Any]) -> None:
         if item.get("type") in _NEVER_SENT:
             self.log.skip(str(item["type"]))
             return
-        message = _parse(item, "payload" if line else "")
+        message = dialects.get(DIALECT).parse_message(item)
         if message.role == "user" and not _is_injected(message):
             self.turns.append(self.tip)
         entry = Entry(message, self.ids.take(item.get("id")), self.tip, line)
@@ -126,13 +128,11 @@ class _Rollout:
     def _roll_back(self, payload: Mapping[str, Any]) -> None:
         count = payload.get("num_turns")
         if not isinstance(count, int):
-            raise DialectError("expected a whole number", place="payload.num_turns")
+            raise DialectError("expected a whole number", place="num_turns")
         for _ in range(min(count, len(self.turns))):
             self.tip = self.turns.pop()
 
     def transcript(self) -> Transcript:
-        instructions = self.meta.get("base_instructions")
-        prompt = instructions.get("text") if isinstance(instructions, dict) else None
         given_id = self.meta.get("id")
         notes = {"turn_context": self.context, "compactions": self.compactions}
         return Transcript(
@@ -140,7 +140,7 @@ class _Rollout:
             DIALECT,
             id=given_id if isinstance(given_id, str) else "",
             tip=self.tip,
-            system=Message("system", (Text(prompt),), dialect=DIALECT) if prompt else None,
+            system=_prompt(self.meta.get("base_instructions")),
             format=NAME,
             extras={
                 **self.meta,
@@ -150,11 +150,11 @@ class _Rollout:
         )
 
 
-def _parse(item: dict[str, Any], place: str) -> Message:
-    try:
-        return dialects.get(DIALECT).parse_message(item)
-    except DialectError as error:
-        raise (error.at(place) if place else error) from None
+def _prompt(instructions: Any) -> Message | None:
+    match instructions:
+        case {"text": str(text)} if text:
+            return Message("system", (Text(text),), dialect=DIALECT)
+    return None
 
 
 def _is_injected(message: Message) -> bool:

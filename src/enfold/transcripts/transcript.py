@@ -38,7 +38,7 @@ class Transcript:
     """As the file gives it; empty where it does not."""
     title: str = ""
     tip: str | None = None
-    """The entry that ends the active branch. None without entries."""
+    """The entry that ends the active branch. None where nothing was said, or all taken back."""
     system: Message | None = None
     tools: tuple[Tool, ...] = ()
     format: str = ""
