@@ -10,6 +10,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from enfold.budget import (
+        MAX_CONDENSE_THRESHOLD,
+        MIN_CONDENSE_THRESHOLD,
+        TOKEN_BUFFER_PERCENTAGE,
+        should_condense,
+    )
     from enfold.errors import (
         CompressionError,
         ConfigError,
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
         StoreError,
         TokenCountError,
     )
-    from enfold.library import count
+    from enfold.library import condense, condense_sync, count, open, restore  # noqa: A004
     from enfold.messages import (
         Attachment,
         Conversation,
@@ -31,6 +37,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "MAX_CONDENSE_THRESHOLD",
+    "MIN_CONDENSE_THRESHOLD",
+    "TOKEN_BUFFER_PERCENTAGE",
     "Attachment",
     "CompressionError",
     "ConfigError",
@@ -45,7 +54,12 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "condense",
+    "condense_sync",
     "count",
+    "open",
+    "restore",
+    "should_condense",
 ]
 
 
@@ -56,7 +70,15 @@ _HOMES = {
     "InputError": "enfold.errors",
     "StoreError": "enfold.errors",
     "TokenCountError": "enfold.errors",
+    "MAX_CONDENSE_THRESHOLD": "enfold.budget",
+    "MIN_CONDENSE_THRESHOLD": "enfold.budget",
+    "TOKEN_BUFFER_PERCENTAGE": "enfold.budget",
+    "condense": "enfold.library",
+    "condense_sync": "enfold.library",
     "count": "enfold.library",
+    "open": "enfold.library",
+    "restore": "enfold.library",
+    "should_condense": "enfold.budget",
 }
 """Where a name is loaded from; the others are values of `enfold.messages`."""
 

@@ -215,7 +215,7 @@ def should_condense(
     threshold: float = MAX_CONDENSE_THRESHOLD,
     automatic: bool = True,
 ) -> bool:
-    """The hard guard: percentage of the window reached, or more tokens than a reply leaves room for.
+    """The hard guard: percentage of the window reached, or too little room left for a reply.
 
     `context_tokens` and `last_message_tokens` together are what is sent. Reaching the percentage
     is enough (`>=`); the absolute bound must be exceeded (`>`), and acts even if not `automatic`.

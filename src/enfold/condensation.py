@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from enfold.errors import CompressionError
 from enfold.history import last_user_message, orphans
@@ -106,6 +106,19 @@ class Condensation:
     def summary(self) -> Folded | None:
         """The summary, if there is one."""
         return next((entry for entry in self.entries if isinstance(entry, Folded)), None)
+
+
+class Strategy(Protocol):
+    """How a view is condensed."""
+
+    @property
+    def id(self) -> str:
+        """Recorded with every snapshot it makes."""
+        ...
+
+    async def condense(self, task: Task) -> Condensation:
+        """The answer to the task; `validate` has the last word on it."""
+        ...
 
 
 def _tokens(entry: Entry, task: Task) -> int:

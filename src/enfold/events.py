@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeAlias
 
@@ -129,7 +129,7 @@ class Events:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def stream(self, session: str | None = None) -> AsyncIterator[Event]:
+    async def stream(self, session: str | None = None) -> AsyncGenerator[Event, None]:
         """Events as they come, of one session or of all."""
         queue: asyncio.Queue[Event] = asyncio.Queue()
         stop = self.subscribe(queue.put_nowait)

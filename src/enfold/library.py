@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold import dialects, tokens
 from enfold.errors import InputError
 from enfold.messages import Conversation, Message
+
+if TYPE_CHECKING:
+    from enfold.engine import Engine
+    from enfold.flush import Sink
+    from enfold.ledger import Ledger
+    from enfold.stateless import Condensed
+    from enfold.summaries import Summarizer
 
 Messages: TypeAlias = (
     Conversation | Sequence[Message] | Sequence[Mapping[str, Any]] | Mapping[str, Any]
@@ -24,6 +33,61 @@ def count(messages: str | Messages, tokenizer: str = tokens.DEFAULT) -> int:
     if isinstance(messages, str):
         return tokens.get(tokenizer).count(messages)
     return tokens.count_conversation(conversation_of(messages), tokenizer).total
+
+
+async def condense(
+    messages: Messages,
+    strategy: str = "native",
+    *,
+    target: int | None = None,
+    window: int | None = None,
+    keep_tokens: int | None = None,
+    tokenizer: str = tokens.DEFAULT,
+    summarizer: Summarizer | None = None,
+) -> Condensed:
+    """The conversation made smaller, with a report, and a ledger that `restore` undoes it with.
+
+    It ends at or below `target` tokens, or 60 % of a `window`, if either is given and it can.
+    `keep_tokens` of the newest stay verbatim, else the last three messages. `summarizer` writes
+    summaries, the built-in one if none is given.
+    """
+    from enfold import stateless, wiring
+    from enfold.settings import Settings
+
+    options = stateless.Options(tokenizer, target, window, keep_tokens)
+    writer = summarizer or wiring.local_summarizer()
+    chosen = wiring.make_strategy(Settings(strategy=strategy), writer)
+    return await stateless.condense(conversation_of(messages), chosen, options)
+
+
+def condense_sync(messages: Messages, strategy: str = "native", **options: Any) -> Condensed:
+    """`condense` for programs without an event loop."""
+    return asyncio.run(condense(messages, strategy, **options))
+
+
+def restore(messages: Any, ledger: Ledger | Mapping[str, Any]) -> Any:
+    """The conversation of before `condense`, and whatever was added after it."""
+    from enfold import stateless
+    from enfold.ledger import Ledger
+
+    written = ledger if isinstance(ledger, Ledger) else Ledger.from_json(ledger)
+    return stateless.restore(messages, written)
+
+
+def open(  # noqa: A001 - `enfold.open`, as other libraries have it
+    url: str | None = None,
+    *,
+    sink: Sink | None = None,
+    summarizers: Mapping[str, Summarizer] | None = None,
+) -> AbstractAsyncContextManager[Engine]:
+    """The engine over a database: `async with enfold.open("sqlite:///chats.db") as engine`.
+
+    Without an address it is the one the settings name. `sink` takes summarized messages in place of
+    the built-in memory; `summarizers` are further ones by name.
+    """
+    from enfold.wiring import open_engine
+
+    return open_engine(url, sink=sink, summarizers=summarizers)
 
 
 def conversation_of(messages: Messages) -> Conversation:

@@ -76,7 +76,7 @@ def split(
     """Divide the messages, whose token counts are given, as the policy asks.
 
     The tail begins at or before the last user message. Where all that came after it does not fit
-    into `room` tokens, as in a long run of an agent, the cut falls later and that message is pinned.
+    into `room` tokens, as in a long run of an agent, the cut falls later and the message is pinned.
     """
     points = cut_points(messages)
     tails = _tail_tokens(counts)

@@ -17,6 +17,7 @@ from typing import Any
 from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
 from enfold.jsontext import loads
+from enfold.summaries import Style
 
 LEVELS = ("call", "session", "profile", "database", "config file", "environment", "default")
 
@@ -47,7 +48,7 @@ class Settings:
     """First messages that stay verbatim."""
     summary_tokens: int | None = None
     """Limit of a summary. Unset: a tenth of what it folds."""
-    style: str = "default"
+    style: Style = "default"
     """Style of summaries: default, code, concise or detailed."""
     prompt: str | None = None
     """A prompt of your own for summaries."""

@@ -43,6 +43,8 @@ class View:
     summary_tokens: int = 0
     summary_at: int = 0
     """The summary stands before the message of this index."""
+    settled: int = 0
+    """So many of the messages shown stand at or before the snapshot's cutoff."""
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

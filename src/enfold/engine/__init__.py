@@ -1,0 +1,11 @@
+"""The engine: sessions of any length, kept inside their model's window.
+
+`Engine` opens sessions, `Session` is what every door works with, `compression` is one compression
+from plan to record, `viewing` stands between messages and stored rows.
+"""
+
+from enfold.engine.engine import Engine
+from enfold.engine.results import Compression, Prepared, Preview, Status
+from enfold.engine.session import Session
+
+__all__ = ["Compression", "Engine", "Prepared", "Preview", "Session", "Status"]

@@ -1,0 +1,74 @@
+"""Blocking: a compression that was due and failed stops a session, until one of two things happens.
+
+Either a compression succeeds, or somebody acknowledges the risk; then requests go on with a
+warning. A session that is no longer too full is not held up either.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from enfold.errors import BlockedError, CompressionError, facts
+from enfold.events import CompressionFailed, Events, SessionBlocked, SessionUnblocked
+from enfold.store import sessions
+from enfold.store.records import Session
+from enfold.store.sessions import Changes
+from enfold.store.store import Store
+
+ACCEPTED = "the risk was acknowledged: sent without the compression that is due"
+
+_log = logging.getLogger("enfold.engine")
+
+
+def is_acknowledged(session: Session) -> bool:
+    """True if requests go on although a compression failed."""
+    return session.blocked is not None and bool(session.blocked.get("acknowledged"))
+
+
+def refuse_if_blocked(session: Session) -> None:
+    """Raise `BlockedError` while the session waits."""
+    if session.blocked is not None and not is_acknowledged(session):
+        raise BlockedError(_words(session.id, str(session.blocked.get("reason"))))
+
+
+def tell_failure(
+    events: Events, session: Session, error: CompressionError, *, automatic: bool
+) -> None:
+    """Log a failure with what is needed to look into it, never with message text, and tell it."""
+    known = facts(error)
+    _log.error(
+        "compression failed: session=%s messages=%d tokens=%d model=%s code=%s automatic=%s",
+        session.id,
+        session.depth,
+        session.tokens,
+        session.model,
+        known.code,
+        automatic,
+    )
+    events.emit(CompressionFailed(session.id, known.code, str(error), known.retryable, automatic))
+
+
+async def block(
+    store: Store, events: Events, session: Session, error: CompressionError
+) -> BlockedError:
+    """Stop the session; the answer is the error to raise."""
+    blocked = {"reason": str(error), "code": facts(error).code, "acknowledged": False}
+    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    events.emit(SessionBlocked(session.id, str(error)))
+    return BlockedError(_words(session.id, str(error)))
+
+
+async def unblock(store: Store, events: Events, session: Session, *, acknowledged: bool) -> None:
+    """Let requests go on."""
+    if session.blocked is None:
+        return
+    blocked = {**session.blocked, "acknowledged": True} if acknowledged else {}
+    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    events.emit(SessionUnblocked(session.id, acknowledged))
+
+
+def _words(session: str, reason: str) -> str:
+    return (
+        f"session {session!r}: {reason}. Nothing was sent; retry the compression, or acknowledge "
+        "the risk to go on without it"
+    )

@@ -1,0 +1,78 @@
+"""Models of the engine: the configs in the database, detected when first asked for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+from enfold.errors import ConfigError
+from enfold.llm.models import detect
+from enfold.modelconfig import ModelConfig, Source
+from enfold.store import catalog
+from enfold.store.records import ModelConfigRow
+from enfold.store.store import Store
+
+_EDITABLE = ("max_input", "max_output", "threshold", "retention_tokens", "tokenizer", "correction")
+
+
+class Models:
+    """Model configs: read, edited, reset. An edit holds for the next decision, in every process."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def all(self) -> tuple[ModelConfig, ...]:
+        """Every config, by id."""
+        return tuple(map(from_row, await self._store.read(catalog.model_configs)))
+
+    async def get(self, id: str) -> ModelConfig:
+        """The config of `provider:model`; one that is asked for the first time is detected."""
+        row = await self._store.read(catalog.model_config, id)
+        return from_row(row) if row is not None else await self.reset(id)
+
+    async def edit(self, id: str, **values: Any) -> ModelConfig:
+        """Change some values of a config, or add a model."""
+        unknown = sorted(set(values) - set(_EDITABLE))
+        if unknown:
+            raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(_EDITABLE)}")
+        changed = replace(await self.get(id), **values, source="manual")
+        await self._store.write(catalog.put_model_config, to_row(changed))
+        return changed
+
+    async def reset(self, id: str) -> ModelConfig:
+        """Go back to what is detected."""
+        detected = detect(id)
+        await self._store.write(catalog.put_model_config, to_row(detected))
+        return detected
+
+    async def delete(self, id: str) -> None:
+        """Forget a config; it is detected again if it is asked for."""
+        await self._store.write(catalog.delete_model_config, id)
+
+
+def from_row(row: ModelConfigRow) -> ModelConfig:
+    """A config as the database has it."""
+    return ModelConfig(
+        row.id,
+        max_input=row.max_input_tokens,
+        max_output=row.max_output_tokens,
+        threshold=row.default_compression_threshold,
+        retention_tokens=row.recommended_retention_tokens,
+        tokenizer=row.tokenizer,
+        correction=row.correction,
+        source=cast("Source", row.source),
+    )
+
+
+def to_row(config: ModelConfig) -> ModelConfigRow:
+    """A config as the database takes it."""
+    return ModelConfigRow(
+        config.id,
+        max_input_tokens=config.max_input,
+        max_output_tokens=config.max_output,
+        default_compression_threshold=config.threshold,
+        recommended_retention_tokens=config.retention_tokens,
+        tokenizer=config.tokenizer,
+        correction=config.correction,
+        source=config.source,
+    )

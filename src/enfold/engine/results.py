@@ -1,0 +1,114 @@
+"""What the engine answers: the view to send, how a session stands, what a compression did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from enfold import dialects
+from enfold.budget import Decision
+from enfold.condensation import Step
+from enfold.messages import Conversation, Message
+from enfold.view import View
+
+Outcome: TypeAlias = Literal["compressed", "nothing_new", "nothing_to_compress", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What to send: the view, then the pending input."""
+
+    view: View
+    decision: Decision
+    """Of the view as it is sent."""
+    compression: Compression | None = None
+    """What was compressed on the way, if anything."""
+    pending: tuple[Message, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """As enfold has them, the summary a system message in its place."""
+        return (*self.view.messages_for("enfold"), *self.pending)
+
+    def render(self, dialect: str) -> list[Any]:
+        """The messages as an array of the dialect."""
+        messages = (*self.view.messages_for(dialect), *self.pending)
+        rendered = dialects.render(Conversation(messages, dialect), dialect)
+        return list(rendered)
+
+
+@dataclass(frozen=True, slots=True)
+class Compression:
+    """What came of a compression. That there was nothing to do is an outcome, not an error."""
+
+    outcome: Outcome
+    tokens_before: int
+    tokens_after: int
+    messages: int = 0
+    """How many were folded."""
+    snapshot: str | None = None
+    cutoff: str | None = None
+    summary: str | None = None
+    author: str | None = None
+    seconds: float = 0.0
+    steps: tuple[Step, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def compressed(self) -> bool:
+        """True if a snapshot was recorded."""
+        return self.outcome == "compressed"
+
+    @property
+    def reduction(self) -> float:
+        """The share of the tokens that is gone from the view."""
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a compression would do; no model is asked."""
+
+    messages: int
+    """How many would be folded."""
+    kept_messages: int
+    tokens_before: int
+    tokens_after: int
+    """At most."""
+    summary_tokens: int
+    """The summary's limit."""
+    author: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """How full a session's context is."""
+
+    needs_compression: bool
+    current_token_count: int
+    context_limit: int
+    threshold_token_count: int
+    utilization: float
+    """0 to 1; above 1 where it does not fit."""
+    retention_token_budget: int
+    retained_message_count: int
+    compressible_message_count: int
+    estimated_tokens: int
+    """Of the current count, what is an estimate: images, documents, opaque reasoning."""
+    summary_tokens: int
+    messages: int
+    """In the whole branch."""
+    tokenizer: str
+    model: str
+    threshold_source: str
+    """The level that set the threshold."""
+    blocked: str | None
+    """Why the session waits. None while it does not."""
+    decision: Decision
+
+    @property
+    def utilization_percentage(self) -> float:
+        """0 to 100."""
+        return self.utilization * 100

@@ -1,0 +1,294 @@
+"""A session: a conversation stored whole and sent as its view. Every door works with this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from enfold.budget import AUTO_FLOOR
+from enfold.engine import blocking, compression
+from enfold.engine.compression import Job
+from enfold.engine.requests import Request, Said, as_messages
+from enfold.engine.results import Compression, Prepared, Preview, Status
+from enfold.engine.state import State, decide_on, read_state, retention_of
+from enfold.engine.viewing import drafts, message_of, summary_tokens
+from enfold.errors import CompressionError, InputError, NotFoundError
+from enfold.messages import Message, Tool
+from enfold.retention import split
+from enfold.settings import check
+from enfold.store import records, search, sessions, snapshots, tree
+from enfold.store.search import Where
+from enfold.store.sessions import Changes
+
+if TYPE_CHECKING:
+    from enfold.engine.engine import Engine
+    from enfold.modelconfig import ModelConfig
+
+
+class Session:
+    """One conversation. Made by `Engine.session`."""
+
+    def __init__(self, engine: Engine, record: records.Session) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._events = engine.events
+        self._key = record.key
+        self.id = record.id
+        self.namespace = record.namespace
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r})"
+
+    async def append(
+        self, *said: Said, after: str | None = None, dialect: str = "auto"
+    ) -> tuple[str, ...]:
+        """Add messages at the end of the branch, or after another message; their ids.
+
+        What is there already is recognised and not written twice. After any message but the last
+        this makes a branch.
+        """
+        messages = as_messages(said, dialect)
+        _, model = await self._state()
+        place = tree.CURRENT_TIP if after is None else after
+        written = drafts(messages, model.tokenizer)
+        stored = await self._store.write(tree.append, self._key, written, place)
+        return tuple(row.id for row in stored)
+
+    async def prepare(
+        self,
+        pending: Said | None = None,
+        *,
+        system: str = "",
+        tools: Iterable[Tool] = (),
+        max_output: int | None = None,
+        **settings: Any,
+    ) -> Prepared:
+        """The view to send next, compressed first if that is due.
+
+        `pending` is what the user says next: it is counted and sent, and stored with `append` once
+        the model has answered. `settings` hold for this call alone.
+        """
+        given = as_messages(() if pending is None else (pending,))
+        request = Request(given, system, tuple(tools), max_output, settings)
+        state, model = await self._state(settings)
+        view, decision = decide_on(state, model, request)
+        if decision.action != "must":
+            return Prepared(view, decision, pending=given)
+        if blocking.is_acknowledged(state.rows.session):
+            return Prepared(view, decision, pending=given, warnings=(blocking.ACCEPTED,))
+        blocking.refuse_if_blocked(state.rows.session)
+        done = await self._compress_as_due(request)
+        state, model = await self._state(settings)
+        view, decision = decide_on(state, model, request)
+        return Prepared(view, decision, done, given, done.warnings)
+
+    async def compress(self, *, keep_tokens: int | None = None, **settings: Any) -> Compression:
+        """Compress now, due or not; `keep_tokens` is the retention of this run alone."""
+        record = await self._record()
+        try:
+            done = await self._compress(Request(settings=settings), keep_tokens=keep_tokens)
+        except CompressionError as error:
+            blocking.tell_failure(self._events, record, error, automatic=False)
+            raise
+        if done.compressed:
+            await blocking.unblock(self._store, self._events, record, acknowledged=False)
+        return done
+
+    async def retry(self) -> Compression:
+        """Try again the compression whose failure blocked the session."""
+        return await self._compress_as_due(Request())
+
+    async def acknowledge(self) -> None:
+        """Accept the risk: requests go on without the compression that failed."""
+        record = await self._record()
+        await blocking.unblock(self._store, self._events, record, acknowledged=True)
+
+    async def preview(self, *, keep_tokens: int | None = None, **settings: Any) -> Preview:
+        """What `compress` would do; no model is asked and nothing is written."""
+        state, model = await self._state(settings)
+        return compression.preview(self._job(state, model, Request(), keep_tokens=keep_tokens))
+
+    async def status(
+        self,
+        pending: Said | None = None,
+        *,
+        system: str = "",
+        tools: Iterable[Tool] = (),
+        **settings: Any,
+    ) -> Status:
+        """How full the context is, and what a compression would keep."""
+        given = as_messages(() if pending is None else (pending,))
+        state, model = await self._state(settings)
+        view, decision = decide_on(state, model, Request(given, system, tuple(tools)))
+        policy = retention_of(state, model)
+        divided = split(view.messages, [shown.tokens for shown in view.shown], policy)
+        return Status(
+            needs_compression=decision.action == "must",
+            current_token_count=decision.load.total,
+            context_limit=decision.limit,
+            threshold_token_count=decision.threshold_tokens,
+            utilization=decision.utilization,
+            retention_token_budget=int(policy.amount),
+            retained_message_count=len(view.shown) - len(divided.folded),
+            compressible_message_count=len(divided.folded),
+            estimated_tokens=decision.load.estimate,
+            summary_tokens=view.summary_tokens,
+            messages=state.rows.depth,
+            tokenizer=model.tokenizer,
+            model=model.id,
+            threshold_source=decision.threshold.source,
+            blocked=(state.rows.session.blocked or {}).get("reason"),
+            decision=decision,
+        )
+
+    async def summaries(self) -> tuple[records.Snapshot, ...]:
+        """All summaries of the session, newest first, undone ones too."""
+        return await self._store.read(snapshots.of_kind, self._key, "summary")
+
+    async def memories(self) -> tuple[records.Snapshot, ...]:
+        """What long-term memory has kept of the session, newest first."""
+        return await self._store.read(snapshots.of_kind, self._key, "memory")
+
+    async def history(
+        self, *, before: str | None = None, after: str | None = None, limit: int = 50
+    ) -> tuple[records.StoredMessage, ...]:
+        """A page of the branch as it was said, folded or not; the last one by default."""
+        return await self._store.read(tree.page, self._key, before=before, after=after, limit=limit)
+
+    async def messages(self) -> tuple[Message, ...]:
+        """The whole branch as it was said; `history` reads it in pages."""
+        rows = await self._store.read(tree.path, self._key)
+        return tuple(message_of(row) for row in rows)
+
+    async def search(
+        self, query: str, *, limit: int = 20, best_first: bool = False
+    ) -> Sequence[records.Hit]:
+        """Where in the whole history the words occur, newest or best first."""
+        return await self._store.read(
+            search.search, query, Where(session=self._key), limit=limit, best_first=best_first
+        )
+
+    async def undo(self) -> records.Snapshot | None:
+        """Take back the compression in use: what it replaced is shown again. None if none is."""
+        state, _ = await self._state()
+        if state.rows.snapshot is None:
+            return None
+        return await self._store.write(snapshots.undo, self._key, state.rows.snapshot.id)
+
+    async def regenerate(self, **settings: Any) -> Compression:
+        """Write the summary in use anew, with the same cutoff."""
+        state, _ = await self._state(settings)
+        if state.rows.snapshot is None:
+            raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
+        return await self._compress(Request(settings=settings), instead_of=state.rows.snapshot)
+
+    async def edit_summary(self, text: str) -> records.Snapshot:
+        """Put other words in place of the summary in use; the old ones stay on record."""
+        state, model = await self._state()
+        current = state.rows.snapshot
+        if current is None:
+            raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
+        if not text.strip():
+            raise InputError("a summary cannot be empty; undo it instead")
+        draft = records.SnapshotDraft(
+            content={**current.content, "summaryText": text},
+            cutoff=current.cutoff,
+            parent=current.parent,
+            manifest=current.manifest,
+            token_count=summary_tokens(text, model.tokenizer),
+            tokenizer=model.tokenizer,
+            previous=current.id,
+            strategy=current.strategy,
+            author="user",
+        )
+        return await self._store.write(snapshots.record, self._key, draft, expected=current.id)
+
+    async def delete_summary(self, id: str) -> records.Snapshot:
+        """Stop using a summary and delete its words."""
+        return await self._store.write(snapshots.erase, self._key, id)
+
+    async def branches(self) -> tuple[records.Branch, ...]:
+        """Every branch, by its last message."""
+        return await self._store.read(tree.branches, self._key)
+
+    async def switch(self, tip: str | None) -> None:
+        """Go on from another message; None is before the first."""
+        await self._store.write(tree.set_tip, self._key, tip)
+
+    async def configure(self, *, title: str | None = None, **settings: Any) -> None:
+        """Give the session a title, or settings of its own; None unsets one."""
+        record = await self._record()
+        given = dict(check(name, value) for name, value in settings.items())
+        kept = {k: v for k, v in {**record.settings, **given}.items() if v is not None}
+        changes = Changes(title=title, settings=kept)
+        await self._store.write(sessions.update, self._key, changes)
+
+    async def delete(self) -> None:
+        """Delete the session and everything that belongs to it."""
+        await self._store.write(sessions.delete, self._key)
+
+    async def _record(self) -> records.Session:
+        return await self._store.read(sessions.get, self._key)
+
+    async def _state(
+        self, call: Mapping[str, Any] | None = None, *, without: str | None = None
+    ) -> tuple[State, ModelConfig]:
+        state = await self._store.read(
+            read_state, self._key, call or {}, self._engine.outside, without=without
+        )
+        return state, state.model or await self._engine.models.get(state.model_id)
+
+    async def _compress_as_due(self, request: Request) -> Compression:
+        record = await self._record()
+        try:
+            done = await self._compress(request, automatic=True)
+        except CompressionError as error:
+            blocking.tell_failure(self._events, record, error, automatic=True)
+            raise await blocking.block(self._store, self._events, record, error) from error
+        await blocking.unblock(self._store, self._events, record, acknowledged=False)
+        return done
+
+    async def _compress(
+        self,
+        request: Request,
+        *,
+        automatic: bool = False,
+        keep_tokens: int | None = None,
+        instead_of: records.Snapshot | None = None,
+    ) -> Compression:
+        state, _ = await self._state(request.settings)
+        async with compression.alone(self._store, state.rows.session, state.settings.timeout):
+            without = instead_of.id if instead_of is not None else None
+            state, model = await self._state(request.settings, without=without)
+            job = self._job(state, model, request, keep_tokens=keep_tokens)
+            job = replace(job, automatic=automatic, instead_of=instead_of)
+            if automatic and job.decision.action != "must":
+                return Compression("kept", job.view.tokens, job.view.tokens)
+            done = await compression.compress(self._store, self._events, job)
+        if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
+            note = f"only {done.tokens_before:,} tokens were there to compress"
+            return replace(done, warnings=(*done.warnings, note))
+        return done
+
+    def _job(
+        self,
+        state: State,
+        model: ModelConfig,
+        request: Request,
+        *,
+        keep_tokens: int | None = None,
+    ) -> Job:
+        view, decision = decide_on(state, model, request)
+        summarizer = self._engine.summarizer(state.settings, state.rows.session.profile)
+        return Job(
+            session=state.rows.session,
+            view=view,
+            decision=decision,
+            strategy=self._engine.strategy(state.settings, summarizer),
+            author=summarizer.name,
+            retention=retention_of(state, model, keep_tokens),
+            summary_tokens=state.settings.summary_tokens,
+            share_across_branches=state.settings.share_across_branches,
+            timeout=state.settings.timeout,
+        )

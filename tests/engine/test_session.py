@@ -1,0 +1,478 @@
+"""A session: what goes out to the model, and when it is compressed."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from enfold.engine import Session
+from enfold.errors import BlockedError, NotFoundError, SummaryError
+from enfold.messages import Message, Text
+from enfold.summaries import HEADING, SummaryRequest
+from enfold.testing import assistant, user
+from tests.engine.conftest import Bench, talk
+
+
+def summaries_in(messages: tuple[Message, ...]) -> list[str]:
+    return [
+        part.text
+        for message in messages
+        for part in message.parts
+        if isinstance(part, Text) and part.text.startswith(HEADING)
+    ]
+
+
+def texts(messages: tuple[Message, ...]) -> list[str]:
+    return [part.text for m in messages for part in m.parts if isinstance(part, Text)]
+
+
+async def full(bench: Bench, id: str = "chat") -> Session:
+    """A session over the threshold: 40 turns of about 110 tokens."""
+    session = await bench.session(id)
+    await talk(session, 40)
+    return session
+
+
+async def test_a_short_session_is_sent_as_it_is(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append("Hello", assistant("Hi!"))
+    prepared = await session.prepare("How are you?")
+    assert prepared.decision.action == "keep"
+    assert texts(prepared.messages) == ["Hello", "Hi!", "How are you?"]
+    assert bench.summarizer.requests == []
+
+
+async def test_what_is_pending_is_counted_and_sent_but_not_stored(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append("Hello", assistant("Hi!"))
+    prepared = await session.prepare("How are you?")
+    assert prepared.decision.load.pending > 0
+    assert len(await session.messages()) == 2
+
+
+async def test_a_full_session_is_compressed_before_it_is_sent(bench: Bench) -> None:
+    session = await full(bench)
+    before = await session.status()
+    prepared = await session.prepare("And now?")
+    assert before.needs_compression
+    assert prepared.compression is not None
+    assert prepared.compression.compressed
+    assert prepared.decision.action == "keep"
+    assert prepared.decision.tokens <= prepared.decision.limit * 0.6
+    assert summaries_in(prepared.messages)[0].count("They agreed on the plan.") == 1
+    assert texts(prepared.messages)[-1] == "And now?"
+    assert bench.names() == ["compression.started", "compression.finished"]
+
+
+async def test_the_request_that_goes_out_holds_one_summary_in_every_dialect(bench: Bench) -> None:
+    session = await full(bench)
+    prepared = await session.prepare("And now?")
+    sent = prepared.render("openai")
+    assert sent[0]["role"] == "system"
+    assert sent[0]["content"].startswith(HEADING)
+    assert sum(HEADING in str(message) for message in sent) == 1
+    anthropic = prepared.render("anthropic")
+    assert anthropic[0]["role"] == "user"
+    assert HEADING in str(anthropic[0])
+    assert "system" not in {message["role"] for message in anthropic}
+    assert sum(HEADING in str(message) for message in anthropic) == 1
+
+
+async def test_folded_messages_stay_in_the_history_and_can_be_found(bench: Bench) -> None:
+    session = await full(bench)
+    await session.compress()
+    assert len(await session.messages()) == 80
+    page = await session.history(limit=10)
+    assert len(page) == 10
+    older = await session.history(before=page[0].id, limit=10)
+    assert older[-1].depth == page[0].depth - 1
+    hits = await session.search('"Question 3"')
+    assert [hit.role for hit in hits] == ["user"]
+
+
+async def test_between_two_compressions_the_view_only_grows_at_its_end(bench: Bench) -> None:
+    session = await full(bench)
+    first = (await session.prepare("a")).messages[:-1]
+    await talk(session, 2, start=100)
+    second = (await session.prepare("b")).messages[:-1]
+    assert second[: len(first)] == first
+    assert len(second) == len(first) + 4
+
+
+async def test_the_next_summary_is_given_the_last_one_and_every_new_message(bench: Bench) -> None:
+    session = await full(bench)
+    await session.prepare()
+    kept = texts((await session.prepare()).view.messages)
+    await talk(session, 40, start=100)
+    await session.prepare()
+    first, second = bench.summarizer.requests
+    assert first.previous is None
+    assert second.previous == "They agreed on the plan."
+    folded = texts(second.messages)
+    tail = texts((await session.prepare()).view.messages)
+    assert folded[: len(kept)] == kept
+    assert len(texts(first.messages)) + len(folded) + len(tail) == 160
+    assert len(summaries_in((await session.prepare()).messages)) == 1
+
+
+async def test_the_summarizer_sees_what_stays_as_context_only(bench: Bench) -> None:
+    session = await full(bench)
+    await session.prepare()
+    (request,) = bench.summarizer.requests
+    tail = (await session.prepare()).view.messages
+    assert request.recent == tail
+    assert not set(texts(request.recent)) & set(texts(request.messages))
+
+
+async def test_shared_summaries_are_written_without_a_look_ahead(bench: Bench) -> None:
+    await bench.engine.set("share_across_branches", True)
+    session = await full(bench)
+    await session.prepare()
+    assert bench.summarizer.requests[0].recent == ()
+
+
+async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    usual = await session.preview()
+    wide = await session.preview(keep_tokens=1_000)
+    assert wide.kept_messages > usual.kept_messages
+    done = await session.compress(keep_tokens=1_000)
+    assert done.messages == wide.messages
+    assert done.tokens_after <= wide.tokens_after
+
+
+async def test_a_preview_asks_no_model_and_writes_nothing(bench: Bench) -> None:
+    session = await full(bench)
+    preview = await session.preview()
+    assert preview.author == "scripted"
+    assert preview.tokens_after < preview.tokens_before
+    assert bench.summarizer.requests == []
+    assert await session.summaries() == ()
+
+
+async def test_few_tokens_are_compressed_with_a_warning(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 6)
+    done = await session.compress()
+    assert done.compressed
+    assert any("only" in warning for warning in done.warnings)
+
+
+async def test_nothing_to_compress_and_nothing_new_are_outcomes(bench: Bench) -> None:
+    session = await bench.session()
+    assert (await session.compress()).outcome == "nothing_to_compress"
+    await session.append("Hello")
+    assert (await session.compress()).outcome == "nothing_to_compress"
+    await talk(session, 20)
+    assert (await session.compress()).compressed
+    assert (await session.compress()).outcome == "nothing_new"
+    assert len(await session.summaries()) == 1
+
+
+async def test_a_failed_compression_blocks_the_session_and_leaves_nothing(bench: Bench) -> None:
+    bench.summarizer.script(SummaryError("the model is away"))
+    session = await full(bench)
+    with pytest.raises(BlockedError, match="the model is away") as caught:
+        await session.prepare("And now?")
+    assert isinstance(caught.value.__cause__, SummaryError)
+    assert await session.summaries() == ()
+    assert (await session.status()).blocked == "the model is away"
+    assert bench.names() == ["compression.started", "compression.failed", "session.blocked"]
+    with pytest.raises(BlockedError):
+        await session.prepare("And now?")
+    assert len(bench.summarizer.requests) == 1
+
+
+async def test_a_retry_that_succeeds_lets_the_session_go_on(bench: Bench) -> None:
+    bench.summarizer.script(SummaryError("the model is away"), "Back again.")
+    session = await full(bench)
+    with pytest.raises(BlockedError):
+        await session.prepare()
+    assert (await session.retry()).compressed
+    assert (await session.status()).blocked is None
+    assert (await session.prepare("And now?")).decision.action == "keep"
+    assert bench.names()[-1] == "session.unblocked"
+
+
+async def test_an_acknowledged_risk_lets_requests_go_on_with_a_warning(bench: Bench) -> None:
+    bench.summarizer.script(SummaryError("the model is away"))
+    session = await full(bench)
+    with pytest.raises(BlockedError):
+        await session.prepare()
+    await session.acknowledge()
+    prepared = await session.prepare("And now?")
+    assert len(prepared.messages) == 81
+    assert "acknowledged" in prepared.warnings[0]
+    assert len(bench.summarizer.requests) == 1
+
+
+async def test_a_failed_manual_compression_blocks_nothing(bench: Bench) -> None:
+    bench.summarizer.script(SummaryError("the model is away"))
+    session = await bench.session()
+    await talk(session, 20)
+    with pytest.raises(SummaryError, match="the model is away"):
+        await session.compress()
+    assert (await session.status()).blocked is None
+    assert "session.blocked" not in bench.names()
+
+
+@pytest.mark.parametrize("reply", ["", " \n"])
+async def test_an_empty_summary_is_a_failure(bench: Bench, reply: str) -> None:
+    bench.summarizer.script(reply)
+    session = await full(bench)
+    with pytest.raises(BlockedError, match="empty"):
+        await session.prepare()
+    assert await session.summaries() == ()
+
+
+async def test_a_summary_that_is_too_long_is_asked_for_again_tighter(bench: Bench) -> None:
+    bench.summarizer.script("long " * 3_000, "Short.")
+    session = await full(bench)
+    assert (await session.compress()).summary == "Short."
+    assert [request.tightness for request in bench.summarizer.requests] == [0, 1]
+
+
+async def test_a_summary_that_stays_too_long_is_a_failure(bench: Bench) -> None:
+    bench.summarizer.script("long " * 3_000)
+    session = await full(bench)
+    with pytest.raises(SummaryError, match="3 times"):
+        await session.compress()
+    assert await session.summaries() == ()
+
+
+async def test_what_cannot_be_folded_is_one_clear_error_and_no_loop(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(user("alpha " * 6_000))
+    with pytest.raises(BlockedError, match="must stay verbatim"):
+        await session.prepare()
+    assert bench.summarizer.requests == []
+
+
+async def test_a_compression_that_takes_too_long_is_given_up(bench: Bench) -> None:
+    async def slow(_request: SummaryRequest) -> str:
+        await asyncio.sleep(60)
+        return "Too late."
+
+    bench.summarizer.script(slow)
+    session = await full(bench)
+    with pytest.raises(SummaryError, match=r"given up after 0\.05 s"):
+        await session.compress(timeout=0.05)
+    assert await session.summaries() == ()
+
+
+async def test_a_cancelled_compression_leaves_nothing_behind(bench: Bench) -> None:
+    started = asyncio.Event()
+
+    async def waiting(_request: SummaryRequest) -> str:
+        started.set()
+        await asyncio.sleep(60)
+        return "Too late."
+
+    bench.summarizer.script(waiting)
+    session = await full(bench)
+    task = asyncio.create_task(session.compress())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await session.summaries() == ()
+    bench.summarizer.script("In time.")
+    assert (await session.compress()).compressed
+
+
+async def test_messages_that_arrive_meanwhile_land_after_the_summary(bench: Bench) -> None:
+    session = await full(bench)
+    last = (await session.messages())[-1]
+
+    async def chatty(_request: SummaryRequest) -> str:
+        await session.append("One more thing", assistant("Yes?"))
+        return "Meanwhile."
+
+    bench.summarizer.script(chatty)
+    await session.compress()
+    shown = (await session.prepare()).view.messages
+    assert texts(shown)[-2:] == ["One more thing", "Yes?"]
+    assert last in shown
+
+
+async def test_undo_shows_again_what_was_folded_and_stays_undone_for_a_while(bench: Bench) -> None:
+    session = await full(bench)
+    await session.prepare()
+    undone = await session.undo()
+    assert undone is not None
+    assert undone.undone
+    prepared = await session.prepare()
+    assert len(prepared.messages) == 80
+    assert prepared.decision.reason == "turned_off"
+    await session.append("A new thought", assistant("Indeed."))
+    assert (await session.prepare()).compression is not None
+
+
+async def test_undo_falls_back_to_the_summary_before(bench: Bench) -> None:
+    bench.summarizer.script("First.", "Second.")
+    session = await full(bench)
+    await session.prepare()
+    await talk(session, 40, start=100)
+    await session.prepare()
+    assert "Second." in summaries_in((await session.prepare()).messages)[0]
+    await session.undo()
+    assert (await session.prepare(auto_compress=False, timeout=1)).view.summary == "First."
+    await session.undo()
+    assert await session.undo() is None
+
+
+async def test_a_summary_belongs_to_the_branch_that_made_it(bench: Bench) -> None:
+    session = await full(bench)
+    history = await session.history(limit=100)
+    await session.compress()
+    await session.append("Go on", after=history[9].id)
+    forked = await session.prepare()
+    assert forked.view.summary is None
+    assert len(forked.messages) == 11
+    await session.switch(history[-1].id)
+    assert (await session.prepare()).view.summary == "They agreed on the plan."
+    assert len(await session.branches()) == 2
+
+
+async def test_another_reply_to_the_same_question_keeps_the_summary(bench: Bench) -> None:
+    session = await full(bench)
+    await session.compress()
+    tip = (await session.history(limit=1))[0].id
+    await session.append("What next?", assistant("This."))
+    await session.append("What next?", assistant("That."), after=tip)
+    prepared = await session.prepare()
+    assert prepared.view.summary == "They agreed on the plan."
+    assert texts(prepared.messages)[-1] == "That."
+
+
+async def test_a_shared_summary_serves_every_branch_its_cutoff_is_on(bench: Bench) -> None:
+    session = await full(bench)
+    done = await session.compress(share_across_branches=True)
+    history = await session.history(limit=100)
+    cutoff = next(row for row in history if row.id == done.cutoff)
+    await session.append("Go on", after=history[cutoff.depth].id)
+    assert (await session.prepare(auto_compress=False)).view.summary is None
+    shared = await session.prepare(share_across_branches=True)
+    assert shared.view.summary == "They agreed on the plan."
+
+
+async def test_a_summary_can_be_written_anew_with_the_same_cutoff(bench: Bench) -> None:
+    bench.summarizer.script("First.", "Better.")
+    session = await full(bench)
+    first = await session.compress()
+    again = await session.regenerate()
+    assert again.cutoff == first.cutoff
+    assert (await session.prepare()).view.summary == "Better."
+    assert bench.summarizer.requests[0].messages == bench.summarizer.requests[1].messages
+
+
+async def test_a_summary_can_be_edited_and_deleted(bench: Bench) -> None:
+    session = await full(bench)
+    await session.compress()
+    edited = await session.edit_summary("What I meant.")
+    assert edited.author == "user"
+    assert (await session.prepare()).view.summary == "What I meant."
+    assert [snapshot.text for snapshot in await session.summaries()] == [
+        "What I meant.",
+        "They agreed on the plan.",
+    ]
+    await session.delete_summary(edited.id)
+    assert (await session.prepare()).view.summary == "They agreed on the plan."
+    assert (await session.summaries())[0].text is None
+
+
+async def test_without_a_summary_there_is_none_to_edit(bench: Bench) -> None:
+    session = await bench.session()
+    with pytest.raises(NotFoundError, match="no summary"):
+        await session.edit_summary("x")
+    with pytest.raises(NotFoundError, match="no summary"):
+        await session.regenerate()
+
+
+async def test_status_has_the_figures_of_a_context_check(bench: Bench) -> None:
+    session = await full(bench)
+    status = await session.status("And now?", system="Be brief.")
+    assert status.context_limit == 4_000 - 200 - status.decision.load.reserved
+    assert status.threshold_token_count == int(status.context_limit * 0.95)
+    assert status.utilization > 1
+    assert status.utilization_percentage == status.utilization * 100
+    assert status.retention_token_budget == 300
+    assert status.retained_message_count + status.compressible_message_count == 80
+    assert status.messages == 80
+    assert status.current_token_count == status.decision.load.total
+    assert (status.model, status.tokenizer) == ("test:small", "o200k_base")
+
+
+async def test_turned_off_a_session_is_only_compressed_at_the_hard_limit(bench: Bench) -> None:
+    await bench.engine.models.edit("test:small", max_input=20_000, max_output=10_000)
+    await bench.engine.set("auto_compress", False)
+    session = await bench.session()
+    await talk(session, 150)
+    assert (await session.prepare()).decision.reason == "turned_off"
+    await talk(session, 15, start=200)
+    assert (await session.prepare()).compression is not None
+
+
+async def test_an_edit_of_the_model_holds_for_the_next_decision(bench: Bench) -> None:
+    session = await full(bench)
+    await bench.engine.models.edit("test:small", max_input=100_000, max_output=1_000)
+    assert (await session.prepare()).decision.action == "keep"
+    reset = await bench.engine.models.reset("test:small")
+    assert (reset.max_input, reset.max_output, reset.source) == (128_000, 4_096, "default")
+
+
+async def test_a_setting_of_the_session_wins_over_one_of_all(bench: Bench) -> None:
+    session = await full(bench)
+    await bench.engine.set("threshold", 0.5)
+    assert (await session.status()).threshold_source == "default"
+    await session.configure(threshold=0.9)
+    assert (await session.status()).decision.threshold.share == 0.9
+    assert (await session.status(threshold=0.4)).threshold_source == "call"
+    await session.configure(threshold=None)
+    assert (await session.status()).decision.threshold.share == 0.5
+
+
+async def test_a_ratio_of_what_is_available_can_be_the_trigger(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 26)
+    assert (await session.status()).needs_compression is False
+    assert (await session.status(trigger_ratio=0.7)).needs_compression is True
+
+
+async def test_a_summarizer_that_is_not_there_is_never_replaced_silently(bench: Bench) -> None:
+    session = await full(bench)
+    with pytest.raises(BlockedError, match="no summarizer 'gone'"):
+        await session.prepare(summarizer="gone")
+    assert bench.summarizer.requests == []
+
+
+async def test_sending_a_history_again_adds_nothing(bench: Bench) -> None:
+    session = await bench.session()
+    said = [user("Hello"), assistant("Hi!"), user("Bye")]
+    first = await session.append(*said)
+    await session.switch(None)
+    again = await session.append(*said)
+    assert again == first
+    assert len(await session.branches()) == 1
+
+
+async def test_a_session_is_deleted_with_all_it_has(bench: Bench) -> None:
+    session, other = await full(bench), await bench.session("other")
+    await other.append("Hello")
+    await session.compress()
+    await session.delete()
+    with pytest.raises(NotFoundError):
+        await session.status()
+    assert len(await other.messages()) == 1
+    assert await bench.engine.search("Question") == []
+
+
+async def test_two_at_once_make_one_summary(bench: Bench) -> None:
+    session = await full(bench)
+    other = await bench.engine.find("chat")
+    first, second = await asyncio.gather(session.prepare("a"), other.prepare("b"))
+    assert len(bench.summarizer.requests) == 1
+    assert len(await session.summaries()) == 1
+    assert first.view.summary == second.view.summary == "They agreed on the plan."

@@ -1,0 +1,81 @@
+"""How tight a compression must be."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.messages import Message
+from enfold.planning import TIGHTEST_SUMMARY, Aim, plan
+from enfold.retention import Retention
+from enfold.testing import assistant, user
+from tests.histories import histories
+
+
+def chat(size: int) -> list[Message]:
+    return [user(f"q{i}") if i % 2 == 0 else assistant(f"a{i}") for i in range(size)]
+
+
+def test_where_there_is_room_the_policy_is_kept_as_it_is() -> None:
+    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 1_000), 6_000))
+    assert planned.split.cut == 90
+    assert planned.summary_tokens == 900
+    assert not planned.is_tightened
+
+
+def test_a_summary_takes_a_tenth_of_what_it_folds_on_top_of_the_one_before() -> None:
+    planned = plan(
+        chat(100), [100] * 100, Aim(Retention("tokens", 1_000), 6_000, previous_tokens=700)
+    )
+    assert planned.summary_tokens == 1_600
+
+
+def test_a_summary_never_takes_more_than_a_third_of_the_goal() -> None:
+    planned = plan(
+        chat(100), [100] * 100, Aim(Retention("tokens", 100), 3_000, previous_tokens=9_000)
+    )
+    assert planned.summary_tokens <= 1_000
+
+
+def test_a_summary_shrinks_before_the_tail_does() -> None:
+    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 2_000), 2_500))
+    assert planned.is_tightened
+    assert planned.split.cut == 80
+    assert planned.most <= 2_500
+
+
+def test_the_tail_shrinks_where_it_must() -> None:
+    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 5_000), 2_000))
+    assert planned.split.cut > 80
+    assert planned.most <= 2_000
+
+
+def test_what_cannot_reach_the_goal_gets_the_tightest_plan() -> None:
+    planned = plan(chat(3), [50, 50, 9_000], Aim(Retention("tokens", 1_000), 500))
+    assert planned.most > 500
+    assert planned.summary_tokens == TIGHTEST_SUMMARY
+
+
+def test_nothing_to_fold_is_a_plan_too() -> None:
+    assert plan(chat(1), [10], Aim(Retention(), 100)).folds_nothing
+    assert plan([], [], Aim(Retention(), 100)).folds_nothing
+
+
+def test_the_head_does_not_reach_past_the_summary_that_is_there() -> None:
+    aim = Aim(Retention("tokens", 500, keep_first=4), 3_000, previous_tokens=300, previous_at=1)
+    planned = plan(chat(50), [100] * 50, aim)
+    assert planned.split.head == 1
+
+
+@given(histories(), st.integers(50, 2_000), st.integers(0, 2_000), st.integers(0, 300))
+def test_a_plan_that_promises_the_goal_keeps_the_promise(
+    messages: list[Message], goal: int, amount: int, previous: int
+) -> None:
+    counts = [10 + 13 * index % 90 for index in range(len(messages))]
+    aim = Aim(Retention("tokens", amount), goal, previous_tokens=previous)
+    planned = plan(messages, counts, aim)
+    divided = planned.split
+    stays = sum(
+        tokens
+        for index, tokens in enumerate(counts)
+        if index not in divided.folded or index == divided.pinned
+    )
+    assert stays + planned.summary_tokens <= planned.most
