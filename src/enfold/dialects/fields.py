@@ -57,6 +57,22 @@ def object_field(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
         raise error.at(key) from None
 
 
+def parse_field(raw: Mapping[str, Any], key: str, parse: Callable[[dict[str, Any]], Item]) -> Item:
+    """An object that must be there, parsed; an error inside it names the field too."""
+    try:
+        return parse(as_object(raw.get(key)))
+    except DialectError as error:
+        raise error.at(key) from None
+
+
+def flag_field(raw: Mapping[str, Any], key: str) -> bool:
+    """True or false; missing and null are false."""
+    value = raw.get(key)
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    raise DialectError(f"expected true or false, found {kind_of(value)}", place=key)
+
+
 def arguments_field(raw: Mapping[str, Any], key: str) -> str | dict[str, Any]:
     """A call's arguments: text, an object, or empty where missing."""
     value = raw.get(key)
@@ -82,6 +98,11 @@ def each(values: Any, parse: Callable[[Any], Item], place: str) -> tuple[Item, .
         except DialectError as error:
             raise error.at(f"{place}[{index}]") from None
     return tuple(items)
+
+
+def list_field(raw: Mapping[str, Any], key: str, parse: Callable[[Any], Item]) -> tuple[Item, ...]:
+    """Every item of an array that may be missing or null."""
+    return () if raw.get(key) is None else each(raw[key], parse, key)
 
 
 def parse_content(
@@ -121,15 +142,28 @@ def put_back(raw: dict[str, Any], key: str, value: Any, *, absent: Any) -> None:
         raw[key] = value
 
 
-def without_extras(message: Message, dialect: str) -> Message:
+def put_back_list(raw: dict[str, Any], key: str, values: list[dict[str, Any]]) -> None:
+    """Write an array over the wire's; one that has become empty is left out."""
+    if values:
+        raw[key] = values
+    elif raw.get(key):
+        del raw[key]
+
+
+def with_defaults(extras: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """A new object with the wire's fields in the wire's order; what it lacks is put before them."""
+    return {**{key: value for key, value in defaults.items() if key not in extras}, **extras}
+
+
+def without_extras(
+    message: Message, dialect: str, *, drop: tuple[type[Part], ...] = (Unknown, Reasoning)
+) -> Message:
     """The message as typed fields alone, for a dialect that cannot read its extras.
 
     Reasoning is signed for its own provider and unknown parts have no meaning elsewhere: both stay
-    behind.
+    behind, unless the dialect can take them.
     """
-    parts = tuple(
-        _without_extras(part) for part in message.parts if not isinstance(part, Unknown | Reasoning)
-    )
+    parts = tuple(_without_extras(part) for part in message.parts if not isinstance(part, drop))
     return replace(message, parts=parts, dialect=dialect, extras=NOTHING)
 
 

@@ -1,47 +1,44 @@
 """The `openai` dialect: Chat Completions.
 
-Text and attachments are in `content`, calls in `tool_calls`, readable reasoning in fields that
-compatible servers add. A tool's result is a message of its own.
+Text and attachments are in `content`, calls in `tool_calls`, a refusal and readable reasoning in
+fields of their own. A tool's result is a message of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
+from enfold.dialects.adoption import (
+    adopt,
+    files_after_results,
+    join_calls,
+    offered,
+    the_only,
+)
 from enfold.dialects.fields import (
-    arguments_field,
-    arguments_text,
     as_object,
     choice_field,
-    data_url,
     each,
-    file_from_base64,
-    file_from_url,
-    object_field,
     parse_content,
     put_back,
     render_content,
     split_body,
     text_field,
-    without_extras,
+    with_defaults,
 )
-from enfold.errors import DialectError
-from enfold.jsontext import dump_text
+from enfold.dialects.openai_blocks import parse_block, render_chat_block
+from enfold.dialects.openai_tools import parse_calls, parse_tools, put_back_calls, put_back_tools
 from enfold.messages import (
-    Attachment,
     Conversation,
-    Data,
     Message,
     Part,
     Reasoning,
     Role,
     Text,
-    Tool,
     ToolCall,
     ToolResult,
-    Unknown,
 )
 
 NAME = "openai"
@@ -54,9 +51,16 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
-_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
-_ARGUMENTS = {"function": "arguments", "custom": "input"}
-"""The field of a call's arguments, by the call's type."""
+_READABLE_REASONING = (
+    "reasoning_content",
+    "reasoning",
+    "reasoning_text",
+    "reasoning_details",
+    "thinking_blocks",
+)
+"""What compatible servers call it; where a message has several, they say the same."""
+_REASONING = (*_READABLE_REASONING, "reasoning_opaque")
+_UNFIT_FOR_NAMES = re.compile(r"[\s<|\\/>]+")
 
 
 def parse(value: Any) -> Conversation:
@@ -65,7 +69,7 @@ def parse(value: Any) -> Conversation:
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
         dialect=NAME,
-        tools=each((body or {}).get("tools") or [], _parse_tool, "tools"),
+        tools=parse_tools(body or {}),
         extras=body,
     )
 
@@ -73,176 +77,116 @@ def parse(value: Any) -> Conversation:
 def render(conversation: Conversation) -> Any:
     """What `parse` read, with the messages as they are now; another dialect's is translated."""
     system = () if conversation.system is None else (conversation.system,)
-    messages = [
-        render_message(own)
-        for message in (*system, *conversation.messages)
-        for own in _adopt(message)
-    ]
-    if conversation.dialect == NAME:
-        body = conversation.extras
-    elif conversation.extras is None and not conversation.tools:
-        body = None
-    else:
-        tools = [_render_tool(tool) for tool in conversation.tools]
-        body = {"tools": tools} if tools else {}
-    return messages if body is None else {**body, "messages": messages}
+    messages = _render_all((*system, *conversation.messages))
+    if conversation.extras is None and not conversation.tools:
+        return messages
+    if conversation.dialect != NAME:
+        return put_back_tools({"messages": messages}, offered(conversation.tools))
+    return put_back_tools({**(conversation.extras or {}), "messages": messages}, conversation.tools)
 
 
 def parse_message(raw: Any) -> Message:
     """One entry of `messages`."""
     raw = as_object(raw)
     role = choice_field(raw, "role", _ROLES)
-    content = parse_content(raw.get("content"), _parse_block)
-    parts: tuple[Part, ...] = content
     name = text_field(raw, "name", default="")
+    content = parse_content(raw.get("content"), parse_block)
+    parts: tuple[Part, ...] = content
     if role == "tool":
-        call_id = text_field(raw, "tool_call_id", default="")
-        parts = (ToolResult(call_id, content, name=name),)
+        parts = (ToolResult(text_field(raw, "tool_call_id", default=""), content, name=name),)
     elif role == "assistant":
-        parts = (*_parse_reasoning(raw), *content, *_parse_calls(raw))
-    return Message(role, parts, name=name or None, dialect=NAME, extras=raw)
-
-
-def render_message(message: Message) -> dict[str, Any]:
-    """One entry of `messages` again."""
-    raw: dict[str, Any] = {"role": message.role, **message.extras}
-    parts = message.parts
-    match parts:
-        case (ToolResult(call_id=call_id, parts=inner),):
-            parts = inner
-            put_back(raw, "tool_call_id", call_id, absent="")
-    if message.name and "name" not in raw:
-        raw["name"] = message.name
-    content = [part for part in parts if not isinstance(part, ToolCall | Reasoning)]
-    calls = [part for part in parts if isinstance(part, ToolCall)]
-    if content or "content" in raw or not calls:
-        empty = None if calls else ""
-        raw["content"] = render_content(content, _render_block, raw.get("content", empty), empty)
-    _put_back_reasoning(raw, [part for part in parts if isinstance(part, Reasoning)])
-    _put_back_calls(raw, calls)
-    return raw
-
-
-def _adopt(message: Message) -> tuple[Message, ...]:
-    """The message as this dialect would have it: each tool result is a message of its own."""
-    if message.dialect == NAME:
-        return (message,)
-    plain = without_extras(message, NAME)
-    results = [part for part in plain.parts if isinstance(part, ToolResult)]
-    rest = tuple(part for part in plain.parts if not isinstance(part, ToolResult))
-    adopted = [Message("tool", (result,), dialect=NAME) for result in results]
-    if rest or not results:
-        adopted.append(replace(plain, parts=rest, role="user" if results else plain.role))
-    return tuple(adopted)
-
-
-def _parse_block(raw: Any) -> Text | Attachment | Unknown:
-    raw = as_object(raw)
-    match raw.get("type"):
-        case "text":
-            return Text(text_field(raw, "text"), raw)
-        case "image_url":
-            return file_from_url(text_field(object_field(raw, "image_url"), "url"), extras=raw)
-        case "input_audio":
-            audio = object_field(raw, "input_audio")
-            mime = f"audio/{text_field(audio, 'format', default='')}"
-            return file_from_base64(text_field(audio, "data"), mime, extras=raw)
-        case "file":
-            file = object_field(raw, "file")
-            name = text_field(file, "filename", default="")
-            return file_from_url(text_field(file, "file_data", default=""), name=name, extras=raw)
-    return Unknown(raw)
-
-
-def _render_block(part: Part) -> dict[str, Any]:
-    match part:
-        case Text(text, extras):
-            return {"type": "text", **extras, "text": text}
-        case Attachment(extras=extras) | Unknown(extras) if extras:
-            return dict(extras)
-        case Attachment(mime=mime, data=data) if mime.startswith("image/") or data is None:
-            return {"type": "image_url", "image_url": {"url": data_url(part)}}
-        case Attachment(name=name):
-            file = {"filename": name or "file", "file_data": data_url(part)}
-            return {"type": "file", "file": file}
-        case Data(value):
-            return {"type": "text", "text": dump_text(value)}
-    raise DialectError(f"a {type(part).__name__} part has no place in a message's content")
-
-
-def _parse_reasoning(raw: Mapping[str, Any]) -> tuple[Reasoning, ...]:
-    return tuple(
-        Reasoning(raw[field] if isinstance(raw[field], str) else "", {field: raw[field]})
-        for field in _REASONING_FIELDS
-        if raw.get(field)
+        parts = (*_parse_reasoning(raw), *content, *_parse_refusal(raw), *parse_calls(raw))
+    own_id = raw.get("id")
+    return Message(
+        role,
+        parts,
+        id=own_id if isinstance(own_id, str) else None,
+        name=None if role == "tool" else name or None,
+        dialect=NAME,
+        extras=raw,
     )
 
 
-def _put_back_reasoning(raw: dict[str, Any], reasoning: list[Reasoning]) -> None:
-    """Reasoning is never edited, only dropped as a whole."""
-    kept = {field for part in reasoning for field in part.extras}
-    for field in _REASONING_FIELDS:
+def render_message(message: Message) -> dict[str, Any]:
+    """One entry of `messages` again; another dialect's message must be one entry here too."""
+    return the_only(_render_all((message,)), NAME)
+
+
+def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Every message, and of foreign ones only what this wire takes in the order it takes it."""
+    adopted = files_after_results(join_calls(adopt(messages, NAME)))
+    return [_render(message) for message in adopted]
+
+
+def _render(message: Message) -> dict[str, Any]:
+    raw = with_defaults(message.extras, role=message.role)
+    if _ROLES.get(raw["role"]) != message.role:
+        raw["role"] = message.role
+    parts: tuple[Part, ...] = message.parts
+    match parts:
+        case (ToolResult(call_id, inner, name=name),):
+            put_back(raw, "tool_call_id", call_id, absent="")
+            put_back(raw, "name", name, absent="")
+            parts = inner
+        case _ if message.name and message.name != raw.get("name"):
+            raw["name"] = _UNFIT_FOR_NAMES.sub("_", message.name)[:64]
+    is_assistant = message.role == "assistant"
+    calls = [part for part in parts if is_assistant and isinstance(part, ToolCall)]
+    content = [part for part in parts if not (is_assistant and _is_beside_content(part))]
+    if content or "content" in raw or not message.extras:
+        empty = None if calls else ""
+        raw["content"] = render_content(
+            content, render_chat_block, raw.get("content", empty), empty
+        )
+    if is_assistant:
+        _put_back_reasoning(raw, parts)
+        _put_back_refusal(raw, parts)
+        put_back_calls(raw, calls)
+    return raw
+
+
+def _is_beside_content(part: Part) -> bool:
+    """True for what an assistant's message has in other fields than `content`."""
+    return isinstance(part, ToolCall | Reasoning) or _is_refusal(part)
+
+
+def _parse_reasoning(raw: Mapping[str, Any]) -> tuple[Reasoning, ...]:
+    """One part for all its fields, because it is kept or dropped as a whole."""
+    fields = {field: raw[field] for field in _REASONING if raw.get(field)}
+    texts = (_readable(fields.get(field)) for field in _READABLE_REASONING)
+    return (Reasoning(next(filter(None, texts), ""), fields),) if fields else ()
+
+
+def _readable(value: Any) -> str:
+    """What can be read of a reasoning field: a text, or an array of pieces that hold some."""
+    if isinstance(value, str):
+        return value
+    pieces = (
+        [piece for piece in value if isinstance(piece, dict)] if isinstance(value, list) else []
+    )
+    texts = (piece.get(key) for piece in pieces for key in ("text", "summary", "thinking"))
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text)
+
+
+def _put_back_reasoning(raw: dict[str, Any], parts: Iterable[Part]) -> None:
+    kept = {field for part in parts if isinstance(part, Reasoning) for field in part.extras}
+    for field in _REASONING:
         if raw.get(field) and field not in kept:
             del raw[field]
 
 
-def _parse_calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    calls = each(raw.get("tool_calls") or [], _parse_call, "tool_calls")
-    if raw.get("function_call") is None:
-        return calls
-    legacy = object_field(raw, "function_call")
-    name = text_field(legacy, "name", default="")
-    return (*calls, ToolCall("", name, arguments_field(legacy, "arguments"), legacy))
+def _parse_refusal(raw: Mapping[str, Any]) -> tuple[Text, ...]:
+    refusal = text_field(raw, "refusal", default="")
+    return (Text(refusal, {"refusal": refusal}),) if refusal else ()
 
 
-def _parse_call(raw: Any) -> ToolCall:
-    raw = as_object(raw)
-    kind = "custom" if raw.get("type") == "custom" else "function"
-    inner = object_field(raw, kind)
-    arguments = arguments_field(inner, _ARGUMENTS[kind])
-    name = text_field(inner, "name", default="")
-    return ToolCall(text_field(raw, "id", default=""), name, arguments, raw)
+def _is_refusal(part: Part) -> TypeGuard[Text]:
+    return isinstance(part, Text) and part.extras.keys() == {"refusal"}
 
 
-def _put_back_calls(raw: dict[str, Any], calls: list[ToolCall]) -> None:
-    before = raw.get("function_call")
-    legacy = [call for call in calls if before is not None and call.extras is before]
-    modern = [call for call in calls if before is None or call.extras is not before]
-    if legacy:
-        raw["function_call"] = dict(legacy[0].extras)
-        put_back(raw["function_call"], "arguments", legacy[0].arguments, absent="")
-    elif before is not None:
-        del raw["function_call"]
-    if modern:
-        raw["tool_calls"] = [_render_call(call) for call in modern]
-    elif raw.get("tool_calls"):
-        del raw["tool_calls"]
-
-
-def _render_call(call: ToolCall) -> dict[str, Any]:
-    if not call.extras:
-        function = {"name": call.name, "arguments": arguments_text(call)}
-        return {"id": call.id, "type": "function", "function": function}
-    kind = "custom" if call.extras.get("type") == "custom" else "function"
-    inner = dict(call.extras[kind])
-    put_back(inner, _ARGUMENTS[kind], call.arguments, absent="")
-    return {**call.extras, kind: inner}
-
-
-def _parse_tool(raw: Any) -> Tool:
-    raw = as_object(raw)
-    function = raw.get("function")
-    if not isinstance(function, dict):
-        return Tool(text_field(raw, "name", default=""), extras=raw)
-    return Tool(
-        text_field(function, "name", default=""),
-        text_field(function, "description", default=""),
-        function.get("parameters") or {},
-        raw,
-    )
-
-
-def _render_tool(tool: Tool) -> dict[str, Any]:
-    """Another dialect's tool; a provider's built-in one has no counterpart and goes by name."""
-    function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    return {"type": "function", "function": {k: v for k, v in function.items() if v}}
+def _put_back_refusal(raw: dict[str, Any], parts: Iterable[Part]) -> None:
+    refusals = [part.text for part in parts if _is_refusal(part)]
+    if refusals:
+        raw["refusal"] = refusals[0]
+    elif raw.get("refusal"):
+        del raw["refusal"]

@@ -1,0 +1,170 @@
+"""Adoption: what messages of other dialects become in the two OpenAI dialects.
+
+Both give every tool result an entry of its own, take files from the user alone, and have no field
+for a tool's failure. Messages of the dialect itself are never touched, so that they come back as
+they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from enfold.dialects.fields import without_extras
+from enfold.dialects.pairing import pair_calls
+from enfold.errors import DialectError
+from enfold.jsontext import dump_text
+from enfold.messages import (
+    NOTHING,
+    Attachment,
+    Data,
+    Message,
+    Part,
+    ResultPart,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
+
+_FAILURE = "Error: "
+_FILES_FOLLOW = "[attachments of the tool results above]"
+
+
+def adopt(messages: Iterable[Message], dialect: str) -> list[Message]:
+    """The messages as the dialect has them; a foreign one may become several, or none."""
+    given = tuple(messages)
+    if all(message.dialect == dialect for message in given):
+        return list(given)
+    adopted: list[Message] = []
+    for message, paired in zip(given, pair_calls(given), strict=True):
+        adopted += [message] if message.dialect == dialect else _translate(paired, dialect)
+    return adopted
+
+
+def offered(tools: Iterable[Tool]) -> list[Tool]:
+    """Another dialect's tools by their typed fields; a provider's built-in ones stay behind."""
+    return [
+        replace(tool, extras=NOTHING)
+        for tool in tools
+        if tool.parameters is not None or not tool.extras
+    ]
+
+
+def join_calls(messages: Iterable[Message]) -> list[Message]:
+    """Neighbouring adopted messages of the assistant as one, where one of them calls a tool.
+
+    For a wire that wants all the calls of a turn in one message.
+    """
+    joined: list[Message] = []
+    for message in messages:
+        if joined and _are_one_turn(joined[-1], message):
+            joined[-1] = replace(joined[-1], parts=joined[-1].parts + message.parts)
+        else:
+            joined.append(message)
+    return joined
+
+
+def files_after_results(messages: Iterable[Message]) -> list[Message]:
+    """The files of adopted tool results as a user's message, after the run of results.
+
+    For a wire that takes nothing but text from a tool.
+    """
+    moved: list[Message] = []
+    for _, run in groupby(messages, lambda message: message.role == "tool"):
+        files: list[Part] = []
+        for message in run:
+            words, attached = _take_files(message)
+            moved.append(words)
+            files += attached
+        if files:
+            said = Text(_FILES_FOLLOW)
+            moved.append(Message("user", (said, *files), dialect=moved[-1].dialect))
+    return moved
+
+
+def note_of(file: Attachment) -> Text:
+    """Words in the place of a file that the dialect cannot carry there."""
+    known = ", ".join(fact for fact in (file.name, file.mime, file.url) if fact)
+    return Text(f"[attachment: {known}]" if known else "[attachment]")
+
+
+def the_only(entries: list[dict[str, Any]], dialect: str) -> dict[str, Any]:
+    """The one entry that a message became."""
+    if len(entries) == 1:
+        return entries[0]
+    raise DialectError(
+        f"the message becomes {len(entries)} entries in {dialect}; render its conversation instead"
+    )
+
+
+def _are_one_turn(before: Message, after: Message) -> bool:
+    return (
+        before.role == after.role == "assistant"
+        and not (before.extras or after.extras)
+        and any(isinstance(part, ToolCall) for part in (*before.parts, *after.parts))
+    )
+
+
+def _take_files(message: Message) -> tuple[Message, list[Attachment]]:
+    match message.parts:
+        case (ToolResult(parts=parts) as result,) if not message.extras:
+            words = tuple(note_of(part) if isinstance(part, Attachment) else part for part in parts)
+            files = [part for part in parts if isinstance(part, Attachment)]
+            return replace(message, parts=(replace(result, parts=words),)), files
+    return message, []
+
+
+def _translate(message: Message, dialect: str) -> list[Message]:
+    """The entries of a message; none for one of reasoning or unknown parts alone.
+
+    A user's words come after the tool results beside them: results must follow their calls.
+    """
+    plain = without_extras(message, dialect)
+    plain = replace(plain, role="user" if plain.role == "tool" else plain.role)
+    if not plain.parts:
+        return [] if message.parts else [plain]
+    parts = [_translate_part(part, is_user=plain.role == "user") for part in plain.parts]
+    if plain.role != "assistant":
+        parts.sort(key=lambda part: not isinstance(part, ToolResult))
+    entries: list[Message] = []
+    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
+        if is_result:
+            entries += [Message("tool", (result,), dialect=dialect) for result in group]
+        else:
+            entries.append(replace(plain, parts=tuple(group)))
+    return entries
+
+
+def _translate_part(part: Part, *, is_user: bool) -> Part:
+    """The part as both dialects can say it; a result's name is already in its call."""
+    match part:
+        case ToolResult(parts=inner, is_error=is_error):
+            said = tuple(_in_words(inner_part) for inner_part in inner)
+            return replace(part, parts=_as_failure(said) if is_error else said, name="")
+        case Attachment() if not is_user:
+            return note_of(part)
+        case Data() | Attachment():
+            return _in_words(part)
+    return part
+
+
+def _in_words(part: ResultPart) -> ResultPart:
+    """Structured output as JSON text, and a note for a file that only its own provider has."""
+    match part:
+        case Data(value):
+            return Text(dump_text(value))
+        case Attachment(data=None, url=None):
+            return note_of(part)
+    return part
+
+
+def _as_failure(parts: tuple[ResultPart, ...]) -> tuple[ResultPart, ...]:
+    match parts:
+        case (Text(text), *_) if text.startswith(_FAILURE):
+            return parts
+        case (Text(text), *rest):
+            return (Text(_FAILURE + text), *rest)
+    return (Text(_FAILURE), *parts)

@@ -1,0 +1,262 @@
+"""The `openai-responses` dialect: Responses.
+
+`input` is a text or an array of items, and `instructions` is the system prompt beside it. Calls,
+results and reasoning are items of their own, so one message is one item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from enfold.dialects.adoption import adopt, offered, the_only
+from enfold.dialects.fields import (
+    arguments_field,
+    arguments_text,
+    as_object,
+    choice_field,
+    each,
+    list_field,
+    parse_content,
+    put_back,
+    put_back_list,
+    render_content,
+    split_body,
+    text_field,
+)
+from enfold.dialects.openai_blocks import (
+    parse_block,
+    render_input_block,
+    render_output_block,
+)
+from enfold.dialects.openai_tools import lay_definition_over, read_definition
+from enfold.errors import DialectError
+from enfold.messages import (
+    Conversation,
+    Message,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    text_of,
+)
+
+NAME = "openai-responses"
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+}
+_ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The field of a call's arguments, by the item's type."""
+_RESULTS = ("function_call_output", "custom_tool_call_output")
+_HISTORY_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
+"""What a request may continue from; only then may it have no `input`."""
+
+
+def parse(value: Any) -> Conversation:
+    """A request body, or the bare array of its items."""
+    body, raw_input = _split(value)
+    instructions = text_field(body or {}, "instructions", default="")
+    return Conversation(
+        messages=_parse_input(raw_input),
+        dialect=NAME,
+        system=_said_by("system", instructions) if instructions else None,
+        tools=list_field(body or {}, "tools", _parse_tool),
+        extras=body,
+    )
+
+
+def render(conversation: Conversation) -> Any:
+    """What `parse` read, with the messages as they are now; another dialect's is translated."""
+    if conversation.extras is None and not conversation.tools:
+        system = () if conversation.system is None else (conversation.system,)
+        return _render_all((*system, *conversation.messages))
+    is_own = conversation.dialect == NAME
+    body = dict((is_own and conversation.extras) or {"input": []})
+    items = _render_all(conversation.messages)
+    if items or body.get("input"):
+        body["input"] = _render_input(items, body.get("input"))
+    _put_back_instructions(body, conversation.system)
+    tools = conversation.tools if is_own else offered(conversation.tools)
+    put_back_list(body, "tools", [_render_tool(tool) for tool in tools])
+    return body
+
+
+def parse_message(raw: Any) -> Message:
+    """One item of `input`."""
+    raw = as_object(raw)
+    kind = _kind(raw)
+    parts: tuple[Part, ...]
+    if kind == "message":
+        role = choice_field(raw, "role", _ROLES)
+        parts = parse_content(raw.get("content"), parse_block)
+    else:
+        role = "tool" if kind in _RESULTS else "assistant"
+        parts = (_ITEMS.get(kind, Unknown)(raw),)
+    item_id = text_field(raw, "id", default="")
+    return Message(role, parts, id=item_id or None, dialect=NAME, extras=raw)
+
+
+def render_message(message: Message) -> dict[str, Any]:
+    """One item of `input` again; another dialect's message must be one item here too."""
+    return the_only(_render_all((message,)), NAME)
+
+
+def _split(value: Any) -> tuple[dict[str, Any] | None, Any]:
+    """The body and its input, of which there is none where a request only goes on elsewhere."""
+    is_without_input = isinstance(value, dict) and value.get("input") is None
+    if is_without_input and any(value.get(field) for field in _HISTORY_ELSEWHERE):
+        return value, []
+    return split_body(value, "input")
+
+
+def _parse_input(raw: Any) -> tuple[Message, ...]:
+    if isinstance(raw, str):
+        return (_said_by("user", raw),)
+    return each(raw, parse_message, "input")
+
+
+def _render_input(items: list[dict[str, Any]], before: Any) -> str | list[dict[str, Any]]:
+    """A text as long as it was one and is one plain text of the user."""
+    match items:
+        case [{"type": "message", "role": "user", "content": str(text), **rest}] if not rest:
+            return text if isinstance(before, str) else items
+    return items
+
+
+def _said_by(role: Role, text: str) -> Message:
+    return Message(role, (Text(text),) if text else (), dialect=NAME)
+
+
+def _put_back_instructions(body: dict[str, Any], system: Message | None) -> None:
+    text = "" if system is None else text_of(system.parts)
+    if text:
+        body["instructions"] = text
+    elif body.get("instructions"):
+        del body["instructions"]
+
+
+def _kind(raw: Mapping[str, Any]) -> str:
+    """The item's type, which messages and references to stored items may leave out."""
+    if raw.get("type") is not None:
+        return text_field(raw, "type")
+    return "item_reference" if "id" in raw and "role" not in raw else "message"
+
+
+def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    return [item for message in adopt(messages, NAME) for item in _render(message)]
+
+
+def _render(message: Message) -> list[dict[str, Any]]:
+    """The message's items: what is said in one, then each call, result or reasoning.
+
+    An item that is one part goes when the part does.
+    """
+    if _kind(message.extras) != "message":
+        return [_render_item(part) for part in message.parts]
+    content = [part for part in message.parts if not _is_item(part)]
+    items = [_render_item(part) for part in message.parts if _is_item(part)]
+    return [_render_spoken(message, content), *items] if content or not items else items
+
+
+def _is_item(part: Part) -> bool:
+    return isinstance(part, ToolCall | ToolResult | Reasoning)
+
+
+def _render_spoken(message: Message, content: list[Part]) -> dict[str, Any]:
+    raw = dict(message.extras) or {"type": "message", "role": message.role}
+    if _ROLES.get(raw.get("role", "")) != message.role:
+        raw["role"] = message.role
+    if content or "content" in raw or not message.extras:
+        block = render_output_block if message.role == "assistant" else render_input_block
+        raw["content"] = render_content(content, block, raw.get("content", ""), "")
+    return raw
+
+
+def _render_item(part: Part) -> dict[str, Any]:
+    match part:
+        case ToolCall():
+            return _render_call(part)
+        case ToolResult():
+            return _render_result(part)
+        case Reasoning(extras=extras) | Unknown(extras) if extras:
+            return dict(extras)
+    raise DialectError(f"a {type(part).__name__} part without extras is no item")
+
+
+def _parse_call(raw: dict[str, Any]) -> ToolCall:
+    return ToolCall(
+        text_field(raw, "call_id", default=""),
+        text_field(raw, "name", default=""),
+        arguments_field(raw, _ARGUMENTS[raw["type"]]),
+        raw,
+    )
+
+
+def _render_call(call: ToolCall) -> dict[str, Any]:
+    if not call.extras:
+        named = {"type": "function_call", "call_id": call.id, "name": call.name}
+        return {**named, "arguments": arguments_text(call)}
+    raw = dict(call.extras)
+    put_back(raw, "call_id", call.id, absent="")
+    put_back(raw, "name", call.name, absent="")
+    put_back(raw, _ARGUMENTS[raw["type"]], call.arguments, absent="")
+    return raw
+
+
+def _parse_result(raw: dict[str, Any]) -> ToolResult:
+    return ToolResult(
+        text_field(raw, "call_id", default=""),
+        parse_content(raw.get("output"), parse_block, "output"),
+        name=text_field(raw, "name", default=""),
+        extras=raw,
+    )
+
+
+def _render_result(result: ToolResult) -> dict[str, Any]:
+    raw = dict(result.extras) or {"type": "function_call_output", "call_id": "", "output": ""}
+    put_back(raw, "call_id", result.call_id, absent="")
+    put_back(raw, "name", result.name, absent="")
+    if result.parts or "output" in raw:
+        raw["output"] = render_content(result.parts, render_input_block, raw.get("output"), "")
+    return raw
+
+
+def _parse_reasoning(raw: dict[str, Any]) -> Reasoning:
+    """What can be read of it is its summary and, from open models, the thinking itself."""
+    pieces = (*list_field(raw, "summary", _parse_piece), *list_field(raw, "content", _parse_piece))
+    return Reasoning("\n\n".join(filter(None, pieces)), raw)
+
+
+def _parse_piece(raw: Any) -> str:
+    return text_field(as_object(raw), "text", default="")
+
+
+_ITEMS: Mapping[str, Callable[[dict[str, Any]], Part]] = {
+    "function_call": _parse_call,
+    "custom_tool_call": _parse_call,
+    "function_call_output": _parse_result,
+    "custom_tool_call_output": _parse_result,
+    "reasoning": _parse_reasoning,
+}
+"""The items that are one part each; all others but messages are unknown parts."""
+
+
+def _parse_tool(raw: Any) -> Tool:
+    raw = as_object(raw)
+    return read_definition(raw, raw, is_function=raw.get("type") == "function")
+
+
+def _render_tool(tool: Tool) -> dict[str, Any]:
+    """A tool; one made by hand is not strict, which would make all its parameters required."""
+    if tool.extras:
+        return lay_definition_over(tool.extras, tool)
+    new = {"type": "function", "name": tool.name, "parameters": tool.parameters, "strict": False}
+    return lay_definition_over(new, tool)
