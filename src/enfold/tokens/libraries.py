@@ -38,8 +38,11 @@ _DOUBTFUL = re.compile(
 Few and wide, because each range costs time on every text that is not ASCII. They also hold rare
 characters that both agree on; splintr counts those as well."""
 
-_BATCH_CHARACTERS = 200_000
-"""A batch's threads start with empty caches; from so much text on they gain more than it costs."""
+_BATCH = 200_000
+"""From so many characters on, a batch: it gives way to other threads throughout. Its cache starts
+empty, so that less text is counted faster one by one."""
+_ALL_CORES = 1_000_000
+"""From so many characters on, on every core: each has an empty cache to fill."""
 
 
 def openai(encoding: str) -> CountTexts:
@@ -97,9 +100,10 @@ def _load_toktok(encoding: str) -> _Toktok | None:
 
 
 def _count_fast(fast: _Toktok, texts: list[str]) -> list[int]:
-    if len(texts) > 1 and sum(map(len, texts)) >= _BATCH_CHARACTERS:
-        return fast.count_batch(texts, 0, False)  # noqa: FBT003
-    return [fast.count(text) for text in texts]
+    characters = sum(map(len, texts))
+    if characters < _BATCH:
+        return [fast.count(text) for text in texts]
+    return fast.count_batch(texts, 1 if characters < _ALL_CORES else 0, False)  # noqa: FBT003
 
 
 class _Exact:

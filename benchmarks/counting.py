@@ -1,0 +1,163 @@
+"""Counting, beside tiktoken: `python benchmarks/counting.py [--rounds N]`.
+
+Both count the same texts in one run and take turns, so that a busy machine slows both. tiktoken is
+given ready texts and every core; enfold is given messages and works out what of them counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import string
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
+
+import reference
+from conversations import mixed
+
+from enfold.dialects import openai
+from enfold.jsontext import dump_text, loads
+from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
+from enfold.tokens import STRUCTURE_TOKENS, count_conversation, count_message, get, warm
+
+MILLION = 1_000_000
+CORES = os.cpu_count() or 1
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Work:
+    """The same work for both; `calls` says how often it is done, to tell the cost of one."""
+
+    name: str
+    enfold: Callable[[], int]
+    tiktoken: Callable[[], int] | None
+    calls: int = 1
+
+
+class Seconds(NamedTuple):
+    """What one call took: on the clock, and of all cores together."""
+
+    clock: float
+    cores: float
+
+
+Measured = tuple[Seconds, Seconds | None]
+"""Of enfold and of tiktoken."""
+
+
+def main() -> None:
+    """Do all the work, in rounds, and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    rounds = parser.parse_args().rounds
+    _, loading = timed(warm)
+    absent = reference.missing()
+    peer = None if absent else reference.encoding("o200k_base")
+    table: dict[str, list[Measured]] = {}
+    for seed in range(rounds):
+        for work in works(peer, seed):
+            table.setdefault(work.name, []).append(measure(work, peer_first=seed % 2 == 1))
+    print(f"o200k_base, the best of {rounds} rounds, {CORES} cores; milliseconds for one call.")
+    print(f"Loading the library took enfold {loading.cores * 1_000:.0f} ms, once.")
+    print(f"tiktoken: {absent or 'batches with a thread for each core'}.\n")
+    print("| work | enfold | tiktoken | faster | enfold, CPU | tiktoken, CPU | less |")
+    print("|---|--:|--:|--:|--:|--:|--:|")
+    for name, measured in table.items():
+        print(f"| {name} | {figures(measured, 'clock')} | {figures(measured, 'cores')} |")
+
+
+def works(peer: Any, seed: int) -> Iterator[Work]:
+    """What is measured. No text of it was there in an earlier round."""
+    raw = json.dumps(mixed(MILLION, seed=seed))
+    whole, again = (openai.parse(json.loads(raw)) for _ in range(2))
+    batch = in_batch(peer, whole)
+    yield Work("1M tokens, never seen", lambda: count_conversation(whole).total, batch)
+    yield Work("the same messages again", lambda: count_conversation(whole).total, batch)
+    yield Work("the same, parsed again", lambda: count_conversation(again).total, batch)
+    tenth = openai.parse(mixed(MILLION // 10, seed=MILLION + seed))
+    yield Work(
+        "100,000 tokens, never seen (500 ms allowed)",
+        lambda: count_conversation(tenth).total,
+        in_batch(peer, tenth),
+    )
+    short = [Message("user", (Text(f"Is {seed} before {n}?"),)) for n in range(2_000)]
+    yield one_by_one("one short message, never seen", peer, short)
+    chat = openai.parse(mixed(MILLION // 10, seed=2 * MILLION + seed)).messages
+    yield one_by_one("one message of a chat or agent, never seen", peer, chat)
+    letters = "".join(random.Random(seed).choices(string.ascii_lowercase, k=MILLION))
+    yield Work(
+        "1 MB of letters without a space",
+        lambda: get().count(letters),
+        peer and (lambda: len(peer.encode_ordinary(letters))),
+    )
+    yield Work("1 MB of spaces (tiktoken panics)", lambda: get().count(" " * MILLION), None)
+
+
+def in_batch(peer: Any, conversation: Conversation) -> Callable[[], int] | None:
+    """The reference's count of a conversation: all its texts in one call."""
+    if peer is None:
+        return None
+    texts = [text for message in conversation.messages for text in texts_of(message)]
+    structure = STRUCTURE_TOKENS * len(conversation.messages)
+    return lambda: structure + sum(map(len, peer.encode_ordinary_batch(texts, num_threads=CORES)))
+
+
+def one_by_one(name: str, peer: Any, messages: Sequence[Message]) -> Work:
+    """A call for each message."""
+    texts = [text for message in messages for text in texts_of(message)]
+    structure = STRUCTURE_TOKENS * len(messages)
+    return Work(
+        name,
+        lambda: sum(map(count_message, messages)),
+        peer and (lambda: structure + sum(map(len, map(peer.encode_ordinary, texts)))),
+        calls=len(messages),
+    )
+
+
+def texts_of(message: Message) -> Iterator[str]:
+    """What counts of a generated message."""
+    for part in message.parts:
+        match part:
+            case Text(text) | ToolResult(parts=(Text(text),)):
+                yield text
+            case ToolCall(name=name, arguments=str(arguments)):
+                yield dump_text({"name": name, "arguments": loads(arguments)})
+
+
+def measure(work: Work, *, peer_first: bool) -> Measured:
+    """Both at the same work; a difference in their counts ends the run."""
+    contestants = [work.enfold] if work.tiktoken is None else [work.enfold, work.tiktoken]
+    if peer_first:
+        contestants.reverse()
+    done = {count: timed(count, work.calls) for count in contestants}
+    counts = {count for count, _ in done.values()}
+    if len(counts) > 1:
+        raise SystemExit(f"{work.name}: the counts differ, {sorted(counts)}")
+    return done[work.enfold][1], done[work.tiktoken][1] if work.tiktoken else None
+
+
+def timed(do: Callable[[], Result], calls: int = 1) -> tuple[Result, Seconds]:
+    """What the work gave, and what a call of it took."""
+    clock, cores = time.perf_counter(), time.process_time()
+    result = do()
+    took = (time.perf_counter() - clock, time.process_time() - cores)
+    return result, Seconds(took[0] / calls, took[1] / calls)
+
+
+def figures(rounds: Sequence[Measured], kind: str) -> str:
+    """The best round of each, because only the machine's other work makes one slower; the ratio."""
+    ours = min(getattr(enfold, kind) for enfold, _ in rounds)
+    theirs = [getattr(tiktoken, kind) for _, tiktoken in rounds if tiktoken is not None]
+    if not theirs:
+        return f"{ours * 1_000:,.4g} | – | –"
+    return f"{ours * 1_000:,.4g} | {min(theirs) * 1_000:,.4g} | {min(theirs) / ours:,.1f} ×"
+
+
+if __name__ == "__main__":
+    main()
