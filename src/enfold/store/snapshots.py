@@ -150,6 +150,11 @@ def edits(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Ed
     return {row["id"]: _edit(row) for row in rows}
 
 
+def all_edits(db: Database, session: SessionKey) -> tuple[Edit, ...]:
+    """Every edit that was made in a session, oldest first."""
+    return tuple(_edit(row) for row in db.rows("edits_of_session", session=session))
+
+
 def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
     """Stop using a snapshot, at the tip the session is on. Again is no error."""
     tip = sessions.lock(db, session)

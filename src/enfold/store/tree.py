@@ -185,6 +185,17 @@ def branches(db: Database, session: SessionKey) -> tuple[Branch, ...]:
     return tuple(Branch(**row) for row in db.rows("branches", session=session))
 
 
+def written_after(
+    db: Database, session: SessionKey, key: int = 0, *, limit: int = 1_000
+) -> tuple[StoredMessage, ...]:
+    """A session's messages of all branches in the order they were written, after one with a key.
+
+    A parent always comes before its children, so this is the order to export in.
+    """
+    rows = db.rows("messages_after_key", session=session, key=key, limit=limit)
+    return tuple(_message(row) for row in rows)
+
+
 def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
     """Put the session on the branch that ends at a message, or before the first for None."""
     sessions.lock(db, session)

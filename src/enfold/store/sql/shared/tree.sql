@@ -134,7 +134,7 @@ WHERE id = :id AND session + 0 = :session
 
 -- name: messages_after_key
 -- All messages of a session in the order they were written, whatever their branch.
-SELECT {message_columns}, p.depth AS parent_depth
+SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.session = :session AND m.seq > :key
 ORDER BY m.seq

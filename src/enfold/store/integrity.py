@@ -1,0 +1,40 @@
+"""Whether all that is stored is still what was written."""
+
+from __future__ import annotations
+
+from enfold.errors import IntegrityError
+from enfold.identity import identity
+from enfold.store import snapshots, tree
+from enfold.store.database import Database
+from enfold.store.records import SessionKey, StoredMessage
+
+
+def verify(db: Database, session: SessionKey) -> int:
+    """Hash every message and every edit of a session again; gives the number of messages.
+
+    `IntegrityError` names the first message whose bytes, identity or place does not fit.
+    """
+    count, key = 0, 0
+    depths: dict[str | None, int] = {None: 0}
+    while page := tree.written_after(db, session, key):
+        for message in page:
+            _check_place(message, depths)
+            depths[message.id] = message.depth
+        count, key = count + len(page), page[-1].key
+    snapshots.all_edits(db, session)
+    return count
+
+
+def _check_place(message: StoredMessage, depths: dict[str | None, int]) -> None:
+    """A message's identity says what it says and what it follows. Its bytes are checked on reading.
+
+    Parents are written before their children, so every parent has been seen.
+    """
+    fits = (
+        message.id == identity(message.parent, message.content_hash)
+        and depths.get(message.parent, -1) == message.depth - 1
+    )
+    if not fits:
+        raise IntegrityError(
+            f"message {message.id} is not where it was written; restore the database from a backup"
+        )

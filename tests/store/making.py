@@ -1,0 +1,42 @@
+"""Messages to store, made from a few words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from enfold.identity import content_hash
+from enfold.jsontext import dumps
+from enfold.messages import Message, Role, Text
+from enfold.store.records import Draft, StoredMessage
+
+
+def draft(text: str, role: Role = "user", client_id: str | None = None) -> Draft:
+    """A message that says the text; as many tokens as characters."""
+    return Draft(
+        role=role,
+        dialect="openai",
+        body=dumps({"role": role, "content": text}),
+        content_hash=content_hash(Message(role, (Text(text),))),
+        tokens=len(text),
+        tokenizer="characters",
+        search_text=text,
+        client_id=client_id,
+    )
+
+
+def drafts(*texts: str) -> list[Draft]:
+    """Messages one after the other, the user's and the assistant's in turn."""
+    roles: tuple[Role, Role] = ("user", "assistant")
+    return [draft(text, roles[at % 2]) for at, text in enumerate(texts)]
+
+
+def numbered(count: int, name: str = "message") -> list[Draft]:
+    """So many messages, each with its number."""
+    return drafts(*(f"{name} {number}" for number in range(1, count + 1)))
+
+
+def texts(messages: Sequence[StoredMessage]) -> list[str]:
+    """What stored messages say."""
+    from enfold.jsontext import loads
+
+    return [loads(message.body)["content"] for message in messages]

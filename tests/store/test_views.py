@@ -1,0 +1,135 @@
+"""Views: the manifest's entries in place, then what came after the cutoff."""
+
+from __future__ import annotations
+
+import pytest
+from tests.store.making import drafts, numbered
+
+from enfold.errors import IntegrityError
+from enfold.store import Database, Store, snapshots, tree, views
+from enfold.store.records import (
+    Edit,
+    EditDraft,
+    Edited,
+    Kept,
+    Session,
+    SnapshotDraft,
+    StoredMessage,
+    Summarized,
+)
+from enfold.store.snapshots import Beside
+
+
+@pytest.fixture
+async def line(store: Store, session: Session) -> tuple[StoredMessage, ...]:
+    return await store.write(tree.append, session.key, numbered(20))
+
+
+async def test_without_a_snapshot_all_is_shown(
+    store: Store, session: Session, line: tuple[StoredMessage, ...]
+) -> None:
+    view = await store.read(views.view, session.key)
+    assert (view.snapshot, view.shown, view.after) == (None, (), line)
+    assert (view.tip, view.depth) == (line[-1].id, 20)
+    assert view.session.tip == line[-1].id
+
+
+async def test_an_empty_session_has_an_empty_view(store: Store, session: Session) -> None:
+    view = await store.read(views.view, session.key)
+    assert (view.tip, view.depth, view.shown, view.after) == (None, 0, (), ())
+
+
+async def test_the_manifest_says_what_is_shown(
+    store: Store, session: Session, line: tuple[StoredMessage, ...]
+) -> None:
+    edits = [EditDraft(line[at].id, b"{}", 1, "characters") for at in (9, 11)]
+    draft = SnapshotDraft(
+        {"summaryText": "so far", "summaries": [{"summaryText": "more"}]},
+        cutoff=line[14].id,
+        parent=line[16].id,
+        manifest=(
+            Kept(line[0].id, line[0].id),
+            Summarized(),
+            Kept(line[6].id, line[8].id),
+            Edited(edits[0].id),
+            Kept(line[10].id, line[10].id),
+            Edited(edits[1].id),
+            Summarized(0),
+            Kept(line[13].id, line[14].id),
+        ),
+    )
+    await store.write(snapshots.record, session.key, draft, Beside(edits=edits))
+    view = await store.read(views.view, session.key)
+    assert view.snapshot is not None
+    assert view.snapshot.id == draft.id
+    assert view.after == line[15:]
+    first, summary, *kept, edit, between, other, second, last, cutoff = view.shown
+    assert (first, between, last, cutoff) == (line[0], line[10], line[13], line[14])
+    assert tuple(kept) == line[6:9]
+    assert (summary, second) == (Summarized(), Summarized(0))
+    assert isinstance(edit, Edit)
+    assert isinstance(other, Edit)
+    assert (edit.message, other.message) == (line[9].id, line[11].id)
+
+
+async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
+    store: Store, session: Session, line: tuple[StoredMessage, ...]
+) -> None:
+    edit = EditDraft(line[1].id, b"{}", 1, "characters")
+    first = SnapshotDraft(
+        {"summaryText": None}, cutoff=line[1].id, parent=line[3].id, manifest=(Edited(edit.id),)
+    )
+    second = SnapshotDraft(
+        {"summaryText": "x"},
+        cutoff=line[5].id,
+        parent=line[9].id,
+        manifest=(Edited(edit.id), Summarized()),
+        previous=first.id,
+    )
+    await store.write(snapshots.record, session.key, first, Beside(edits=[edit]))
+    await store.write(snapshots.record, session.key, second)
+    view = await store.read(views.view, session.key)
+    assert view.snapshot is not None
+    assert view.snapshot.previous == first.id
+    assert [type(entry) for entry in view.shown] == [Edit, Summarized]
+
+
+async def test_a_branch_has_its_own_view(
+    store: Store, session: Session, line: tuple[StoredMessage, ...]
+) -> None:
+    draft = SnapshotDraft(
+        {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(Summarized(),)
+    )
+    await store.write(snapshots.record, session.key, draft)
+    branch = await store.write(tree.append, session.key, drafts("x"), line[4].id)
+    own = await store.read(views.view, session.key, branch[0].id)
+    assert (own.snapshot, own.after) == (None, (*line[:5], *branch))
+    shared = await store.read(views.view, session.key, branch[0].id, share_across_branches=True)
+    assert shared.snapshot is not None
+    assert (shared.shown, shared.after) == ((Summarized(),), (line[4], *branch))
+
+
+async def test_at_the_cutoff_nothing_comes_after(
+    store: Store, session: Session, line: tuple[StoredMessage, ...]
+) -> None:
+    draft = SnapshotDraft(
+        {"summaryText": "x"}, cutoff=line[9].id, parent=line[9].id, manifest=(Summarized(),)
+    )
+    await store.write(snapshots.record, session.key, draft)
+    view = await store.read(views.view, session.key, line[9].id)
+    assert (view.shown, view.after) == ((Summarized(),), ())
+
+
+@pytest.mark.parametrize("what", ["message", "edit"])
+async def test_what_is_gone_is_not_shown_silently(
+    store: Store, session: Session, line: tuple[StoredMessage, ...], what: str
+) -> None:
+    edit = EditDraft(line[1].id, b"{}", 1, "characters")
+    entry = Kept("nowhere", line[0].id) if what == "message" else Edited(edit.id)
+    draft = SnapshotDraft(
+        {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(entry,)
+    )
+    await store.write(snapshots.record, session.key, draft, Beside(edits=[edit]))
+    await store.write(Database.run_statements, ["DELETE FROM message_edits"])
+    with pytest.raises(IntegrityError, match=draft.id):
+        await store.read(views.view, session.key)
