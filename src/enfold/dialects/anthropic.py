@@ -1,0 +1,276 @@
+"""The `anthropic` dialect: the Messages API.
+
+Everything a message says is a block of its `content`; a text alone may stand without one. Calls
+are blocks of the assistant, results blocks of the user who speaks next. The system prompt stands
+beside the messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, TypeAlias, TypeVar
+
+from enfold.dialects.adoption import note_of
+from enfold.dialects.fields import (
+    arguments_object,
+    as_object,
+    choice_field,
+    each,
+    file_from_base64,
+    file_from_url,
+    flag_field,
+    list_field,
+    object_field,
+    parse_content,
+    parse_field,
+    put_back,
+    put_back_list,
+    render_content,
+    split_body,
+    text_field,
+    with_defaults,
+)
+from enfold.dialects.turns import adopt, adopt_message
+from enfold.errors import DialectError
+from enfold.jsontext import dump_text
+from enfold.messages import (
+    Attachment,
+    Conversation,
+    Data,
+    Extras,
+    Message,
+    Part,
+    Reasoning,
+    ResultPart,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+
+NAME = "anthropic"
+
+Kind = TypeVar("Kind")
+_BlockParser: TypeAlias = Callable[[dict[str, Any]], Kind]
+
+_ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
+_NO_PARAMETERS = {"type": "object", "properties": {}}
+
+
+def parse(value: Any) -> Conversation:
+    """A request body, or the bare array of its messages."""
+    body, raw_messages = split_body(value, "messages")
+    beside = body or {}
+    return Conversation(
+        messages=each(raw_messages, parse_message, "messages"),
+        dialect=NAME,
+        system=_parse_system(beside.get("system")),
+        tools=list_field(beside, "tools", _parse_tool),
+        extras=body,
+    )
+
+
+def render(conversation: Conversation) -> Any:
+    """What `parse` read, with the messages as they are now; another dialect's is translated."""
+    own = adopt(conversation, NAME)
+    messages = [render_message(message) for message in own.messages]
+    body: dict[str, Any] = {**(own.extras or {}), "messages": messages}
+    _put_back_system(body, own.system)
+    put_back_list(body, "tools", [_render_tool(tool) for tool in own.tools])
+    return messages if own.extras is None and len(body) == 1 else body
+
+
+def parse_message(raw: Any) -> Message:
+    """One entry of `messages`."""
+    raw = as_object(raw)
+    role = choice_field(raw, "role", _ROLES)
+    content = raw.get("content")
+    if content is None:
+        raise DialectError("expected text or an array, found nothing", place="content")
+    given_id = raw.get("id")
+    return Message(
+        role,
+        parse_content(content, partial(_parse_block, _BLOCKS)),
+        id=given_id if isinstance(given_id, str) else None,
+        dialect=NAME,
+        extras=raw,
+    )
+
+
+def render_message(message: Message) -> dict[str, Any]:
+    """One entry of `messages` again; another dialect's is translated on its own."""
+    own = adopt_message(message, NAME)
+    role = "user" if own.role == "tool" else own.role
+    before = own.extras.get("content", "")
+    content = render_content(own.parts, _render_block, before, "")
+    return {**own.extras, "role": role, "content": content}
+
+
+def _parse_system(content: Any) -> Message | None:
+    parts = parse_content(content, partial(_parse_block, _SYSTEM_BLOCKS), "system")
+    return Message("system", parts, dialect=NAME) if parts else None
+
+
+def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
+    before = body.get("system")
+    if system is not None and system.parts:
+        body["system"] = render_content(system.parts, _render_block, before, "")
+    elif before:
+        del body["system"]
+
+
+def _parse_block(parsers: Mapping[str, _BlockParser[Kind]], raw: Any) -> Kind | Unknown:
+    raw = as_object(raw)
+    kind = text_field(raw, "type")
+    return parsers[kind](raw) if kind in parsers else Unknown(raw)
+
+
+def _parse_text(raw: dict[str, Any]) -> Text:
+    return Text(text_field(raw, "text"), raw)
+
+
+def _parse_image(raw: dict[str, Any]) -> ResultPart:
+    return parse_field(raw, "source", partial(_parse_source, raw, ""))
+
+
+def _parse_document(raw: dict[str, Any]) -> ResultPart:
+    name = text_field(raw, "title", default="")
+    return parse_field(raw, "source", partial(_parse_source, raw, name))
+
+
+def _parse_source(block: dict[str, Any], name: str, source: dict[str, Any]) -> ResultPart:
+    """A file by its source.
+
+    Plain text is a `Text`: the model reads every word of it, so it counts and can be condensed.
+    Blocks inside a document have no counterpart here.
+    """
+    match text_field(source, "type"):
+        case "base64":
+            mime = text_field(source, "media_type", default="")
+            return file_from_base64(text_field(source, "data"), mime, name, block)
+        case "url":
+            return file_from_url(text_field(source, "url"), name=name, extras=block)
+        case "text":
+            return Text(text_field(source, "data"), block)
+        case "content":
+            return Unknown(block)
+    return Attachment(name=name, extras=block)
+
+
+def _parse_thinking(raw: dict[str, Any]) -> Reasoning:
+    return Reasoning(text_field(raw, "thinking"), raw)
+
+
+def _parse_redacted(raw: dict[str, Any]) -> Reasoning:
+    return Reasoning(extras=raw)
+
+
+def _parse_call(raw: dict[str, Any]) -> ToolCall:
+    return ToolCall(text_field(raw, "id"), text_field(raw, "name"), object_field(raw, "input"), raw)
+
+
+def _parse_result(raw: dict[str, Any]) -> ToolResult:
+    return ToolResult(
+        text_field(raw, "tool_use_id"),
+        parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
+        flag_field(raw, "is_error"),
+        extras=raw,
+    )
+
+
+_SYSTEM_BLOCKS: Mapping[str, _BlockParser[Text]] = {"text": _parse_text}
+_RESULT_BLOCKS: Mapping[str, _BlockParser[ResultPart]] = {
+    "text": _parse_text,
+    "image": _parse_image,
+    "document": _parse_document,
+}
+_BLOCKS: Mapping[str, _BlockParser[Part]] = {
+    **_RESULT_BLOCKS,
+    "thinking": _parse_thinking,
+    "redacted_thinking": _parse_redacted,
+    "tool_use": _parse_call,
+    "tool_result": _parse_result,
+}
+"""The blocks that enfold knows, by type. Providers add types often; all others are kept as they
+are, the provider's own tools and their results included."""
+
+
+def _render_block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text, extras) if extras.get("type", "text") == "text":
+            return {**with_defaults(extras, type="text"), "text": text}
+        case Text(text, extras):
+            return {**extras, "source": {**extras["source"], "data": text}}
+        case Data(value):
+            return {"type": "text", "text": dump_text(value)}
+        case ToolCall():
+            return _render_call(part)
+        case ToolResult():
+            return _render_result(part)
+        case Attachment(extras=extras) if not extras:
+            return _render_file(part)
+        case Reasoning(text, extras) if not extras:
+            return {"type": "thinking", "thinking": text}
+    return dict(part.extras)
+
+
+def _render_file(file: Attachment) -> dict[str, Any]:
+    """A file made by hand or elsewhere: images and PDFs have a block, others only a mention."""
+    if file.data is None:
+        source = {"type": "url", "url": file.url or ""}
+    else:
+        source = {"type": "base64", "media_type": file.mime, "data": file.data}
+    if file.mime.startswith("image/") or (file.data is None and not file.mime):
+        return {"type": "image", "source": source}
+    if file.mime == "application/pdf":
+        return {"type": "document", "source": source}
+    return {"type": "text", "text": note_of(file).text}
+
+
+def _render_call(call: ToolCall) -> dict[str, Any]:
+    typed = {"id": _own_id(call.id, call.extras), "name": call.name}
+    raw = with_defaults(call.extras, type="tool_use")
+    return {**raw, **typed, "input": arguments_object(call)}
+
+
+def _render_result(result: ToolResult) -> dict[str, Any]:
+    raw = with_defaults(result.extras, type="tool_result")
+    raw["tool_use_id"] = _own_id(result.call_id, result.extras)
+    if result.parts or "content" in raw:
+        raw["content"] = render_content(result.parts, _render_block, raw.get("content"), "")
+    put_back(raw, "is_error", result.is_error, absent=False)
+    return raw
+
+
+def _own_id(call_id: str, extras: Extras) -> str:
+    """The id as the wire has it; another provider's without what Anthropic refuses in an id."""
+    return call_id if extras else re.sub(r"[^a-zA-Z0-9_-]", _spell_out, call_id)
+
+
+def _spell_out(refused: re.Match[str]) -> str:
+    """By its number, so that ids that differ still do."""
+    return f"_{ord(refused[0]):x}"
+
+
+def _parse_tool(raw: Any) -> Tool:
+    """A client's tool, or one of the provider's: that has a type and may have no name."""
+    raw = as_object(raw)
+    return Tool(
+        text_field(raw, "name", default="" if "type" in raw else None),
+        text_field(raw, "description", default=""),
+        None if raw.get("input_schema") is None else object_field(raw, "input_schema"),
+        raw,
+    )
+
+
+def _render_tool(tool: Tool) -> dict[str, Any]:
+    raw = dict(tool.extras)
+    put_back(raw, "name", tool.name, absent="")
+    put_back(raw, "description", tool.description, absent="")
+    schema = tool.parameters if tool.extras else tool.parameters or _NO_PARAMETERS
+    put_back(raw, "input_schema", schema, absent=None)
+    return raw
