@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from enfold.cli import condense, count, demo
+from enfold.cli import condense, count, demo, models, search, sessions, settings, transfer
 from enfold.cli.screen import complain
 from enfold.errors import EnfoldError, facts
 
@@ -24,8 +24,12 @@ app = App(
     "nothing is lost.",
     help_format="plaintext",
 )
-for command in (count.count, condense.condense, condense.restore, demo.demo):
+for command in (count.count, condense.condense, condense.restore, search.search, demo.demo):
     app.command(command)
+app.command(transfer.import_file, name="import")
+app.command(transfer.export_session, name="export")
+for group in (sessions.app, models.app, settings.app):
+    app.command(group)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

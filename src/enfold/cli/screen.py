@@ -68,6 +68,14 @@ def _put_rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[
     Console().print(table)
 
 
+def confirm(question: str) -> bool:
+    """Ask on a terminal; no where nobody can answer."""
+    if not sys.stdin.isatty():
+        return False
+    say(f"{question} [y/N]")
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """A spinner on standard error while something takes its time; nothing in a pipe."""

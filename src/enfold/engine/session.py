@@ -33,7 +33,8 @@ class Session:
         self._engine = engine
         self._store = engine.store
         self._events = engine.events
-        self._key = record.key
+        self.key = record.key
+        """What the store knows it by."""
         self.id = record.id
         self.namespace = record.namespace
 
@@ -52,7 +53,7 @@ class Session:
         _, model = await self._state()
         place = tree.CURRENT_TIP if after is None else after
         written = drafts(messages, model.tokenizer)
-        stored = await self._store.write(tree.append, self._key, written, place)
+        stored = await self._store.write(tree.append, self.key, written, place)
         return tuple(row.id for row in stored)
 
     async def prepare(
@@ -144,21 +145,21 @@ class Session:
 
     async def summaries(self) -> tuple[records.Snapshot, ...]:
         """All summaries of the session, newest first, undone ones too."""
-        return await self._store.read(snapshots.of_kind, self._key, "summary")
+        return await self._store.read(snapshots.of_kind, self.key, "summary")
 
     async def memories(self) -> tuple[records.Snapshot, ...]:
         """What long-term memory has kept of the session, newest first."""
-        return await self._store.read(snapshots.of_kind, self._key, "memory")
+        return await self._store.read(snapshots.of_kind, self.key, "memory")
 
     async def history(
         self, *, before: str | None = None, after: str | None = None, limit: int = 50
     ) -> tuple[records.StoredMessage, ...]:
         """A page of the branch as it was said, folded or not; the last one by default."""
-        return await self._store.read(tree.page, self._key, before=before, after=after, limit=limit)
+        return await self._store.read(tree.page, self.key, before=before, after=after, limit=limit)
 
     async def messages(self) -> tuple[Message, ...]:
         """The whole branch as it was said; `history` reads it in pages."""
-        rows = await self._store.read(tree.path, self._key)
+        rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
     async def search(
@@ -166,7 +167,7 @@ class Session:
     ) -> Sequence[records.Hit]:
         """Where in the whole history the words occur, newest or best first."""
         return await self._store.read(
-            search.search, query, Where(session=self._key), limit=limit, best_first=best_first
+            search.search, query, Where(session=self.key), limit=limit, best_first=best_first
         )
 
     async def undo(self) -> records.Snapshot | None:
@@ -174,7 +175,7 @@ class Session:
         state, _ = await self._state()
         if state.rows.snapshot is None:
             return None
-        return await self._store.write(snapshots.undo, self._key, state.rows.snapshot.id)
+        return await self._store.write(snapshots.undo, self.key, state.rows.snapshot.id)
 
     async def regenerate(self, **settings: Any) -> Compression:
         """Write the summary in use anew, with the same cutoff."""
@@ -202,19 +203,19 @@ class Session:
             strategy=current.strategy,
             author="user",
         )
-        return await self._store.write(snapshots.record, self._key, draft, expected=current.id)
+        return await self._store.write(snapshots.record, self.key, draft, expected=current.id)
 
     async def delete_summary(self, id: str) -> records.Snapshot:
         """Stop using a summary and delete its words."""
-        return await self._store.write(snapshots.erase, self._key, id)
+        return await self._store.write(snapshots.erase, self.key, id)
 
     async def branches(self) -> tuple[records.Branch, ...]:
         """Every branch, by its last message."""
-        return await self._store.read(tree.branches, self._key)
+        return await self._store.read(tree.branches, self.key)
 
     async def switch(self, tip: str | None) -> None:
         """Go on from another message; None is before the first."""
-        await self._store.write(tree.set_tip, self._key, tip)
+        await self._store.write(tree.set_tip, self.key, tip)
 
     async def configure(self, *, title: str | None = None, **settings: Any) -> None:
         """Give the session a title, or settings of its own; None unsets one."""
@@ -222,20 +223,20 @@ class Session:
         given = dict(check(name, value) for name, value in settings.items())
         kept = {k: v for k, v in {**record.settings, **given}.items() if v is not None}
         changes = Changes(title=title, settings=kept)
-        await self._store.write(sessions.update, self._key, changes)
+        await self._store.write(sessions.update, self.key, changes)
 
     async def delete(self) -> None:
         """Delete the session and everything that belongs to it."""
-        await self._store.write(sessions.delete, self._key)
+        await self._store.write(sessions.delete, self.key)
 
     async def _record(self) -> records.Session:
-        return await self._store.read(sessions.get, self._key)
+        return await self._store.read(sessions.get, self.key)
 
     async def _state(
         self, call: Mapping[str, Any] | None = None, *, without: str | None = None
     ) -> tuple[State, ModelConfig]:
         state = await self._store.read(
-            read_state, self._key, call or {}, self._engine.outside, without=without
+            read_state, self.key, call or {}, self._engine.outside, without=without
         )
         return state, state.model or await self._engine.models.get(state.model_id)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from enfold.dialects.fields import kind_of
 from enfold.errors import ConfigError, InputError
-from enfold.transcripts import chatgpt, claude_code, codex, conversations, document
+from enfold.transcripts import archive, chatgpt, claude_code, codex, conversations, document
 from enfold.transcripts.problems import Problem, problems
 from enfold.transcripts.source import Origin, Record, Source, opened
 from enfold.transcripts.transcript import Entry, Transcript
@@ -32,11 +32,12 @@ class Format(Protocol):
 
 
 FORMATS: dict[str, Format] = {
-    module.NAME: module for module in (chatgpt, codex, claude_code, conversations, document)
+    module.NAME: module
+    for module in (archive, chatgpt, codex, claude_code, conversations, document)
 }
 """The one table of names."""
 
-_TELLING = (chatgpt, codex, claude_code, conversations)
+_TELLING = (archive, chatgpt, codex, claude_code, conversations)
 """Formats that a single record gives away, the more particular ones first."""
 
 _FIXED_DIALECTS = {module.NAME: module.DIALECT for module in (chatgpt, codex, claude_code)}

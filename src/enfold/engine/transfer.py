@@ -1,0 +1,104 @@
+"""Transfer: conversations from files into sessions, and sessions out again, whole.
+
+A branch leaves as an array of its messages, each with the bytes it came with. A whole session,
+all branches included, leaves as an archive, which can be read in again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
+
+from enfold.engine.viewing import drafts
+from enfold.errors import InputError
+from enfold.jsontext import dumps
+from enfold.store import sessions, tree
+from enfold.store.database import Database
+from enfold.store.records import SessionKey, StoredMessage
+from enfold.store.tree import Place
+from enfold.transcripts import Entry, Transcript
+from enfold.transcripts.archive import FORMAT, VERSION
+
+if TYPE_CHECKING:
+    from enfold.engine.engine import Engine
+    from enfold.engine.session import Session
+
+_BATCH = 1_000
+"""Messages written in one transaction."""
+
+
+async def import_transcript(
+    engine: Engine, transcript: Transcript, *, id: str | None = None, namespace: str = ""
+) -> Session:
+    """Store a conversation of a file with all its branches; what is there already is recognised."""
+    name = id or transcript.id or await _free_name(engine, namespace)
+    session = await engine.session(name, namespace=namespace, title=transcript.title or None)
+    tokenizer = (await session.status()).tokenizer
+    ids: dict[str, str] = {}
+    for run in _runs(transcript.entries):
+        after: str | Place = tree.ROOT
+        if run[0].parent_id is not None:
+            if run[0].parent_id not in ids:
+                raise InputError(f"message {run[0].id!r} follows {run[0].parent_id!r}, unknown")
+            after = ids[run[0].parent_id]
+        written = drafts([entry.message for entry in run], tokenizer)
+        stored = await engine.store.write(tree.append, session.key, written, after)
+        ids.update((entry.id, row.id) for entry, row in zip(run, stored, strict=True))
+    if transcript.tip is not None:
+        await session.switch(ids[transcript.tip])
+    return session
+
+
+def _runs(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+    """Entries that follow each other, in batches."""
+    run: list[Entry] = []
+    for entry in entries:
+        if run and (entry.parent_id != run[-1].id or len(run) == _BATCH):
+            yield run
+            run = []
+        run.append(entry)
+    if run:
+        yield run
+
+
+async def _free_name(engine: Engine, namespace: str) -> str:
+    for number in count(1):
+        name = f"imported-{number}"
+        if await engine.store.read(sessions.find, namespace, name) is None:
+            return name
+    raise AssertionError("numbers do not end")
+
+
+async def export_branch(engine: Engine, session: Session) -> bytes:
+    """The current branch as a JSON array, every message with the bytes it came with."""
+    rows = await engine.store.read(tree.path, session.key)
+    return b"[" + b",".join(row.body for row in rows) + b"]"
+
+
+async def export_archive(engine: Engine, session: Session) -> bytes:
+    """The whole session as one JSON object: every message of every branch, and how they hang."""
+    head, rows = await engine.store.read(_read_all, session.key)
+    entries = b",".join(_entry(row) for row in rows)
+    return dumps(head)[:-1] + b',"entries":[' + entries + b"]}"
+
+
+def _read_all(db: Database, key: SessionKey) -> tuple[dict[str, object], Sequence[StoredMessage]]:
+    session = sessions.get(db, key)
+    rows: dict[str, StoredMessage] = {}
+    for branch in tree.branches(db, key):
+        for row in tree.path(db, key, branch.tip):
+            rows.setdefault(row.id, row)
+    head: dict[str, object] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "id": session.id,
+        "title": session.title,
+        "tip": session.tip,
+    }
+    return head, sorted(rows.values(), key=lambda row: row.key)
+
+
+def _entry(row: StoredMessage) -> bytes:
+    known = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": row.created_at}
+    return dumps(known)[:-1] + b',"message":' + row.body + b"}"

@@ -1,0 +1,66 @@
+"""The `archive` format: a whole session as enfold exports it, every message in its own dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from enfold import dialects
+from enfold.dialects.fields import as_object, each, text_field
+from enfold.errors import DialectError
+from enfold.messages import NOTHING
+from enfold.transcripts.source import Source, located
+from enfold.transcripts.transcript import Entry, Transcript
+
+NAME = "archive"
+FORMAT = "enfold-archive"
+VERSION = 1
+
+
+def fits(value: Any) -> bool:
+    """Whether a record is an archive."""
+    return isinstance(value, dict) and value.get("format") == FORMAT
+
+
+def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+    """One transcript a record; the dialects are in the file."""
+    for record in source.records:
+        value = record.value()
+        with located(record.place):
+            transcript = _transcript(value)
+        yield transcript
+
+
+def _transcript(value: Any) -> Transcript:
+    raw = as_object(value)
+    if raw.get("version") != VERSION:
+        raise DialectError(f"version {raw.get('version')!r}: expected {VERSION}", place="version")
+    entries = each(raw.get("entries"), _entry, "entries")
+    known = {None, *(entry.id for entry in entries)}
+    for index, entry in enumerate(entries):
+        if entry.parent_id not in known:
+            place = f"entries[{index}].parent_id"
+            raise DialectError(f"no message has the id {entry.parent_id!r}", place=place)
+    tip = raw.get("tip")
+    if tip not in known:
+        raise DialectError(f"no message has the id {tip!r}", place="tip")
+    return Transcript(
+        entries,
+        id=text_field(raw, "id", default=""),
+        title=text_field(raw, "title", default=""),
+        tip=tip,
+        format=NAME,
+    )
+
+
+def _entry(value: Any) -> Entry:
+    raw = as_object(value)
+    name = text_field(raw, "dialect")
+    if name not in dialects.DIALECTS:
+        raise DialectError(f"no dialect {name!r}", place="dialect")
+    try:
+        message = dialects.get(name).parse_message(raw.get("message"))
+    except DialectError as error:
+        raise error.at("message") from None
+    parent = text_field(raw, "parent_id", default="") or None
+    return Entry(message, text_field(raw, "id"), parent, NOTHING)

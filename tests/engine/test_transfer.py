@@ -1,0 +1,95 @@
+"""Conversations into sessions and out again, whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import enfold
+from enfold.engine.transfer import export_archive, export_branch, import_transcript
+from enfold.errors import InputError
+from enfold.jsontext import dumps, loads
+from enfold.testing import assistant, user
+from enfold.transcripts import Entry, Transcript, read
+from tests.engine.conftest import Bench
+
+ODD = [
+    {"role": "user", "content": "nul \u0000, lone \ud800, big", "n": 12345678901234567890123},
+    {"role": "assistant", "content": None, "z": 1, "a": [1.5, {"b": None}]},
+    {"role": "user", "content": [{"type": "text", "text": "漢字", "cache_control": {"type": "x"}}]},
+]
+
+
+async def test_a_branch_leaves_with_the_bytes_it_came_with(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(*ODD, dialect="openai")
+    assert await export_branch(bench.engine, session) == dumps(ODD)
+
+
+async def test_an_archive_carries_every_branch_to_another_database(
+    bench: Bench, tmp_path: Path
+) -> None:
+    session = await bench.session()
+    first, *_ = await session.append(user("a"), assistant("b"), user("c"))
+    await session.append(assistant("b2"), after=first)
+    await session.append(*ODD, dialect="openai")
+    archive = await export_archive(bench.engine, session)
+    (transcript,) = read(archive)
+    async with enfold.open(f"sqlite:///{tmp_path / 'other.db'}") as other:
+        copy = await import_transcript(other, transcript)
+        assert copy.id == "chat"
+        assert await copy.messages() == await session.messages()
+        assert len(await copy.branches()) == 2
+        again = await import_transcript(other, transcript)
+        assert len(await again.branches()) == 2
+        assert [e["id"] for e in loads(await export_archive(other, copy))["entries"]] == [
+            e["id"] for e in loads(archive)["entries"]
+        ]
+
+
+async def test_a_transcript_without_a_name_gets_a_free_one(bench: Bench) -> None:
+    transcript = Transcript((Entry(user("a"), "1"),), tip="1")
+    assert (await import_transcript(bench.engine, transcript)).id == "imported-1"
+    assert (await import_transcript(bench.engine, transcript)).id == "imported-2"
+
+
+async def test_a_long_conversation_is_imported_in_batches(bench: Bench) -> None:
+    entries = tuple(
+        Entry(user(f"message {n}"), str(n), str(n - 1) if n else None) for n in range(2_500)
+    )
+    session = await import_transcript(bench.engine, Transcript(entries, tip="2499", id="long"))
+    assert (await session.status()).messages == 2_500
+
+
+async def test_a_parent_that_is_not_there_is_an_error(bench: Bench) -> None:
+    transcript = Transcript((Entry(user("a"), "1", "gone"),), tip="1")
+    with pytest.raises(InputError, match="'gone'"):
+        await import_transcript(bench.engine, transcript)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"version": 9}, "version 9"),
+        ({"tip": "gone"}, "tip"),
+        ({"entries": [{"id": "1", "dialect": "morse", "message": {}}]}, "entries[0].dialect"),
+        (
+            {"entries": [{"id": "1", "dialect": "openai", "message": {"role": 1}}]},
+            "entries[0].message.role",
+        ),
+        (
+            {
+                "entries": [
+                    {"id": "1", "parent_id": "x", "dialect": "openai", "message": {"role": "user"}}
+                ]
+            },
+            "entries[0].parent_id",
+        ),
+    ],
+)
+def test_a_damaged_archive_is_refused_with_its_place(change: dict[str, object], words: str) -> None:
+    archive = {"format": "enfold-archive", "version": 1, "entries": [], "tip": None, **change}
+    with pytest.raises(InputError) as caught:
+        list(read(dumps(archive)))
+    assert words in str(caught.value)

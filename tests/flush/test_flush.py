@@ -1,0 +1,127 @@
+"""Summarized messages reach long-term memory, in the background and at least once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+import enfold
+from enfold.engine import Engine
+from enfold.flush import Delivery, Flush
+from enfold.store import open_store, outbox
+from enfold.testing import ScriptedSummarizer
+from tests.engine.conftest import MODEL, WINDOW, talk
+
+
+class Sink:
+    """Remembers what it was given; fails as often as it is told to."""
+
+    def __init__(self, failures: int = 0) -> None:
+        self.seen: list[Delivery] = []
+        self.failures = failures
+        self.arrived = asyncio.Event()
+
+    async def __call__(self, deliveries: Sequence[Delivery]) -> None:
+        if self.failures:
+            self.failures -= 1
+            raise OSError("the memory is away")
+        self.seen.extend(deliveries)
+        self.arrived.set()
+
+
+async def fill(engine: Engine) -> tuple[enfold.Message, ...]:
+    """A compressed session; the messages that its summary covers."""
+    await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
+    await engine.set("summarizer", "scripted")
+    session = await engine.session("chat", model=MODEL)
+    await talk(session, 40)
+    done = await session.compress()
+    return (await session.messages())[: done.messages]
+
+
+async def test_what_was_folded_is_delivered_once_in_order(tmp_path: Path) -> None:
+    sink = Sink()
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    summarizers = {"scripted": ScriptedSummarizer()}
+    async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
+        folded = await fill(engine)
+        await asyncio.wait_for(sink.arrived.wait(), 10)
+    assert len(sink.seen) == len(folded) == len({delivery.id for delivery in sink.seen})
+    depths = [delivery.message.depth for delivery in sink.seen]
+    assert depths == sorted(depths)
+
+
+async def test_closing_delivers_what_is_due(tmp_path: Path) -> None:
+    sink = Sink()
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    summarizers = {"scripted": ScriptedSummarizer()}
+    async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
+        folded = await fill(engine)
+    assert len(sink.seen) == len(folded)
+
+
+async def test_a_failed_compression_delivers_nothing(tmp_path: Path) -> None:
+    sink = Sink()
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    broken = ScriptedSummarizer("")
+    async with enfold.open(url, sink=sink, summarizers={"scripted": broken}) as engine:
+        try:
+            await fill(engine)
+        except enfold.CompressionError:
+            pass
+        else:
+            raise AssertionError("an empty summary must fail")
+    assert sink.seen == []
+
+
+async def test_what_a_sink_refuses_stays_for_the_next_process(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    away = Sink(failures=1_000)
+    summarizers = {"scripted": ScriptedSummarizer()}
+    async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
+        folded = await fill(engine)
+    assert away.seen == []
+    back = Sink()
+    async with await open_store(url) as store:
+        assert await store.read(outbox.waiting) == len(folded)
+        flush = Flush(store, back, idle=0.05)
+        flush.start()
+        await asyncio.wait_for(back.arrived.wait(), 30)
+        await flush.stop()
+        assert len({delivery.id for delivery in back.seen}) == len(folded)
+        assert await store.read(outbox.waiting) == 0
+
+
+async def test_two_workers_share_the_work(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    away = Sink(failures=1_000)
+    summarizers = {"scripted": ScriptedSummarizer()}
+    async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
+        folded = await fill(engine)
+    sinks = [Sink(), Sink()]
+    async with await open_store(url) as first, await open_store(url) as second:
+        workers = [Flush(store, sink) for store, sink in zip((first, second), sinks, strict=True)]
+        async with asyncio.timeout(30):
+            while await first.read(outbox.waiting):
+                await asyncio.gather(*(worker.drain() for worker in workers))
+                await asyncio.sleep(0.05)
+    ids = [delivery.id for sink in sinks for delivery in sink.seen]
+    assert len(ids) == len(set(ids)) == len(folded)
+
+
+async def test_the_built_in_memory_keeps_facts_per_day_and_never_twice(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    async with enfold.open(url) as engine:
+        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
+        session = await engine.session("chat", model=MODEL)
+        await session.append("We decided to meet in Bergen on 4 May 2027 at 10:00.")
+        await talk(session, 40)
+        done = await session.compress()
+    async with enfold.open(url) as engine:
+        (memory, *more) = await (await engine.find("chat")).memories()
+        kept = [memory, *more]
+        assert sum(len(snapshot.content["messages"]) for snapshot in kept) == done.messages
+        assert any("Bergen" in fact for each in kept for fact in each.content["facts"])
+        assert memory.kind == "memory"
+        assert memory.content["day"]
