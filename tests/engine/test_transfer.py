@@ -21,6 +21,9 @@ ODD = [
 ]
 
 
+ENTRY = {"id": "1", "dialect": "openai", "message": {"role": "user"}}
+
+
 async def test_a_branch_leaves_with_the_bytes_it_came_with(bench: Bench) -> None:
     session = await bench.session()
     await session.append(*ODD, dialect="openai")
@@ -79,11 +82,7 @@ async def test_a_parent_that_is_not_there_is_an_error(bench: Bench) -> None:
             "entries[0].message.role",
         ),
         (
-            {
-                "entries": [
-                    {"id": "1", "parent_id": "x", "dialect": "openai", "message": {"role": "user"}}
-                ]
-            },
+            {"entries": [{**ENTRY, "parent_id": "x"}]},
             "entries[0].parent_id",
         ),
     ],
