@@ -206,7 +206,23 @@ CONVERSATIONS = [
     {"id": "two", "title": "Second", "messages": [user("bye", id="m1")]},
 ]
 
+
+def archived(own: str, parent: str | None, message: dict[str, Any]) -> dict[str, Any]:
+    """An entry of an archive."""
+    return {"id": own, "parent_id": parent, "dialect": "openai", "message": message}
+
+
+ARCHIVE: dict[str, Any] = {
+    "format": "enfold-archive",
+    "version": 1,
+    "id": "s",
+    "title": "Greetings",
+    "tip": "b",
+    "entries": [archived("a", None, user("hi")), archived("b", "a", assistant("hello"))],
+}
+
 EXAMPLES: dict[str, bytes] = {
+    "archive": dumps(ARCHIVE),
     "json": dumps({"model": "m", "messages": [user("hi"), assistant("hello")]}),
     "conversations": lines(CONVERSATIONS),
     "claude-code": lines(CLAUDE_LOG),

@@ -141,7 +141,7 @@ def test_an_error_in_an_array_names_the_item() -> None:
 
 
 def test_conversations_before_a_broken_one_are_given() -> None:
-    transcripts = read(lines([*CONVERSATIONS, {"messages": 7}]))
+    transcripts = read(lines([*CONVERSATIONS, {"messages": 7}]), dialect="openai")
     assert [next(transcripts).id, next(transcripts).id] == ["one", "two"]
     with pytest.raises(DialectError, match=r"^line 3: messages: expected an array"):
         next(transcripts)

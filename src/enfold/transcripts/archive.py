@@ -10,7 +10,7 @@ from enfold.dialects.fields import as_object, each, text_field
 from enfold.errors import DialectError
 from enfold.messages import NOTHING
 from enfold.transcripts.source import Source, located
-from enfold.transcripts.transcript import Entry, Transcript
+from enfold.transcripts.transcript import Entry, Transcript, parents_first
 
 NAME = "archive"
 FORMAT = "enfold-archive"
@@ -36,16 +36,19 @@ def _transcript(value: Any) -> Transcript:
     if raw.get("version") != VERSION:
         raise DialectError(f"version {raw.get('version')!r}: expected {VERSION}", place="version")
     entries = each(raw.get("entries"), _entry, "entries")
-    known = {None, *(entry.id for entry in entries)}
+    by_id = {entry.id: entry for entry in entries}
+    if len(by_id) < len(entries):
+        raise DialectError("two messages have the same id", place="entries")
     for index, entry in enumerate(entries):
-        if entry.parent_id not in known:
+        if entry.parent_id is not None and entry.parent_id not in by_id:
             place = f"entries[{index}].parent_id"
             raise DialectError(f"no message has the id {entry.parent_id!r}", place=place)
-    tip = raw.get("tip")
-    if tip not in known:
+    tip = text_field(raw, "tip", default="") or None
+    if tip is not None and tip not in by_id:
         raise DialectError(f"no message has the id {tip!r}", place="tip")
+    order = parents_first({entry.id: entry.parent_id for entry in entries})
     return Transcript(
-        entries,
+        tuple(by_id[own] for own in order),
         id=text_field(raw, "id", default=""),
         title=text_field(raw, "title", default=""),
         tip=tip,
