@@ -8,6 +8,7 @@ import pytest
 
 import enfold
 from enfold import dialects, tokens
+from enfold.library import Messages
 
 OPENAI: list[dict[str, Any]] = [
     {"role": "user", "content": "What is the weather in Oslo?"},
@@ -36,7 +37,7 @@ def test_a_conversation_counts_what_its_counter_says(tokenizer: str) -> None:
 
 def test_every_form_of_a_conversation_counts_alike() -> None:
     conversation = dialects.parse(OPENAI)
-    forms = [
+    forms: list[Messages] = [
         OPENAI,
         tuple(OPENAI),
         {"model": "any", "messages": OPENAI},

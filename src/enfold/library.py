@@ -94,8 +94,10 @@ def conversation_of(messages: Messages) -> Conversation:
     """The conversation that was meant."""
     if isinstance(messages, Conversation):
         return messages
-    if isinstance(messages, Mapping) or not any(isinstance(each, Message) for each in messages):
+    if isinstance(messages, Mapping):
         return dialects.parse(messages)
+    if not any(isinstance(each, Message) for each in messages):
+        return dialects.parse(list(messages))
     own = tuple(each for each in messages if isinstance(each, Message))
     if len(own) != len(messages):
         raise InputError("messages of enfold and of a wire format are mixed; give one kind")
