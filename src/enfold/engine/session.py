@@ -11,7 +11,7 @@ from enfold.engine import blocking, compression
 from enfold.engine.compression import Job
 from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
-from enfold.engine.state import State, decide_on, read_state, retention_of
+from enfold.engine.state import State, decide_on, read_model, read_state, retention_of
 from enfold.engine.viewing import drafts, message_of, summary_tokens
 from enfold.errors import CompressionError, InputError, NotFoundError
 from enfold.messages import Message, Tool
@@ -50,11 +50,16 @@ class Session:
         this makes a branch.
         """
         messages = as_messages(said, dialect)
-        _, model = await self._state()
+        tokenizer = await self.tokenizer()
         place = tree.CURRENT_TIP if after is None else after
-        written = drafts(messages, model.tokenizer)
+        written = drafts(messages, tokenizer)
         stored = await self._store.write(tree.append, self.key, written, place)
         return tuple(row.id for row in stored)
+
+    async def tokenizer(self) -> str:
+        """Who counts for the session's model."""
+        id, model = await self._store.read(read_model, self.key, self._engine.outside)
+        return (model or await self._engine.models.get(id)).tokenizer
 
     async def prepare(
         self,

@@ -54,6 +54,32 @@ def read_state(
 
     `without` names a snapshot to leave out of account.
     """
+    settings, fields, model_id = _in_force(db, key, call, outside)
+    model = _model(db, model_id)
+    return State(
+        rows=views.view(
+            db, key, share_across_branches=settings.share_across_branches, without=without
+        ),
+        settings=settings,
+        model_id=model_id,
+        model=model,
+        threshold=_threshold(fields, model, settings),
+        undo=snapshots.last_undo(db, key),
+    )
+
+
+def read_model(
+    db: Database, key: SessionKey, outside: Sequence[Level]
+) -> tuple[str, ModelConfig | None]:
+    """The session's model and its config, without the cost of the view."""
+    _, _, model_id = _in_force(db, key, {}, outside)
+    return model_id, _model(db, model_id)
+
+
+def _in_force(
+    db: Database, key: SessionKey, call: Mapping[str, Any], outside: Sequence[Level]
+) -> tuple[Settings, Mapping[str, Any], str]:
+    """The settings, what the profile says, and the model."""
     session = sessions.get(db, key)
     profile = catalog.profile(db, session.profile) if session.profile else None
     fields = profile.fields if profile is not None else {}
@@ -66,19 +92,12 @@ def read_state(
             *outside,
         )
     )
-    model_id = session.model or fields.get("model") or settings.model
-    row = catalog.model_config(db, model_id)
-    model = from_row(row) if row is not None else None
-    return State(
-        rows=views.view(
-            db, key, share_across_branches=settings.share_across_branches, without=without
-        ),
-        settings=settings,
-        model_id=model_id,
-        model=model,
-        threshold=_threshold(fields, model, settings),
-        undo=snapshots.last_undo(db, key),
-    )
+    return settings, fields, session.model or fields.get("model") or settings.model
+
+
+def _model(db: Database, id: str) -> ModelConfig | None:
+    row = catalog.model_config(db, id)
+    return from_row(row) if row is not None else None
 
 
 def decide_on(state: State, model: ModelConfig, request: Request) -> tuple[View, Decision]:

@@ -34,7 +34,7 @@ async def import_transcript(
     """Store a conversation of a file with all its branches; what is there already is recognised."""
     name = id or transcript.id or await _free_name(engine, namespace)
     session = await engine.session(name, namespace=namespace, title=transcript.title or None)
-    tokenizer = (await session.status()).tokenizer
+    tokenizer = await session.tokenizer()
     ids: dict[str, str] = {}
     for run in _runs(transcript.entries):
         after: str | Place = tree.ROOT
