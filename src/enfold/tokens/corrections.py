@@ -54,7 +54,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Family], ...] = (
     (re.compile("gemini|gemma"), _Family("Gemini", 1.15)),
     (re.compile("mistral|mixtral|codestral|devstral|magistral"), _Family("Mistral", 1.10)),
     (re.compile("qwen|qwq"), _Family("Qwen", 1.05)),
-    (re.compile("llama|deepseek|glm|kimi"), _Family("Llama, DeepSeek, GLM and Kimi", 1.02)),
+    (re.compile("(?<!o)llama|deepseek|glm|kimi"), _Family("Llama, DeepSeek, GLM and Kimi", 1.02)),
     (re.compile(r"gpt-?(3\.?5|4(?!o|\.|\d))"), _Family("GPT-4 and GPT-3.5", 1.05, "cl100k_base")),
     (re.compile(r"gpt|openai|azure|(^|[:/])o\d"), _GPT),
     (re.compile("^google|^vertex"), _Family("Gemini", 1.15)),

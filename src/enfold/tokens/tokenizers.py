@@ -58,8 +58,7 @@ class Tokenizer:
         unseen = dict.fromkeys(
             (text for text, count in zip(texts, counts, strict=True) if count == UNKNOWN), 0
         )
-        to_count = [text for text in unseen if text]
-        unseen.update(zip(to_count, self._count_unseen(to_count), strict=True))
+        unseen.update(self._count([text for text in unseen if text]))
         self._memo.keep(unseen)
         return [
             unseen[text] if count == UNKNOWN else count
@@ -73,9 +72,9 @@ class Tokenizer:
                 self._count_texts = self._mapping_errors(self._load)
             return self._count_texts
 
-    def _count_unseen(self, texts: list[str]) -> list[int]:
+    def _count(self, texts: list[str]) -> dict[str, int]:
         count_texts = self._count_texts or self.load()
-        return self._mapping_errors(partial(count_texts, texts))
+        return self._mapping_errors(lambda: dict(zip(texts, count_texts(texts), strict=True)))
 
     def _mapping_errors(self, work: Callable[[], Result]) -> Result:
         """The work's result; whatever a library raises becomes one error of ours.
