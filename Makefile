@@ -5,6 +5,7 @@
 PYTHON ?=
 TEST ?= tests
 PYTEST_ARGS ?=
+BENCH ?= importing counting
 
 SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PYTHON)")
 BIN = .venv/bin
@@ -38,11 +39,11 @@ fmt: setup ## Put in order what ruff can: formatting, imports, simple rules
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## Measure speed
-	$(BIN)/python -m benchmarks
+bench: setup ## Measure speed (BENCH="importing counting" chooses)
+	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 check: lint types test ## lint + types + test: what every change passes
 
 clean: ## Remove .venv and everything that tools left behind
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
-	find src tests scripts -type d -name __pycache__ -prune -exec rm -rf {} +
+	find src tests scripts benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +
