@@ -561,6 +561,21 @@ def test_calls_without_ids_are_paired_with_their_results() -> None:
     assert result["tool_call_id"] == call["tool_calls"][0]["id"]
 
 
+def test_an_id_that_is_too_long_is_replaced_in_call_and_result() -> None:
+    call, result, other, fits = openai.render(
+        foreign(
+            Message("assistant", (ToolCall("x" * 41, "read", "{}"),)),
+            Message("tool", (ToolResult("x" * 41, (Text("done"),)),)),
+            Message("tool", (ToolResult("y" * 41, (Text("done"),)),)),
+            Message("tool", (ToolResult("x" * 40, (Text("done"),)),)),
+        )
+    )
+    assert result["tool_call_id"] == call["tool_calls"][0]["id"]
+    assert len(result["tool_call_id"]) <= 40
+    assert other["tool_call_id"] != result["tool_call_id"]
+    assert fits["tool_call_id"] == "x" * 40
+
+
 def test_a_new_message_among_those_of_the_wire_changes_none_of_them() -> None:
     old = {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}}
     answer = {"role": "function", "name": "f", "content": "done"}

@@ -304,6 +304,15 @@ def test_a_text_stays_one_while_it_is_one_plain_text() -> None:
     ]
 
 
+def test_a_new_text_joins_those_of_the_wire() -> None:
+    block = {"type": "output_text", "text": "old", "annotations": [{"type": "url_citation"}]}
+    raw = {"type": "message", "id": "msg_1", "role": "assistant", "content": [block]}
+    message = parse_message(raw)
+    more = replace(message, parts=(*message.parts, Text("new")))
+    added = {"type": "output_text", "text": "new", "annotations": []}
+    assert render_message(more) == {**raw, "content": [block, added]}
+
+
 def test_instructions_can_be_added_changed_and_removed() -> None:
     body = {"instructions": "Be brief.", "input": []}
     conversation = parse(body)
@@ -430,14 +439,8 @@ def test_a_turn_with_tools_is_translated() -> None:
             },
             {"type": "function_call_output", "call_id": "b", "output": 'Error: {"n":1}'},
             {"type": "message", "role": "user", "content": "and this?"},
-            {
-                "type": "message",
-                "role": "assistant",
-                "content": [
-                    {"type": "output_text", "text": "first", "annotations": []},
-                    {"type": "output_text", "text": "second", "annotations": []},
-                ],
-            },
+            {"type": "message", "role": "assistant", "content": "first"},
+            {"type": "message", "role": "assistant", "content": "second"},
         ],
         "tools": [
             {
@@ -518,6 +521,21 @@ def test_calls_without_ids_are_paired_with_their_results() -> None:
     )
     assert call["call_id"]
     assert result["call_id"] == call["call_id"]
+
+
+def test_an_id_that_is_too_long_is_replaced_in_call_and_result() -> None:
+    call, result, other, fits = render(
+        foreign(
+            Message("assistant", (ToolCall("x" * 41, "read", "{}"),)),
+            Message("tool", (ToolResult("x" * 41, (Text("done"),)),)),
+            Message("tool", (ToolResult("y" * 41, (Text("done"),)),)),
+            Message("tool", (ToolResult("x" * 40, (Text("done"),)),)),
+        )
+    )
+    assert result["call_id"] == call["call_id"]
+    assert len(result["call_id"]) <= 40
+    assert other["call_id"] != result["call_id"]
+    assert fits["call_id"] == "x" * 40
 
 
 def test_a_new_message_among_those_of_the_wire_changes_none_of_them() -> None:

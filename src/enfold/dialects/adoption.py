@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from hashlib import sha256
 from itertools import groupby
 from typing import Any
 
@@ -29,6 +30,8 @@ from enfold.messages import (
     ToolResult,
 )
 
+_LONGEST_ID = 40
+"""Of a call, in Chat Completions; Responses takes a little more."""
 _FAILURE = "Error: "
 _FILES_FOLLOW = "[attachments of the tool results above]"
 
@@ -141,9 +144,12 @@ def _translate(message: Message, dialect: str) -> list[Message]:
 def _translate_part(part: Part, *, is_user: bool) -> Part:
     """The part as both dialects can say it; a result's name is already in its call."""
     match part:
-        case ToolResult(parts=inner, is_error=is_error):
+        case ToolCall(id=call_id):
+            return replace(part, id=_fitting(call_id))
+        case ToolResult(call_id, inner, is_error):
             said = tuple(_in_words(inner_part) for inner_part in inner)
-            return replace(part, parts=_as_failure(said) if is_error else said, name="")
+            words = _as_failure(said) if is_error else said
+            return replace(part, call_id=_fitting(call_id), parts=words, name="")
         case Attachment() if not is_user:
             return note_of(part)
         case Data() | Attachment():
@@ -151,12 +157,19 @@ def _translate_part(part: Part, *, is_user: bool) -> Part:
     return part
 
 
+def _fitting(call_id: str) -> str:
+    """The id, or one made from it where other providers' are too long; the same for the result."""
+    if len(call_id) <= _LONGEST_ID:
+        return call_id
+    return f"call_{sha256(call_id.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+
+
 def _in_words(part: ResultPart) -> ResultPart:
     """Structured output as JSON text, and a note for a file that only its own provider has."""
     match part:
         case Data(value):
             return Text(dump_text(value))
-        case Attachment(data=None, url=None):
+        case Attachment(data=data, url=url) if not (data or url):
             return note_of(part)
     return part
 

@@ -161,10 +161,9 @@ def _readable(value: Any) -> str:
     """What can be read of a reasoning field: a text, or an array of pieces that hold some."""
     if isinstance(value, str):
         return value
-    pieces = (
-        [piece for piece in value if isinstance(piece, dict)] if isinstance(value, list) else []
-    )
-    texts = (piece.get(key) for piece in pieces for key in ("text", "summary", "thinking"))
+    pieces = value if isinstance(value, list) else []
+    objects = (piece for piece in pieces if isinstance(piece, dict))
+    texts = (piece.get(key) for piece in objects for key in ("text", "summary", "thinking"))
     return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 

@@ -155,14 +155,17 @@ def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _render(message: Message) -> list[dict[str, Any]]:
-    """The message's items: what is said in one, then each call, result or reasoning.
+    """The message's items: what is said, then each call, result or reasoning.
 
-    An item that is one part goes when the part does.
+    An item that is one part goes when the part does. What an assistant says anew are plain texts,
+    one in an item, because blocks of output need the id that only the provider can give.
     """
     if _kind(message.extras) != "message":
         return [_render_item(part) for part in message.parts]
     content = [part for part in message.parts if not _is_item(part)]
     items = [_render_item(part) for part in message.parts if _is_item(part)]
+    if message.role == "assistant" and not message.extras and content:
+        return [*(_render_spoken(message, [part]) for part in content), *items]
     return [_render_spoken(message, content), *items] if content or not items else items
 
 
