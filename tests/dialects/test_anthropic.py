@@ -442,8 +442,18 @@ def test_a_conversation_of_messages_alone_stays_a_bare_array() -> None:
             {"type": "text", "text": "[attachment: a.wav, audio/wav]"},
         ),
         (Attachment(name="a.pdf"), {"type": "text", "text": "[attachment: a.pdf]"}),
+        (Attachment(url="gs://a/b"), {"type": "text", "text": "[attachment: gs://a/b]"}),
+        (Attachment(data="aGk="), {"type": "text", "text": "[attachment]"}),
     ],
-    ids=["image", "address", "document", "of no use here", "out of reach"],
+    ids=[
+        "image",
+        "address",
+        "document",
+        "of no use here",
+        "out of reach",
+        "nothing to fetch from",
+        "of no known type",
+    ],
 )
 def test_files_from_elsewhere_become_blocks(file: Attachment, block: dict[str, Any]) -> None:
     message = Message("user", (Text("See"), file))

@@ -220,15 +220,21 @@ def _render_block(part: Part) -> dict[str, Any]:
 
 def _render_file(file: Attachment) -> dict[str, Any]:
     """A file made by hand or elsewhere: images and PDFs have a block, others only a mention."""
-    if file.data is None:
-        source = {"type": "url", "url": file.url or ""}
-    else:
-        source = {"type": "base64", "media_type": file.mime, "data": file.data}
-    if file.mime.startswith("image/") or (file.data is None and not file.mime):
+    source = _render_source(file)
+    if source and (file.mime.startswith("image/") or not file.mime):
         return {"type": "image", "source": source}
-    if file.mime == "application/pdf":
+    if source and file.mime == "application/pdf":
         return {"type": "document", "source": source}
     return {"type": "text", "text": note_of(file).text}
+
+
+def _render_source(file: Attachment) -> dict[str, Any] | None:
+    """None for what Anthropic cannot fetch, or would refuse because its type is not known."""
+    if file.data and file.mime:
+        return {"type": "base64", "media_type": file.mime, "data": file.data}
+    if file.url and file.url.startswith(("https:", "http:")):
+        return {"type": "url", "url": file.url}
+    return None
 
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
