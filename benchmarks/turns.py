@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import statistics
 import sys
 import tempfile
@@ -68,7 +67,7 @@ async def run(sizes: list[int], folder: str) -> dict[int, dict[str, float]]:
     """Every size in one session each, so that the views are alike."""
     results: dict[int, dict[str, float]] = {}
     for size in sizes:
-        file = os.path.join(folder, f"{size}.db")
+        file = Path(folder) / f"{size}.db"
         summarizers = {"fake": ScriptedSummarizer("They talked.")}
         async with enfold.open(f"sqlite:///{file}", sink=ignore, summarizers=summarizers) as engine:
             results[size] = await of_size(engine, size)
@@ -76,6 +75,7 @@ async def run(sizes: list[int], folder: str) -> dict[int, dict[str, float]]:
 
 
 async def of_size(engine: Engine, size: int) -> dict[str, float]:
+    """A session of that many messages, built and measured."""
     await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
     await engine.set("summarizer", "fake")
     session = await engine.session("bench", model=MODEL)
@@ -90,6 +90,7 @@ async def ignore(_deliveries: object) -> None:
 
 
 def main() -> None:
+    """Print a table and one line for the peer."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="100,10000,100000,1000000")
     parser.add_argument("--peer-size", type=int, default=100_000)

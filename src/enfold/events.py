@@ -30,10 +30,10 @@ class CompressionProgress:
     name: ClassVar[str] = "compression.progress"
     session: str
     step: str
-    attempt: int
+    messages: int
 
     def __str__(self) -> str:
-        return f"{self.step}, attempt {self.attempt}"
+        return f"{self.step} {self.messages:,} messages"
 
 
 @dataclass(frozen=True, slots=True)

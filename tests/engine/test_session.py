@@ -62,7 +62,12 @@ async def test_a_full_session_is_compressed_before_it_is_sent(bench: Bench) -> N
     assert prepared.decision.tokens <= prepared.decision.limit * 0.6
     assert summaries_in(prepared.messages)[0].count("They agreed on the plan.") == 1
     assert texts(prepared.messages)[-1] == "And now?"
-    assert bench.names() == ["compression.started", "compression.finished"]
+    assert bench.names() == [
+        "compression.started",
+        "compression.progress",
+        "compression.progress",
+        "compression.finished",
+    ]
 
 
 async def test_the_request_that_goes_out_holds_one_summary_in_every_dialect(bench: Bench) -> None:
@@ -179,7 +184,12 @@ async def test_a_failed_compression_blocks_the_session_and_leaves_nothing(bench:
     assert isinstance(caught.value.__cause__, SummaryError)
     assert await session.summaries() == ()
     assert (await session.status()).blocked == "the model is away"
-    assert bench.names() == ["compression.started", "compression.failed", "session.blocked"]
+    assert bench.names() == [
+        "compression.started",
+        "compression.progress",
+        "compression.failed",
+        "session.blocked",
+    ]
     with pytest.raises(BlockedError):
         await session.prepare("And now?")
     assert len(bench.summarizer.requests) == 1

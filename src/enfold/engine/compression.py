@@ -17,7 +17,7 @@ from enfold.budget import FREED_TARGET, Decision
 from enfold.condensation import Condensation, Folded, Strategy, Task, validate
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NotFoundError, SummaryError, UncompressibleError
-from enfold.events import CompressionFinished, CompressionStarted, Events
+from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
 from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.retention import Retention, Split
 from enfold.store import leases, records, snapshots
@@ -146,6 +146,7 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     )
     started = monotonic()
     task = _task(job, made)
+    events.emit(CompressionProgress(job.session.id, "summarizing", len(folds)))
     try:
         async with asyncio.timeout(job.timeout):
             answer = await job.strategy.condense(task)
@@ -154,6 +155,7 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
         ) from None
     validate(task, answer)
+    events.emit(CompressionProgress(job.session.id, "recording", len(folds)))
     snapshot = await _record(store, job, made, task, answer)
     finished = _finished(job, made, task, answer, snapshot, monotonic() - started)
     events.emit(
