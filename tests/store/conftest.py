@@ -21,6 +21,14 @@ from enfold.store.records import Session
 USER = 65534 if os.geteuid() == 0 else None
 """PostgreSQL refuses to be run by root, so nobody runs it."""
 
+EMPTY = """
+DO $$ DECLARE it record; BEGIN
+    FOR it IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
+        IF it.tablename <> 'schema_migrations' THEN EXECUTE 'DELETE FROM ' || it.tablename; END IF;
+    END LOOP;
+END $$
+"""
+
 
 @dataclass
 class Server:
@@ -29,6 +37,7 @@ class Server:
     folder: Path
     binaries: Path
     numbers: Iterator[int] = field(default_factory=itertools.count)
+    shared: str | None = None
 
     def run(self, program: str, *arguments: str) -> None:
         """Run one of PostgreSQL's programs as a user it accepts, from where that user may be."""
@@ -55,13 +64,25 @@ class Server:
     def url(self, database: str) -> str:
         return f"postgresql://enfold@/{database}?host={self.folder}"
 
-    def new_database(self, template: str = "template1") -> str:
+    def new_database(self) -> str:
+        """A database that nobody has used: the address of one with no table."""
+        name = f"test_{next(self.numbers)}"
+        self.execute(self.url("postgres"), f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def emptied_database(self) -> str:
+        """A database with our tables and nothing in them; faster to have than a new one."""
+        if self.shared is None:
+            self.shared = self.new_database()
+        else:
+            self.execute(self.shared, EMPTY)
+        return self.shared
+
+    def execute(self, url: str, statement: str) -> None:
         import psycopg
 
-        name = f"test_{next(self.numbers)}"
-        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return self.url(name)
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute(statement.encode())
 
 
 @pytest.fixture(scope="session")
@@ -89,7 +110,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'store.db'}"
     server: Server = request.getfixturevalue("server")
-    return server.new_database()
+    return server.emptied_database()
 
 
 @pytest.fixture

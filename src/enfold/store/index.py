@@ -19,14 +19,18 @@ WINDOW = 256
 """Terms in one row of PostgreSQL's index, which keeps at most 256 places of a word in a row."""
 
 
+_JOINT = "\u00b7"
+"""No letter, digit or mark, so no message has such a word; beyond ASCII, so SQLite keeps it."""
+
+
 def session_scope(session: SessionKey) -> str:
     """The term that every message of the session has."""
-    return f"session{session}"
+    return f"session{_JOINT}{session}"
 
 
 def namespace_scope(namespace: str) -> str:
     """The term that every message of the namespace has."""
-    return f"namespace{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
+    return f"namespace{_JOINT}{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
 
 
 def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str]]) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from enfold.errors import StoreVersionError
 from enfold.store.database import Database
-from enfold.store.queries import EngineName, migrations
+from enfold.store.queries import Migration
 
 
-def is_current(db: Database, engine: EngineName) -> bool:
-    """Whether there is nothing to do. A database from the future is refused."""
+def is_current(db: Database, steps: Sequence[Migration]) -> bool:
+    """Whether no step is missing. A database that took steps we do not know is refused."""
     version = _version(db)
-    newest = migrations(engine)[-1].version
+    newest = steps[-1].version
     if version > newest:
         raise StoreVersionError(
             f"the database has version {version}, this enfold knows {newest}; update enfold"
@@ -18,19 +20,19 @@ def is_current(db: Database, engine: EngineName) -> bool:
     return version == newest
 
 
-def migrate(db: Database, engine: EngineName) -> None:
+def migrate(db: Database, steps: Sequence[Migration]) -> None:
     """Take every step that is missing. The transaction makes it all or nothing.
 
     Of several processes that open an old database at once the first migrates it; the others wait
     here and then find it current.
     """
     db.rows("lock_migrations")
-    if is_current(db, engine):
+    if is_current(db, steps):
         return
     if not db.row("has_migrations"):
         db.change("create_migrations")
     version = _version(db)
-    for step in migrations(engine):
+    for step in steps:
         if step.version > version:
             db.run_statements(step.statements)
             db.change("insert_migration", version=step.version, name=step.name, now=db.now())

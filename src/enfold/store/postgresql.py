@@ -58,7 +58,15 @@ class PostgreSQL:
                 "install enfold[postgres], or use an sqlite:/// address"
             ) from None
         self.foreign_errors = (psycopg.Error,)
-        self.url, self._secrets = _hide_secrets(url)
+        try:
+            _check_ports(psycopg.conninfo.conninfo_to_dict(url).get("port"))
+            self.url, self._secrets = _hide_secrets(url)
+        except (psycopg.ProgrammingError, ValueError):
+            # What they say may quote the address, and with it a password.
+            raise ConfigError(
+                "the address of the PostgreSQL database cannot be read; "
+                "write postgresql://user:password@host:port/name, special characters as %-codes"
+            ) from None
         self._conninfo = url
         self._patience = patience
 
@@ -102,16 +110,16 @@ class PostgreSQL:
         return text
 
 
+def _check_ports(ports: str | int | None) -> None:
+    """One for each host; the driver would only notice when it connects."""
+    for port in str(ports or "").split(","):
+        int(port or 0)
+
+
 def _hide_secrets(url: str) -> tuple[str, frozenset[str]]:
     """The address fit to be shown, and what must not be shown."""
-    try:
-        parts = urlsplit(url)
-        password = parts.password
-    except ValueError:
-        raise ConfigError(
-            "the address of the PostgreSQL database cannot be read; "
-            "write postgresql://user:password@host:port/name, special characters as %-codes"
-        ) from None
+    parts = urlsplit(url)
+    password = parts.password
     asked = parse_qsl(parts.query, keep_blank_values=True)
     secrets = {value for key, value in asked if key in _SECRETS}
     shown = [(key, _HIDDEN if key in _SECRETS else value) for key, value in asked]

@@ -22,7 +22,7 @@ from enfold.errors import ConfigError
 from enfold.store.database import Database
 from enfold.store.migrations import is_current, migrate
 from enfold.store.postgresql import PostgreSQL
-from enfold.store.queries import EngineName
+from enfold.store.queries import EngineName, migrations
 from enfold.store.sqlite import MEMORY, SQLite
 from enfold.store.workers import Engine, Workers
 
@@ -107,8 +107,9 @@ async def open_store(url: str, *, patience: float = PATIENCE) -> Store:
     store = opener(url, patience)
     opened = False
     try:
-        if not await store.read(is_current, store.engine):
-            await store.write(migrate, store.engine)
+        steps = migrations(store.engine)
+        if not await store.read(is_current, steps):
+            await store.write(migrate, steps)
         opened = True
     finally:
         if not opened:

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 from unicodedata import category, normalize
 
 LONGEST_TERM = 64
@@ -28,11 +29,13 @@ MOST_PHRASES = 64
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_CANDIDATE = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
+"""What may be a word; beyond ASCII it must be looked at more closely, which is slower."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _QUOTED = re.compile(r'"([^"]*)"?|([^"\s]+)')
-_FOLDED_SCRIPTS_END = "\u0700"
-"""Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic are before it: there a mark can be left out.
-In other scripts a mark makes another letter."""
+_MARKED = re.compile("[\x80-\u06ff\u1e00-\u1fff]")
+"""Letters and marks of Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic, where a mark can be
+left out. In other scripts it makes another letter."""
 _NO_DECOMPOSITION = str.maketrans("đłøıħŧ", "dloiht")
 
 _PAIRED = (
@@ -47,8 +50,7 @@ _PAIRED_RUN = re.compile(f"([{_PAIRED}]+)")
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(NamedTuple):
     """A word, or a pair of characters, at a place of the text."""
 
     text: str
@@ -72,25 +74,22 @@ def storable(text: str) -> str:
 
 def terms_of(text: str) -> Iterator[Term]:
     """The terms of a text, in order."""
-    for match in _word_pattern(text).finditer(text):
-        word, start = match[0], match.start()
-        if word.isascii():
-            yield Term(word.lower()[:LONGEST_TERM], start, match.end())
+    for match in _CANDIDATE.finditer(text):
+        candidate, start = match[0], match.start()
+        if candidate.isascii():
+            yield Term(candidate.lower()[:LONGEST_TERM], start, match.end())
             continue
-        # Folding can bring in what is no word: the sign ½ becomes three characters.
-        for folded in _unicode_word().findall(fold(word)):
-            for run in _PAIRED_RUN.split(folded):
-                yield from _terms_of_run(run, start, match.end())
-                start = min(start + len(run), match.end() - 1)
+        for word in _unicode_word().finditer(candidate):
+            yield from _terms_of_word(word[0], start + word.start(), start + word.end())
 
 
 def parts_of(text: str) -> set[str]:
-    """The parts of the names in camel case, folded."""
+    """The parts of the names in camel case, in lower case."""
     return {
-        fold(part)[:LONGEST_TERM]
-        for match in _word_pattern(text).finditer(text)
-        if not (match[0].islower() or match[0].isupper())
-        for part in _camel_parts(match[0])
+        part.lower()[:LONGEST_TERM]
+        for word in _ASCII_WORD.findall(text)
+        if not (word.islower() or word.isupper())
+        for part in _camel_parts(word)
     }
 
 
@@ -113,7 +112,15 @@ def fold(word: str) -> str:
     folded = normalize("NFKC", word).casefold()
     if folded.isascii():
         return folded
-    return "".join(_without_marks(character) for character in normalize("NFC", folded))
+    return _MARKED.sub(lambda match: _without_marks(match[0]), normalize("NFC", folded))
+
+
+def _terms_of_word(word: str, start: int, end: int) -> Iterator[Term]:
+    # Folding can bring in what is no word: the sign ½ becomes three characters.
+    for folded in _unicode_word().findall(fold(word)):
+        for run in _PAIRED_RUN.split(folded):
+            yield from _terms_of_run(run, start, end)
+            start = min(start + len(run), end - 1)
 
 
 def _terms_of_run(run: str, start: int, end: int) -> Iterator[Term]:
@@ -150,10 +157,6 @@ def _camel_parts(word: str) -> list[str]:
     return parts if len(parts) > 1 else []
 
 
-def _word_pattern(text: str) -> re.Pattern[str]:
-    return _ASCII_WORD if text.isascii() else _unicode_word()
-
-
 @cache
 def _unicode_word() -> re.Pattern[str]:
     """Letters and digits of any script, and the marks that belong to them.
@@ -162,13 +165,9 @@ def _unicode_word() -> re.Pattern[str]:
     """
     marks = [code for code in range(0x300, 0x1F000) if category(chr(code))[0] == "M"]
     marks += [code for code in range(0xE0100, 0xE01F0) if code <= sys.maxunicode]
-    return re.compile(f"(?:[^\\W_]|[{''.join(map(chr, marks))}])+")
+    return re.compile(f"(?:[^\\W_]+|[{''.join(map(chr, marks))}]+)+")
 
 
 def _without_marks(character: str) -> str:
-    decomposed = normalize("NFD", character)
-    if decomposed[0] >= _FOLDED_SCRIPTS_END:
-        return character
-    if category(decomposed[0]) == "Mn":
-        return ""
-    return decomposed[0].translate(_NO_DECOMPOSITION)
+    letter = normalize("NFD", character)[0]
+    return "" if category(letter) == "Mn" else letter.translate(_NO_DECOMPOSITION)

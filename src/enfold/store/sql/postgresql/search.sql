@@ -17,7 +17,8 @@ ORDER BY w.message DESC
 LIMIT :limit
 
 -- name: search_best
-SELECT w.message AS key, sum(ts_rank(w.words, CAST(phrase.text AS tsquery))) AS rank
+-- A message is as good as its best piece; 2 sets the finds against the length of the piece.
+SELECT w.message AS key, max(ts_rank(w.words, CAST(phrase.text AS tsquery), 2)) AS rank
 {found}
 GROUP BY w.message
 HAVING count(DISTINCT phrase.place) = json_array_length(CAST(:query AS json))
