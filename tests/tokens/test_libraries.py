@@ -72,8 +72,8 @@ A_MILLION = {
     "one Chinese character": ("中" * 1_000_000, 1_000_000, 1_000_000),
 }
 
-texts = st.text(st.characters(), max_size=40)
-"""Any code points, surrogates too."""
+surrogates = st.characters(categories=["Cs"])
+texts = st.text(st.one_of(st.characters(), surrogates), max_size=40)
 
 newer = st.sampled_from([chr(code) for code in (0x88F, 0xC5C, 0x1ACF, 0xA7CE, 0x10940, 0x323B0)])
 contexts = st.lists(
@@ -178,7 +178,7 @@ def test_real_conversations_count_as_the_reference(
     assert count(real) == count_by_reference(real)
 
 
-@pytest.mark.parametrize("characters", [1_000, 300_000, 1_500_000], ids="{:,} characters".format)
+@pytest.mark.parametrize("characters", [1_000, 1_500_000], ids="{:,} characters".format)
 def test_a_batch_counts_as_its_texts_do(count: CountTexts, characters: int) -> None:
     one = "It was 7 o'clock: naïve 中文 <|endoftext|>\n"
     batch = [f"{number} {one}" for number in range(characters // len(one))]

@@ -38,11 +38,9 @@ _DOUBTFUL = re.compile(
 Few and wide, because each range costs time on every text that is not ASCII. They also hold rare
 characters that both agree on; splintr counts those as well."""
 
-_BATCH = 200_000
-"""From so many characters on, a batch: it gives way to other threads throughout. Its cache starts
-empty, so that less text is counted faster one by one."""
 _ALL_CORES = 1_000_000
-"""From so many characters on, on every core: each has an empty cache to fill."""
+"""From so many characters on, every core counts. Each starts with an empty cache, so that less text
+is counted faster one by one, where the cache is the thread's own and lasts."""
 
 
 def openai(encoding: str) -> CountTexts:
@@ -100,10 +98,9 @@ def _load_toktok(encoding: str) -> _Toktok | None:
 
 
 def _count_fast(fast: _Toktok, texts: list[str]) -> list[int]:
-    characters = sum(map(len, texts))
-    if characters < _BATCH:
-        return [fast.count(text) for text in texts]
-    return fast.count_batch(texts, 1 if characters < _ALL_CORES else 0, False)  # noqa: FBT003
+    if sum(map(len, texts)) >= _ALL_CORES:
+        return fast.count_batch(texts, 0, False)  # noqa: FBT003
+    return [fast.count(text) for text in texts]
 
 
 class _Exact:
