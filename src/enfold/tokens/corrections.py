@@ -5,21 +5,22 @@ exactly as ever, and a factor says how far that count lies below the model's own
 the LIMIT that a decision compares with. It never multiplies a count: a stored count is exact, and
 stays comparable with every other count of its tokenizer.
 
-Tokens for each token of `o200k_base`, over fifteen collections of real conversations (chats and
-coding agents' transcripts, English and Chinese):
+The figures are tokens for each token of `o200k_base`. Beside them what was measured: the mean, the
+lowest and the highest of fifteen collections of real conversations (chats, meetings and coding
+agents' transcripts, in English and Chinese).
 
-| models | figure | lowest – highest | counted with |
-|---|---|---|---|
-| Claude up to 4.6 | 1.18 | 1.02 – 1.48 | ctok, which agrees with Anthropic's own counts |
-| Claude 4.7 and later | 1.43 | 1.39 – 1.67 | ctok; plain code is at the lower end |
-| Gemini, Gemma | 1.15 | 0.92 – 1.18 | the vocabulary of Gemma 3, which is Gemini 2.0's |
-| Mistral | 1.10 | 1.00 – 1.22 | its vocabulary |
-| GPT-4, GPT-3.5 | 1.05 | 0.98 – 1.41 | `cl100k_base`; Chinese is at the upper end |
-| Qwen | 1.05 | 0.88 – 1.11 | its vocabulary |
-| Llama, DeepSeek, GLM, Kimi | 1.02 | 0.79 – 1.06 | their vocabularies |
+| models | figure | mean | from – to | counted with |
+|---|---|---|---|---|
+| Claude up to 4.6 | 1.18 | 1.19 | 1.02 – 1.48 | ctok, which agrees with Anthropic's own counts |
+| Claude 4.7 and later | 1.43 | 1.51 | 1.39 – 1.67 | ctok; the figure is that of source code |
+| Gemini, Gemma | 1.15 | 1.09 | 0.92 – 1.18 | Gemma 3's vocabulary; the figure is that of agents |
+| Mistral | 1.10 | 1.10 | 1.00 – 1.22 | its vocabulary |
+| GPT-4, GPT-3.5 | 1.05 | 1.04 | 0.98 – 1.41 | `cl100k_base`; Chinese is highest |
+| Qwen | 1.05 | 1.04 | 0.88 – 1.11 | its vocabulary |
+| Llama, DeepSeek, GLM, Kimi | 1.02 | 0.99 | 0.79 – 1.06 | their vocabularies |
 
-A figure is for the common case and a conversation can lie above it: that is what a budget's safety
-margin is for. For Claude, the extra `enfold[claude]` counts exactly instead.
+A conversation can lie above its figure: that is what a budget's safety margin is for. For Claude,
+the extra `enfold[claude]` counts exactly instead.
 """
 
 from __future__ import annotations

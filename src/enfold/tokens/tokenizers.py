@@ -131,7 +131,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
 
 
 def warm(name: str = DEFAULT) -> None:
-    """Load the library now, 0.2 to 0.5 s of work, so that no request waits for it."""
+    """Load the library now, about half a second's work, so that no request waits for it."""
     get(name).load()
 
 
