@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from enfold.errors import CompressionError
+from enfold.errors import CompressionError, NoGainError
 from enfold.history import last_user_message, orphans
 from enfold.messages import Message
 from enfold.retention import Split
@@ -131,6 +131,11 @@ def validate(task: Task, answer: Condensation) -> None:
         fault = check(task, answer)
         if fault:
             raise CompressionError(f"{answer.strategy}: {fault}; nothing was changed")
+    after = answer.tokens(task)
+    if after >= task.tokens:
+        raise NoGainError(
+            f"{answer.strategy}: {task.tokens:,} tokens became {after:,}; nothing was changed"
+        )
 
 
 def _accounts_for_every_message(task: Task, answer: Condensation) -> str:
@@ -169,13 +174,6 @@ def _keeps_tool_pairs(task: Task, answer: Condensation) -> str:
     return ""
 
 
-def _is_smaller(task: Task, answer: Condensation) -> str:
-    after = answer.tokens(task)
-    if after < task.tokens:
-        return ""
-    return f"{task.tokens:,} tokens became {after:,}"
-
-
 def _shown(task: Task, answer: Condensation) -> Sequence[Message]:
     return [
         entry.message if isinstance(entry, Edited) else task.messages[entry.index]
@@ -189,5 +187,4 @@ _CHECKS = (
     _has_one_summary_with_text,
     _leaves_protected_messages_alone,
     _keeps_tool_pairs,
-    _is_smaller,
 )

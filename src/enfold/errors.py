@@ -9,6 +9,7 @@ EnfoldError
 ├── RestoreError               a ledger that does not belong to this conversation
 ├── CompressionError           a compression did not end in a usable view
 │   ├── SummaryError           the summarizer failed, or gave nothing usable
+│   ├── NoGainError            the result would not have been smaller
 │   ├── UncompressibleError    what must stay is larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
 ├── BlockedError               the session waits for a retry or for the risk to be acknowledged
@@ -75,6 +76,10 @@ class SummaryError(CompressionError):
     """The summarizer failed, or gave nothing usable."""
 
 
+class NoGainError(CompressionError):
+    """The result would not have been smaller. Nothing was changed."""
+
+
 class UncompressibleError(CompressionError):
     """What must stay verbatim is larger than the limit."""
 
@@ -123,6 +128,7 @@ FACTS: dict[type[EnfoldError], Facts] = {
     RestoreError: Facts("wrong_ledger", 409, 2),
     CompressionError: Facts("compression_failed", 502, 4, retryable=True),
     SummaryError: Facts("summary_failed", 502, 4, retryable=True),
+    NoGainError: Facts("no_gain", 409, 4),
     UncompressibleError: Facts("uncompressible", 413, 4),
     ConflictError: Facts("conflict", 409, 4, retryable=True),
     BlockedError: Facts("blocked", 409, 4, retryable=True),

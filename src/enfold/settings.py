@@ -210,7 +210,8 @@ def from_file(path: Path | None = None) -> dict[str, Any]:
 
 def database_url() -> str:
     """The store's address: `ENFOLD_DB`, else a SQLite file in the user's data folder."""
-    return os.environ.get("ENFOLD_DB") or f"sqlite:///{_user_folder('data') / 'enfold.db'}"
+    given = os.environ.get("ENFOLD_DB")
+    return given or f"sqlite:///{_user_folder('data', make=True) / 'enfold.db'}"
 
 
 def parse_value(text: str) -> Any:
@@ -221,10 +222,11 @@ def parse_value(text: str) -> Any:
         return text
 
 
-def _user_folder(kind: str) -> Path:
+def _user_folder(kind: str, *, make: bool = False) -> Path:
     import platformdirs
 
-    return Path(getattr(platformdirs, f"user_{kind}_dir")("enfold", appauthor=False))
+    folder = getattr(platformdirs, f"user_{kind}_dir")
+    return Path(folder("enfold", appauthor=False, ensure_exists=make))
 
 
 def retention_policy(settings: Settings, model_default: int) -> retention.Retention:

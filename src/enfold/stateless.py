@@ -5,7 +5,7 @@ What was taken out is in the ledger, so the input can be restored exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any
@@ -22,7 +22,7 @@ from enfold.condensation import (
     Task,
     validate,
 )
-from enfold.errors import ConfigError, InputError
+from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.messages import Conversation
 from enfold.planning import Aim, plan
@@ -143,13 +143,8 @@ async def condense(conversation: Conversation, strategy: Strategy, options: Opti
     started = perf_counter()
     beside = count_conversation(replace(conversation, messages=()), options.tokenizer).total
     task = _task(conversation, options, beside)
-    if task.split.is_empty:
-        smaller, answer = conversation, Condensation(strategy.id, tuple(_kept(task)))
-        answer = replace(answer, warnings=("there is nothing to fold",))
-    else:
-        answer = await strategy.condense(task)
-        validate(task, answer)
-        smaller = _apply(conversation, task, answer)
+    answer = await _answer(task, strategy)
+    smaller = _apply(conversation, task, answer)
     wire = dialects.render(smaller)
     report = Report(
         strategy=strategy.id,
@@ -186,8 +181,21 @@ def _task(conversation: Conversation, options: Options, beside: int) -> Task:
     )
 
 
-def _kept(task: Task) -> Iterator[Kept]:
-    return map(Kept, range(len(task.messages)))
+async def _answer(task: Task, strategy: Strategy) -> Condensation:
+    """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
+    if task.split.is_empty:
+        return _unchanged(task, strategy, "there is nothing to fold")
+    answer = await strategy.condense(task)
+    try:
+        validate(task, answer)
+    except NoGainError as error:
+        return _unchanged(task, strategy, str(error))
+    return answer
+
+
+def _unchanged(task: Task, strategy: Strategy, why: str) -> Condensation:
+    kept = tuple(Kept(index) for index in range(len(task.messages)))
+    return Condensation(strategy.id, kept, warnings=(why,))
 
 
 def _apply(conversation: Conversation, task: Task, answer: Condensation) -> Conversation:

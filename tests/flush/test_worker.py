@@ -108,20 +108,3 @@ async def test_two_workers_share_the_work(tmp_path: Path) -> None:
                 await asyncio.sleep(0.05)
     ids = [delivery.id for sink in sinks for delivery in sink.seen]
     assert len(ids) == len(set(ids)) == len(folded)
-
-
-async def test_the_built_in_memory_keeps_facts_per_day_and_never_twice(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
-    async with enfold.open(url) as engine:
-        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
-        session = await engine.session("chat", model=MODEL)
-        await session.append("We decided to meet in Bergen on 4 May 2027 at 10:00.")
-        await talk(session, 40)
-        done = await session.compress()
-    async with enfold.open(url) as engine:
-        (memory, *more) = await (await engine.find("chat")).memories()
-        kept = [memory, *more]
-        assert sum(len(snapshot.content["messages"]) for snapshot in kept) == done.messages
-        assert any("Bergen" in fact for each in kept for fact in each.content["facts"])
-        assert memory.kind == "memory"
-        assert memory.content["day"]

@@ -1,0 +1,46 @@
+"""The limits of models that nobody has configured."""
+
+import pytest
+
+from enfold.llm.models import current, detect
+
+
+def test_a_shipped_model_has_its_shipped_limits() -> None:
+    config = detect("openai:gpt-4-turbo")
+    assert (config.max_input, config.tokenizer, config.source) == (
+        123_904,
+        "cl100k_base",
+        "default",
+    )
+
+
+@pytest.mark.parametrize(
+    ("id", "window"), [("openai:gpt-4.1", 1_000_000), ("anthropic:claude-opus-4-5", 200_000)]
+)
+def test_the_library_knows_windows_and_the_reply_is_set_aside(id: str, window: int) -> None:
+    config = detect(id)
+    assert config.max_input + config.max_output == window
+    assert 4_096 <= config.max_output <= 64_000
+    assert config.source == "library"
+
+
+def test_a_small_window_is_not_eaten_up_by_the_reply() -> None:
+    assert detect("openai:gpt-4").max_input >= 4_096
+
+
+def test_models_without_an_exact_tokenizer_have_a_correction() -> None:
+    assert detect("anthropic:claude-opus-4-5").correction == 1.18
+    assert detect("anthropic:claude-opus-4-7").correction == 1.43
+    assert detect("openai:gpt-4.1").correction == 1.0
+
+
+def test_what_nobody_knows_is_the_default() -> None:
+    config = detect("acme:unheard-of")
+    assert (config.max_input, config.max_output, config.source) == (128_000, 4_096, "default")
+
+
+def test_current_models_are_of_the_large_providers_and_not_shipped_ones() -> None:
+    found = list(current())
+    assert {config.provider for config in found} == {"openai", "anthropic", "google"}
+    assert "openai:gpt-4o" not in {config.id for config in found}
+    assert all(config.max_input > 0 for config in found)

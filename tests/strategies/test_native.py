@@ -1,0 +1,111 @@
+"""The native strategy: what it asks for, and what it answers."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.condensation import Condensation, Folded, Kept, Task, validate
+from enfold.errors import SummaryError
+from enfold.history import last_user_message
+from enfold.messages import Message, Text
+from enfold.retention import Retention, split
+from enfold.strategies.native import Native
+from enfold.testing import ScriptedSummarizer, assistant, call, result, user
+from enfold.tokens import count_messages
+from tests.histories import histories
+
+LONG = "alpha " * 400
+
+
+def task_for(messages: list[Message], retention: Retention, **values: object) -> Task:
+    counts = tuple(count_messages(messages, "o200k_base"))
+    divided = split(messages, counts, retention)
+    return Task(tuple(messages), counts, divided, "o200k_base", **values)  # type: ignore[arg-type]
+
+
+CHAT = [user(f"{LONG} {n}") if n % 2 == 0 else assistant(f"{LONG} {n}") for n in range(10)]
+
+
+async def test_first_summary_and_last_messages_stay_in_that_order() -> None:
+    task = task_for(CHAT, Retention("messages", 2, keep_first=1))
+    answer = await Native(ScriptedSummarizer("In short.")).condense(task)
+    validate(task, answer)
+    kinds = [type(entry) for entry in answer.entries]
+    assert kinds == [Kept, Folded, Kept, Kept]
+    assert answer.summary is not None
+    assert answer.summary.indexes == tuple(range(1, 8))
+    assert answer.steps[0].tokens_after == answer.tokens(task) < task.tokens
+
+
+async def test_the_previous_summary_and_the_recent_messages_are_handed_over() -> None:
+    summarizer = ScriptedSummarizer()
+    task = task_for(CHAT, Retention("messages", 2), previous="Before.", previous_tokens=9)
+    await Native(summarizer, style="code", prompt="Mine: {conversation_history}").condense(task)
+    (request,) = summarizer.requests
+    assert request.previous == "Before."
+    assert request.messages == tuple(CHAT[:8])
+    assert request.recent == tuple(CHAT[8:])
+    assert (request.style, request.prompt) == ("code", "Mine: {conversation_history}")
+
+
+async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
+    summarizer = ScriptedSummarizer("One.", "Two.", "Three.", max_input=4_000)
+    task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
+    answer = await Native(summarizer).condense(task)
+    assert answer.summary is not None
+    requests = summarizer.requests
+    assert len(requests) > 1
+    assert [request.previous for request in requests[:3]] == [None, "One.", "Two."]
+    assert tuple(m for request in requests for m in request.messages) == tuple(CHAT[:8])
+
+
+async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
+    summarizer = ScriptedSummarizer("So far.", max_input=4_000)
+    huge = "".join(f"word{n} " for n in range(6_000))
+    task = task_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
+    await Native(summarizer).condense(task)
+    read = [
+        part.text
+        for request in summarizer.requests
+        for message in request.messages
+        for part in message.parts
+        if isinstance(part, Text)
+    ]
+    assert len(summarizer.requests) > 1
+    assert "".join(read) == huge
+
+
+async def test_tool_calls_are_read_with_their_results() -> None:
+    rounds = [m for n in range(6) for m in (assistant(LONG, call(str(n))), result(str(n), LONG))]
+    summarizer = ScriptedSummarizer("So far.", max_input=4_000)
+    task = task_for([user("go"), *rounds, user("and?")], Retention("messages", 1))
+    await Native(summarizer).condense(task)
+    for request in summarizer.requests:
+        calls = {p.id for m in request.messages for p in m.parts if hasattr(p, "arguments")}
+        results = {p.call_id for m in request.messages for p in m.parts if hasattr(p, "call_id")}
+        assert calls == results
+
+
+@pytest.mark.parametrize("reply", ["", "  \n", SummaryError("away")])
+async def test_nothing_usable_is_an_error(reply: str | Exception) -> None:
+    with pytest.raises(SummaryError):
+        await Native(ScriptedSummarizer(reply)).condense(task_for(CHAT, Retention("messages", 2)))
+
+
+@given(histories(), st.integers(0, 200), st.integers(0, 2))
+async def test_every_message_is_in_the_summary_or_in_the_view(
+    messages: list[Message], tokens: int, first: int
+) -> None:
+    summarizer = ScriptedSummarizer("s")
+    task = task_for(messages, Retention("tokens", tokens, first))
+    if task.split.is_empty:
+        return
+    answer: Condensation = await Native(summarizer).condense(task)
+    (request,) = summarizer.requests
+    kept = [task.messages[entry.index] for entry in answer.entries if isinstance(entry, Kept)]
+    assert len(kept) + len(request.messages) == len(messages)
+    user_index = last_user_message(messages)
+    assert user_index is not None
+    assert Kept(user_index) in answer.entries

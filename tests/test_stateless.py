@@ -1,0 +1,120 @@
+"""One conversation condensed without a store."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import enfold
+from enfold import dialects
+from enfold.errors import ConfigError, RestoreError
+from enfold.jsontext import dumps, loads
+from enfold.messages import Conversation, Message
+from enfold.stateless import Options, Report
+from enfold.summaries import HEADING
+from enfold.testing import ScriptedSummarizer
+from tests.histories import histories
+
+CHAT = [
+    {"role": "user" if n % 2 == 0 else "assistant", "content": f"{n}: " + "alpha beta " * 40}
+    for n in range(20)
+]
+
+
+async def test_the_first_message_a_summary_and_the_last_three_stay() -> None:
+    done = await enfold.condense(CHAT, summarizer=ScriptedSummarizer("In short."))
+    assert done.messages[0] == CHAT[0]
+    assert done.messages[1]["content"].startswith(HEADING)
+    assert done.messages[2:] == CHAT[-3:]
+    assert done.report.tokens_after == enfold.count(done.messages) < done.report.tokens_before
+    assert done.report.tokens_before == enfold.count(CHAT)
+
+
+async def test_what_was_condensed_is_restored_exactly() -> None:
+    done = await enfold.condense(CHAT)
+    assert enfold.restore(done.messages, done.ledger) == CHAT
+    from_file = loads(dumps(done.ledger.as_json()))
+    assert dumps(enfold.restore(done.messages, from_file)) == dumps(CHAT)
+    more = [*done.messages, {"role": "user", "content": "and now?"}]
+    assert enfold.restore(more, done.ledger) == [*CHAT, more[-1]]
+    with pytest.raises(RestoreError):
+        enfold.restore(done.messages[1:], done.ledger)
+
+
+def test_there_is_one_blocking_wrapper() -> None:
+    assert enfold.condense_sync(CHAT).report.reduction > 0
+
+
+async def test_a_body_comes_back_as_a_body() -> None:
+    body = {"model": "claude-x", "system": "Be brief.", "messages": CHAT, "max_tokens": 9}
+    done = await enfold.condense(body)
+    assert list(done.messages) == list(body)
+    assert done.messages["system"] == "Be brief."
+    assert enfold.restore(done.messages, done.ledger) == body
+    assert done.report.tokens_before == enfold.count(body)
+
+
+async def test_a_target_is_reached() -> None:
+    done = await enfold.condense(CHAT, target=500)
+    assert done.report.tokens_after <= 500
+
+
+async def test_a_window_leaves_room_to_go_on() -> None:
+    done = await enfold.condense(CHAT, window=1_000)
+    assert done.report.tokens_after <= 570
+
+
+async def test_the_newest_tokens_stay_when_asked_to() -> None:
+    done = await enfold.condense(CHAT, keep_tokens=300)
+    assert done.messages[-2:] == CHAT[-2:]
+    assert len(done.messages) < 8
+
+
+@pytest.mark.parametrize("messages", [[], CHAT[:1], CHAT[:3]])
+async def test_nothing_to_fold_comes_back_as_it_was(messages: list[dict[str, Any]]) -> None:
+    done = await enfold.condense(messages)
+    assert done.messages == messages
+    assert done.report.warnings
+    assert enfold.restore(done.messages, done.ledger) == messages
+
+
+async def test_a_strategy_nobody_knows_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="'magic'"):
+        await enfold.condense(CHAT, "magic")
+
+
+@pytest.mark.parametrize("values", [{"target": 0}, {"window": -1}, {"keep_tokens": -5}])
+async def test_figures_that_make_no_sense_are_refused(values: dict[str, int]) -> None:
+    with pytest.raises(ConfigError):
+        await enfold.condense(CHAT, **values)  # type: ignore[arg-type]
+
+
+def test_options_say_where_to_end() -> None:
+    assert Options().goal(1_000) == 1_000
+    assert Options(window=1_000).goal(5_000) == 570
+    assert Options(target=10, window=1_000).goal(5_000) == 10
+
+
+def test_a_report_reads_as_text_and_as_data() -> None:
+    report = Report("native", 1_000, 250, 0.25, warnings=("careful",))
+    assert "Total reduction: 75%" in str(report)
+    assert "careful" in str(report)
+    assert report.as_json()["reduction"] == 0.75
+    assert report.as_json()["cost"] is None
+
+
+@given(
+    histories(), st.sampled_from(["openai", "openai-responses", "anthropic", "gemini", "enfold"])
+)
+async def test_any_history_in_any_dialect_is_restored_and_valid(
+    messages: list[Message], dialect: str
+) -> None:
+    wire = dialects.render(Conversation(tuple(messages)), dialect)
+    conversation = dialects.parse(wire, dialect)
+    done = await enfold.condense(conversation, summarizer=ScriptedSummarizer("s"))
+    assert dumps(enfold.restore(done.messages, done.ledger)) == dumps(wire)
+    again = dialects.parse(done.messages, dialect)
+    assert dumps(dialects.render(again)) == dumps(done.messages)
