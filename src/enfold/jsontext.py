@@ -2,8 +2,8 @@
 
 msgspec does the work: it is as fast as the fastest and keeps integers of any size, which others
 turn into floats. It refuses lone surrogates, which models and terminals do produce, so those few
-texts take the standard library's way. Both directions are strict: NaN, Infinity and numbers that
-no float can hold are errors, because writing them back would not be JSON.
+texts take the standard library's way. Reading is strict: NaN, Infinity and numbers that no float
+can hold are errors, because writing them back would not be JSON.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias
 from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
 from enfold.errors import ConfigError
 from enfold.retention import DEFAULT_RETENTION_TOKENS
+from enfold.tokens import correction
 
 Source: TypeAlias = Literal["api", "library", "manual", "default"]
 """Who said so: the provider, the metadata library, a person, or nobody."""
@@ -65,9 +66,6 @@ class ModelConfig:
         return Limits(self.max_input, self.max_output, self.correction)
 
 
-_CLAUDE = 1.18
-_GEMINI = 1.2
-
 SHIPPED = (
     ModelConfig("openai:gpt-5", 272_000, 128_000, retention_tokens=2_000),
     ModelConfig("openai:gpt-4o", 111_616, 16_384),
@@ -75,7 +73,11 @@ SHIPPED = (
     ModelConfig("openai:gpt-4-turbo", 123_904, 4_096, tokenizer="cl100k_base"),
     *(
         ModelConfig(
-            f"anthropic:{model}", max_input, max_output, retention_tokens=1_500, correction=_CLAUDE
+            f"anthropic:{model}",
+            max_input,
+            max_output,
+            retention_tokens=1_500,
+            correction=correction("anthropic", model).factor,
         )
         for model, max_input, max_output in (
             ("claude-sonnet-4-5-20250929", 136_000, 64_000),
@@ -88,7 +90,12 @@ SHIPPED = (
     ),
     *(
         ModelConfig(
-            f"google:{model}", 983_041, 65_535, 0.98, retention_tokens=2_000, correction=_GEMINI
+            f"google:{model}",
+            983_041,
+            65_535,
+            0.98,
+            retention_tokens=2_000,
+            correction=correction("google", model).factor,
         )
         for model in ("gemini-2.5-pro", "gemini-2.5-flash")
     ),

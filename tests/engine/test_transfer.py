@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from enfold.testing import assistant, user
 from enfold.transcripts import Entry, Transcript, read
 from tests.engine.conftest import Bench
 
-ODD = [
+ODD: list[dict[str, Any]] = [
     {"role": "user", "content": "nul \u0000, lone \ud800, big", "n": 12345678901234567890123},
     {"role": "assistant", "content": None, "z": 1, "a": [1.5, {"b": None}]},
     {"role": "user", "content": [{"type": "text", "text": "漢字", "cache_control": {"type": "x"}}]},

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from enfold.condensation import Condensation, Folded, Kept, Task, validate
 from enfold.errors import SummaryError
 from enfold.history import last_user_message
-from enfold.messages import Message, Text
+from enfold.messages import Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
 from enfold.strategies.native import Native
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
@@ -83,9 +83,9 @@ async def test_tool_calls_are_read_with_their_results() -> None:
     task = task_for([user("go"), *rounds, user("and?")], Retention("messages", 1))
     await Native(summarizer).condense(task)
     for request in summarizer.requests:
-        calls = {p.id for m in request.messages for p in m.parts if hasattr(p, "arguments")}
-        results = {p.call_id for m in request.messages for p in m.parts if hasattr(p, "call_id")}
-        assert calls == results
+        parts = [part for message in request.messages for part in message.parts]
+        calls = {part.id for part in parts if isinstance(part, ToolCall)}
+        assert calls == {part.call_id for part in parts if isinstance(part, ToolResult)}
 
 
 @pytest.mark.parametrize("reply", ["", "  \n", SummaryError("away")])

@@ -56,11 +56,6 @@ def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None
             into[kind].append(write(part))
 
 
-def is_only_results(parts: tuple[Part, ...]) -> bool:
-    """Whether all that a message holds comes from tools."""
-    return bool(parts) and all(type(part) is ToolResult for part in parts)
-
-
 def tool_text(tool: Tool) -> str:
     """A tool's definition."""
     if tool.parameters is None and tool.extras:

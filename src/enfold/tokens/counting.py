@@ -16,7 +16,7 @@ from typing import Any, get_args
 
 from enfold.errors import TokenCountError
 from enfold.messages import Conversation, Message, Role
-from enfold.tokens.content import PART_KINDS, PartKind, collect, is_only_results, tool_text
+from enfold.tokens.content import PART_KINDS, PartKind, collect, tool_text
 from enfold.tokens.tokenizers import DEFAULT, Tokenizer, get
 
 STRUCTURE_TOKENS = 4
@@ -31,9 +31,9 @@ class Count:
 
     tokenizer: str
     messages: int
-    """How many there are, the system prompt among them."""
+    """How many there are; a system prompt that stands beside them is none."""
     by_role: Mapping[Role, int]
-    """Parts and structure. A message of nothing but tool results is the tool's on every wire."""
+    """Parts and structure, by the role that the wire gives a message."""
     by_part: Mapping[PartKind, int]
     """Parts alone, without structure."""
     tools: int = 0
@@ -103,11 +103,8 @@ def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = 
     cells = {(role, kind): [] for role in _ROLES for kind in PART_KINDS}
     rows = {role: {kind: cells[role, kind] for kind in PART_KINDS} for role in _ROLES}
     for message in messages:
-        role = message.role
-        if role == "user" and is_only_results(message.parts):
-            role = "tool"
-        by_role[role] += STRUCTURE_TOKENS
-        collect(message.parts, rows[role])
+        by_role[message.role] += STRUCTURE_TOKENS
+        collect(message.parts, rows[message.role])
     definitions = [tool_text(tool) for tool in conversation.tools]
     counter = get(tokenizer)
     counts = iter(counter.count_many([*chain.from_iterable(cells.values()), *definitions]))
@@ -116,4 +113,4 @@ def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = 
         by_role[role] += tokens
         by_part[kind] += tokens
     present = {role: tokens for role, tokens in by_role.items() if tokens}
-    return Count(counter.name, len(messages), present, by_part, tools=sum(counts))
+    return Count(counter.name, len(conversation.messages), present, by_part, tools=sum(counts))
