@@ -12,7 +12,10 @@ FOR UPDATE
 SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now
 
 -- name: has_migrations
-SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL
+-- Asked of the table of tables: to_regclass may still remember that there was none, from before
+-- the process that was waited for made it.
+SELECT 1 FROM pg_catalog.pg_tables
+WHERE schemaname = current_schema() AND tablename = 'schema_migrations'
 
 -- name: lock_migrations
 -- One process migrates, the others wait for it; the number is enfold's own.

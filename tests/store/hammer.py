@@ -1,0 +1,147 @@
+"""Writers that are killed while they write, and what must be there afterwards.
+
+Run as a program, because it forks: a child writes and says what was committed, the parent kills
+it at a moment that nobody chose, opens the database and looks. A fork spares each of hundreds of
+children the start of Python.
+
+    python -m tests.store.hammer URL ROUNDS SEED
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+import time
+
+from tests.store.making import draft
+
+from enfold.store import (
+    Database,
+    Store,
+    catalog,
+    integrity,
+    open_store,
+    outbox,
+    sessions,
+    snapshots,
+    tree,
+    views,
+)
+from enfold.store.records import (
+    EditDraft,
+    Edited,
+    ManifestEntry,
+    SessionKey,
+    SnapshotDraft,
+    StoredMessage,
+    Summarized,
+    UsageEvent,
+)
+from enfold.store.snapshots import Beside
+
+EDITS = 3
+LONGEST_LIFE = 3 * (EDITS + 1)
+"""In what a child says it has written: some messages and a snapshot, over and over."""
+LONGEST_WRITE = 0.01
+"""About the seconds that a transaction takes."""
+
+
+def main(url: str, rounds: int, seed: int) -> None:
+    """So many lives and deaths; says how much survived."""
+    dice = random.Random(seed)
+    said: set[str] = set()
+    asyncio.run(_prepare(url))
+    for number in range(rounds):
+        said |= _live_and_die(url, number, dice)
+        asyncio.run(_check(url, said))
+    messages, made = asyncio.run(_check(url, said))
+    sys.stdout.write(f"{messages} {made} {len(said)}\n")
+
+
+def _live_and_die(url: str, number: int, dice: random.Random) -> set[str]:
+    """What a child said it had written before it was killed.
+
+    It may write a few times, and is killed somewhere in what it does next.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reading)
+        asyncio.run(_write_for_ever(url, number, writing))
+        os._exit(1)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        begun = pipe.readline()
+        assert begun == "open\n", begun
+        said = [pipe.readline() for _ in range(dice.randrange(LONGEST_LIFE))]
+        time.sleep(dice.random() * LONGEST_WRITE)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        said += pipe
+        return {line.strip() for line in said if line.endswith("\n")}
+
+
+async def _prepare(url: str) -> None:
+    async with await open_store(url) as store:
+        await store.write(sessions.get_or_create, "ours", "hammered")
+
+
+async def _write_for_ever(url: str, number: int, pipe: int) -> None:
+    store = await open_store(url)
+    session = await store.read(sessions.find, "ours", "hammered")
+    assert session is not None
+    os.write(pipe, b"open\n")
+    count = 0
+    while True:
+        count += 1
+        said = [draft(f"life {number}, message {count}.{part}") for part in range(EDITS)]
+        line = await store.write(tree.append, session.key, said)
+        os.write(pipe, "".join(f"{message.id}\n" for message in line).encode())
+        snapshot = await store.write(snapshots.record, session.key, *_compression(line))
+        os.write(pipe, f"{snapshot.id}\n".encode())
+
+
+def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, Beside]:
+    """A snapshot with something in every table that its transaction writes to."""
+    edits = [EditDraft(message.id, b"{}", 1, "characters") for message in line]
+    manifest: tuple[ManifestEntry, ...] = (Summarized(), *(Edited(edit.id) for edit in edits))
+    draft = SnapshotDraft(
+        {"summaryText": "so far"}, cutoff=line[-1].id, parent=line[-1].id, manifest=manifest
+    )
+    flush = [message.id for message in line]
+    return draft, Beside(edits=edits, flush=flush, usage=[UsageEvent("summary")])
+
+
+async def _check(url: str, said: set[str]) -> tuple[int, int]:
+    """Everything that was said to be written is there, and nothing is there by half."""
+    async with await open_store(url) as store:
+        session = await store.read(sessions.find, "ours", "hammered")
+        assert session is not None
+        messages = await store.read(integrity.verify, session.key)
+        made = await store.read(snapshots.of_kind, session.key, limit=10**6)
+        there = {each.id for each in made} | await store.read(_message_ids, session.key)
+        assert said <= there, f"lost: {said - there}"
+        assert messages == session.depth, "one line, whole messages"
+        assert messages % EDITS == 0, "an append is whole or not there"
+        await _check_compressions(store, session.key, len(made))
+        return messages, len(made)
+
+
+async def _check_compressions(store: Store, session: SessionKey, made: int) -> None:
+    await store.read(views.view, session)
+    assert len(await store.read(snapshots.all_edits, session)) == EDITS * made
+    assert await store.read(outbox.waiting, session) == EDITS * made
+    usage = await store.read(catalog.usage_of_session, session)
+    assert sum(total.calls for total in usage) == made
+
+
+def _message_ids(db: Database, session: SessionKey) -> set[str]:
+    rows = [row for page in db.pages("messages_after_key", session=session) for row in page]
+    return {row["id"] for row in rows}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
