@@ -73,3 +73,15 @@ bodies = objects(
     meta=json_values,
 )
 values = arrays | bodies
+
+# Messages as they usually are: with an id, and with a tool's words inside its results.
+usual_messages = st.one_of(
+    objects(
+        {"role": st.sampled_from(["system", "user", "assistant"]), "id": texts},
+        content=contents,
+        name=texts,
+        parent_id=_null_or_texts,
+    ),
+    objects({"role": st.just("tool"), "id": texts, "content": st.lists(results, min_size=1)}),
+)
+usual_values = st.lists(usual_messages, min_size=1, max_size=5)

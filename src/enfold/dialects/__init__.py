@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from enfold.dialects import openai
+from enfold.dialects import anthropic, enfold, gemini, langchain, openai, openai_responses
+from enfold.dialects.detection import detect
 from enfold.errors import ConfigError
 from enfold.messages import Conversation, Message
+
+__all__ = ["AUTO", "DIALECTS", "Dialect", "detect", "get", "parse", "render"]
 
 
 class Dialect(Protocol):
@@ -25,7 +28,18 @@ class Dialect(Protocol):
     def render_message(self, message: Message) -> Any: ...
 
 
-DIALECTS: dict[str, Dialect] = {module.NAME: module for module in (openai,)}
+_MODULES: tuple[Dialect, ...] = (
+    openai,
+    openai_responses,
+    anthropic,
+    gemini,
+    langchain,
+    enfold,
+)
+DIALECTS: dict[str, Dialect] = {module.NAME: module for module in _MODULES}
+"""By name, in the order in which they are taken where nothing tells them apart."""
+AUTO = "auto"
+"""Instead of a name: the dialect is detected."""
 
 
 def get(name: str) -> Dialect:
@@ -33,6 +47,11 @@ def get(name: str) -> Dialect:
     if name in DIALECTS:
         return DIALECTS[name]
     raise ConfigError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+
+
+def parse(value: Any, dialect: str = AUTO) -> Conversation:
+    """The conversation of a wire value: a request body, or an array of its messages."""
+    return get(detect(value) if dialect == AUTO else dialect).parse(value)
 
 
 def render(conversation: Conversation, dialect: str | None = None) -> Any:

@@ -75,8 +75,8 @@ def render(conversation: Conversation) -> Any:
     own = conversation.dialect == NAME
     body = dict(conversation.extras or NOTHING) if own else {}
     if conversation.system is not None:
-        body["system"] = _render_system(conversation.system, body.get("system", ""))
-    elif body.get("system") is not None:
+        body["system"] = _render_system(conversation.system)
+    elif body.get("system"):
         del body["system"]
     if conversation.tools or body.get("tools"):
         tools = conversation.tools
@@ -120,7 +120,7 @@ def _says_something(message: Message) -> bool:
 
 
 def _parse_system(raw: Any) -> Message | None:
-    if raw is None:
+    if raw in (None, "", []):
         return None
     try:
         if isinstance(raw, dict):
@@ -130,11 +130,11 @@ def _parse_system(raw: Any) -> Message | None:
         raise error.at("system") from None
 
 
-def _render_system(system: Message, before: Any) -> Any:
-    """A content, unless there is more to say of the prompt than its parts."""
+def _render_system(system: Message) -> Any:
+    """A content, unless there is more to say of the prompt than its parts, or nothing at all."""
     system = _adopt(system)
-    if system == Message("system", system.parts):
-        return _render_content(system.parts, before, _PARTS)
+    if system.parts and system == Message("system", system.parts):
+        return _render_content(system.parts, "", _PARTS)
     return render_message(system)
 
 

@@ -1,0 +1,220 @@
+"""Detection: right wherever the dialects can be told apart, and honest where they cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from enfold import dialects
+from enfold.dialects import detection
+from enfold.errors import ConfigError, DialectError
+from tests.dialects import (
+    anthropic_values,
+    enfold_values,
+    gemini_values,
+    langchain_values,
+    openai_responses_values,
+    openai_values,
+)
+from tests.dialects.conversations import without_extras
+from tests.dialects.wire import json_objects, json_values
+
+Values = st.SearchStrategy[Any]
+
+
+def _has_no_system(value: Any) -> bool:
+    """OpenAI knows no such field; with it, a body is a good one of Anthropic's."""
+    return not (isinstance(value, dict) and "system" in value)
+
+
+def _has_a_known_item(value: Any) -> bool:
+    """False for an array of items that nobody has seen yet."""
+    known = (
+        isinstance(item.get("role"), str) or f"message.type = {item.get('type')}" in detection.SIGNS
+        for item in (value if isinstance(value, list) else ())
+    )
+    return not isinstance(value, list) or not value or any(known)
+
+
+def _has_parts(value: Any) -> bool:
+    """False for an array of contents that say nothing, which may have the role `function`."""
+    return not isinstance(value, list) or not value or any(raw.get("parts") for raw in value)
+
+
+def _has_messages(value: Any) -> bool:
+    return bool(value["messages"] if isinstance(value, dict) else value)
+
+
+OWN: dict[str, tuple[Values, Callable[[Any], bool]]] = {
+    "openai": (openai_values.conversations, _has_no_system),
+    "openai-responses": (openai_responses_values.conversations, _has_a_known_item),
+    "anthropic": (anthropic_values.values, lambda _: True),
+    "gemini": (gemini_values.values, _has_parts),
+    "langchain": (langchain_values.values, _has_messages),
+    "enfold": (enfold_values.usual_values, lambda _: True),
+}
+"""What each dialect writes, and which of it has something in it to know the dialect by."""
+
+
+@pytest.mark.parametrize("name", OWN)
+@given(data=st.data())
+def test_a_dialect_is_detected_or_another_that_reads_the_same(
+    name: str, data: st.DataObject
+) -> None:
+    values, can_be_known = OWN[name]
+    value = data.draw(values)
+    assume(can_be_known(value))
+    found = dialects.detect(value)
+    if found != name:
+        own, other = dialects.parse(value, name), dialects.parse(value, found)
+        assert without_extras(other) == without_extras(own)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ([], "openai"),
+        ({"messages": []}, "openai"),
+        ([{"role": "user", "content": "Hi"}], "openai"),
+        ([{"role": "user", "content": [{"type": "text", "text": "Hi"}]}], "openai"),
+        ([{"role": "user", "content": "Hi", "id": 7}], "openai"),
+        ([{"role": "assistant", "tool_calls": [{"id": "c", "function": {}}]}], "openai"),
+        ([{"role": "tool", "content": "x", "tool_call_id": "c"}], "openai"),
+        ({"input": "Hi"}, "openai-responses"),
+        ({"previous_response_id": "r"}, "openai-responses"),
+        ([{"role": "user", "content": "x"}, {"type": "reasoning"}], "openai-responses"),
+        ([{"role": "user", "content": [{"type": "input_text", "text": "x"}]}], "openai-responses"),
+        ({"messages": [{"role": "user", "content": "Hi"}], "system": "Be brief."}, "anthropic"),
+        ({"messages": [], "anthropic_version": "2023-06-01"}, "anthropic"),
+        ({"messages": [], "tools": [{"name": "f", "input_schema": {}}]}, "anthropic"),
+        ([{"role": "user", "content": [{"type": "tool_result"}]}], "anthropic"),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "content": [{"type": "image"}]}],
+                }
+            ],
+            "anthropic",
+        ),
+        ({"contents": []}, "gemini"),
+        ({"contents": {"parts": {"text": "x"}}}, "gemini"),
+        ([{"parts": [{"text": "x"}]}], "gemini"),
+        ([{"role": "model"}], "gemini"),
+        ([{"type": "human", "content": "x"}], "langchain"),
+        ([{"type": "ai", "data": {"content": "x"}}], "langchain"),
+        ([{"lc": 1, "type": "constructor", "id": [], "kwargs": {}}], "langchain"),
+        ([{"type": "chat", "role": "user", "content": [{"type": "thinking"}]}], "langchain"),
+        ([{"id": "m0", "role": "user", "content": "Hi"}], "enfold"),
+        ([{"role": "user", "content": [{"type": "attachment"}]}], "enfold"),
+        ([{"id": "m", "role": "user", "content": [{"type": "tool_result"}]}], "enfold"),
+        ({"messages": [{"role": "user"}], "system": {"role": "system"}}, "enfold"),
+    ],
+    ids=str,
+)
+def test_signs_tell_the_dialects_apart(value: Any, name: str) -> None:
+    assert dialects.detect(value) == name
+
+
+MARKED: dict[str, Any] = {
+    "openai": {"role": "assistant", "tool_calls": [{"function": {"name": "f"}}]},
+    "openai-responses": {"type": "function_call", "call_id": "c"},
+    "anthropic": {"role": "assistant", "content": [{"type": "thinking", "thinking": "Hm."}]},
+    "gemini": {"role": "model", "parts": [{"text": "x"}]},
+    "langchain": {"type": "human", "content": "x"},
+    "enfold": {"role": "user", "content": [{"type": "attachment", "name": "a"}]},
+}
+"""A message of each dialect that no other would write."""
+
+
+@pytest.mark.parametrize("pair", list(combinations(MARKED, 2)), ids=str)
+def test_signs_that_contradict_each_other_are_refused(pair: tuple[str, str]) -> None:
+    one, other = (MARKED[name] for name in pair)
+    assert (dialects.detect([one]), dialects.detect([other])) == pair
+    with pytest.raises(DialectError, match="no dialect fits") as caught:
+        dialects.detect([one, other])
+    assert all(name in str(caught.value) for name in pair)
+    assert "--dialect" in str(caught.value)
+
+
+def test_two_conversations_in_one_body_are_refused() -> None:
+    said = [{"role": "user", "content": "Hi"}]
+    with pytest.raises(DialectError, match=r"body\.input: text.*body\.messages: array"):
+        dialects.detect({"messages": said, "input": "Hi"})
+
+
+@pytest.mark.parametrize(
+    "value", [None, 5, "text", {}, [1], [{}], [{"type": "x"}], {"a": 1}], ids=str
+)
+def test_what_is_no_conversation_is_refused(value: Any) -> None:
+    with pytest.raises(
+        DialectError, match="looked for `messages`, `contents` or `input`"
+    ) as caught:
+        dialects.detect(value)
+    assert "--dialect" in str(caught.value)
+
+
+@given(json_values | json_objects | st.lists(json_objects))
+def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
+    try:
+        found = dialects.detect(value)
+    except DialectError:
+        return
+    assert found in dialects.DIALECTS
+
+
+@given(json_values)
+def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+    secret = "the code is 4711"
+    with pytest.raises(DialectError) as caught:
+        dialects.detect(
+            [MARKED["openai"], MARKED["gemini"], {"role": secret, "x": [value, secret]}]
+        )
+    assert secret not in str(caught.value)
+
+
+def test_deep_nesting_is_no_obstacle() -> None:
+    deep: Any = []
+    for _ in range(50_000):
+        deep = [deep]
+    assert dialects.detect([{"role": "user", "content": deep, "id": "m"}]) == "enfold"
+
+
+# The package's own names
+
+
+def test_every_dialect_is_registered_once_and_in_order() -> None:
+    assert tuple(dialects.DIALECTS) == detection.ORDER
+    assert {name for names in detection.SIGNS.values() for name in names.split()} == set(
+        detection.ORDER
+    )
+
+
+def test_a_dialect_is_taken_by_name() -> None:
+    assert dialects.get("gemini").NAME == "gemini"
+    with pytest.raises(ConfigError, match="no dialect 'morse'; there are openai, openai-responses"):
+        dialects.get("morse")
+
+
+def test_a_named_dialect_is_not_questioned() -> None:
+    said = [{"role": "user", "content": "Hi"}]
+    assert dialects.parse(said).dialect == "openai"
+    assert dialects.parse(said, "anthropic").dialect == "anthropic"
+    assert dialects.render(dialects.parse(said, "anthropic")) == said
+    with pytest.raises(ConfigError):
+        dialects.parse(said, "morse")
+    with pytest.raises(DialectError, match="contents"):
+        dialects.parse({"messages": said}, "gemini")
+
+
+@given(st.sampled_from(sorted(MARKED)), st.sampled_from(sorted(MARKED)))
+def test_what_is_detected_can_be_rendered_in_every_dialect(source: str, target: str) -> None:
+    value = [MARKED[source]]
+    assume(source != target)
+    rendered = dialects.render(dialects.parse(value), target)
+    assert dialects.parse(rendered, target).dialect == target
