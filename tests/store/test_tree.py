@@ -268,6 +268,25 @@ async def test_a_long_line_knows_its_ancestors(store: Store, session: Session) -
         assert above == (line[depth - 1],)
 
 
+async def test_jumps_are_where_they_should_be(store: Store, session: Session) -> None:
+    """Also when every message is appended on its own, and on a branch. Else walks grow long."""
+    line = await store.write(tree.append, session.key, numbered(40))
+    for said in numbered(30, "more"):
+        await store.write(tree.append, session.key, [said])
+    await store.write(tree.append, session.key, numbered(9, "branch"), line[20].id)
+
+    def depths(db: Database) -> list[tuple[int, int]]:
+        query = (
+            "SELECT m.depth, coalesce(j.depth, 0) AS jump FROM chat_messages AS m "
+            f"LEFT JOIN chat_messages AS j ON j.seq = m.jump WHERE m.session = {session.key}"
+        )
+        return [(row["depth"], row["jump"]) for row in db._cursor().execute(query).fetchall()]
+
+    found = await store.read(depths)
+    assert len(found) == 79
+    assert all(jump == jump_depth(depth) for depth, jump in found)
+
+
 @given(st.integers(1, 10**9))
 def test_a_jump_follows_from_the_parents(depth: int) -> None:
     """What appending relies on: it is the parent, or the parent's jump's jump."""
