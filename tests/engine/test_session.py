@@ -176,6 +176,15 @@ async def test_nothing_to_compress_and_nothing_new_are_outcomes(bench: Bench) ->
     assert len(await session.summaries()) == 1
 
 
+async def test_a_summary_longer_than_what_it_folds_is_an_outcome_too(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append("Hi", assistant("Hello"), user("And?"))
+    done = await session.compress(keep_tokens=0)
+    assert done.outcome == "no_gain"
+    assert "became" in done.warnings[0]
+    assert await session.summaries() == ()
+
+
 async def test_a_failed_compression_blocks_the_session_and_leaves_nothing(bench: Bench) -> None:
     bench.summarizer.script(SummaryError("the model is away"))
     session = await full(bench)

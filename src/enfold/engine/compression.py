@@ -16,7 +16,7 @@ from uuid import uuid4
 from enfold.budget import FREED_TARGET, Decision
 from enfold.condensation import Condensation, Folded, Strategy, Task, validate
 from enfold.engine.results import Compression, Outcome, Preview
-from enfold.errors import NotFoundError, SummaryError, UncompressibleError
+from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
 from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.retention import Retention, Split
@@ -154,7 +154,12 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
         raise SummaryError(
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
         ) from None
-    validate(task, answer)
+    try:
+        validate(task, answer)
+    except NoGainError as error:
+        if job.automatic:
+            raise
+        return Compression("no_gain", task.tokens, task.tokens, warnings=(str(error),))
     events.emit(CompressionProgress(job.session.id, "recording", len(folds)))
     snapshot = await _record(store, job, made, task, answer)
     finished = _finished(job, made, task, answer, snapshot, monotonic() - started)

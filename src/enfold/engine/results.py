@@ -11,7 +11,7 @@ from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.view import View
 
-Outcome: TypeAlias = Literal["compressed", "nothing_new", "nothing_to_compress", "kept"]
+Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
 
 
 @dataclass(frozen=True, slots=True)
