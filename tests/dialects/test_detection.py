@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from enfold import dialects
 from enfold.dialects import detection
 from enfold.errors import ConfigError, DialectError
+from enfold.jsontext import dump_text
 from tests.dialects import (
     anthropic_values,
     enfold_values,
@@ -22,7 +23,7 @@ from tests.dialects import (
     openai_values,
 )
 from tests.dialects.conversations import without_extras
-from tests.dialects.wire import json_objects, json_values
+from tests.dialects.wire import damaged, json_objects, json_values
 
 Values = st.SearchStrategy[Any]
 
@@ -166,6 +167,17 @@ def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
     except DialectError:
         return
     assert found in dialects.DIALECTS
+
+
+@pytest.mark.parametrize("name", OWN)
+@given(data=st.data())
+def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.DataObject) -> None:
+    value = data.draw(damaged(OWN[name][0]))
+    try:
+        conversation = dialects.parse(value)
+    except DialectError:
+        return
+    assert dump_text(dialects.render(conversation)) == dump_text(value)
 
 
 @given(json_values)

@@ -1,0 +1,101 @@
+"""The gist of a conversation: what it says in every dialect, however each of them says it.
+
+A system message that opens is the system prompt. A tool's results are said by the user's side;
+neighbouring messages of one side are one turn. A failed result says so, by a flag or in words.
+Arguments are an object, or the text that was meant to be one. Calls are numbered: each dialect may
+spell an id as it must, so long as results keep to their calls. Names, ids of messages and what a
+file is called are said by some dialects only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import dropwhile, groupby, takewhile
+from typing import Any
+
+from enfold.errors import InputError
+from enfold.jsontext import dump_text, loads
+from enfold.messages import (
+    Attachment,
+    Conversation,
+    Data,
+    Message,
+    Part,
+    Text,
+    ToolCall,
+    ToolResult,
+    text_of,
+)
+
+FAILURE = "Error: "
+"""How a failed result begins where there is no flag for it."""
+
+
+def gist(conversation: Conversation) -> dict[str, Any]:
+    """What the conversation says."""
+    beside = () if conversation.system is None else (conversation.system,)
+    messages = (*beside, *conversation.messages)
+    prompts = takewhile(_is_system, messages)
+    spoken = dropwhile(_is_system, messages)
+    numbers: dict[str, int] = {}
+    return {
+        "system": "\n\n".join(text_of(message.parts) for message in prompts),
+        "turns": [
+            (
+                "assistant" if is_assistant else "user",
+                [item for message in turn for item in _items(message.parts, numbers)],
+            )
+            for is_assistant, turn in groupby(spoken, lambda m: m.role == "assistant")
+        ],
+        "tools": [(tool.name, tool.description, tool.parameters) for tool in conversation.tools],
+    }
+
+
+def _is_system(message: Message) -> bool:
+    return message.role == "system"
+
+
+def _items(parts: Iterable[Part], numbers: dict[str, int]) -> list[tuple[Any, ...]]:
+    items: list[tuple[Any, ...]] = []
+    for part in parts:
+        match part:
+            case Text(text):
+                items.append(("text", text))
+            case ToolCall(call_id, name, arguments):
+                number = numbers.setdefault(call_id, len(numbers))
+                items.append(("call", number, name, _object(arguments)))
+            case ToolResult(call_id, inner, is_error):
+                number = numbers.setdefault(call_id, len(numbers))
+                items.append(("result", number, _words(inner, is_error=is_error)))
+            case Attachment(mime=mime, data=data, url=url):
+                items.append(("file", url) if data is None else ("file", mime, data))
+    return items
+
+
+def _object(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return dict(arguments)
+    try:
+        return loads(arguments)
+    except InputError:
+        return {"arguments": arguments}
+
+
+def _words(parts: Iterable[Part], *, is_error: bool) -> str:
+    said = [part for part in parts if isinstance(part, Data | Text)]
+    words = [part.text if isinstance(part, Text) else dump_text(part.value) for part in said]
+    has_failed = is_error or (bool(words) and words[0].startswith(FAILURE))
+    plain = "\n\n".join(_unwrapped(text.removeprefix(FAILURE)) for text in words)
+    return FAILURE + plain if has_failed else plain
+
+
+def _unwrapped(text: str) -> str:
+    """What a tool said, out of the object that Gemini has to put it in."""
+    try:
+        value = loads(text)
+    except InputError:
+        return text
+    match value:
+        case {"output": said, **rest} | {"error": said, **rest} if not rest:
+            return said if isinstance(said, str) else dump_text(said)
+    return text

@@ -1,0 +1,57 @@
+"""Real conversations: each comes back as it was, and survives every other dialect.
+
+They are read from the folder that `ENFOLD_DATA` names, or from the one beside the repository;
+where there is none, these tests are skipped.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enfold import dialects
+from enfold.jsontext import dumps, loads
+from tests.dialects.gist import gist
+
+OTHERS = tuple(name for name in dialects.DIALECTS if name != "enfold")
+
+
+@pytest.fixture(scope="module")
+def bodies(data_dir: Path) -> list[Any]:
+    """Every conversation of the folder."""
+    files = sorted(data_dir.glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_bytes().splitlines()]
+    found = [loads(line) for line in lines if line.strip()]
+    if not found:
+        pytest.skip(f"no .jsonl file with conversations in {data_dir}")
+    return found
+
+
+def test_they_are_detected(bodies: list[Any]) -> None:
+    assert {dialects.detect(body) for body in bodies} == {"enfold"}
+    assert {dialects.detect(body["messages"]) for body in bodies} == {"enfold"}
+
+
+def test_they_come_back_to_the_byte(bodies: list[Any]) -> None:
+    for body in bodies:
+        before = dumps(body)
+        rendered = dialects.render(dialects.parse(body))
+        assert rendered == body
+        assert dumps(rendered) == before, body["id"]
+        assert dumps(dialects.render(dialects.parse(body["messages"]))) == dumps(body["messages"])
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_they_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> None:
+    for body in bodies:
+        conversation = dialects.parse(body)
+        said = gist(conversation)
+        value = dialects.render(conversation, name)
+        there = dialects.parse(value, name)
+        assert dumps(dialects.render(there)) == dumps(value), body["id"]
+        assert gist(there) == said, body["id"]
+        assert gist(dialects.parse(value)) == said, body["id"]
+        back = dialects.parse(dialects.render(there, "enfold"), "enfold")
+        assert gist(back) == said, body["id"]
