@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from enfold import dialects
 from enfold.dialects import detection
-from enfold.errors import ConfigError, DialectError
+from enfold.errors import DialectError
 from enfold.jsontext import dump_text
 from tests.dialects import (
     anthropic_values,
@@ -195,38 +195,3 @@ def test_deep_nesting_is_no_obstacle() -> None:
     for _ in range(50_000):
         deep = [deep]
     assert dialects.detect([{"role": "user", "content": deep, "id": "m"}]) == "enfold"
-
-
-# The package's own names
-
-
-def test_every_dialect_is_registered_once_and_in_order() -> None:
-    assert tuple(dialects.DIALECTS) == detection.ORDER
-    assert {name for names in detection.SIGNS.values() for name in names.split()} == set(
-        detection.ORDER
-    )
-
-
-def test_a_dialect_is_taken_by_name() -> None:
-    assert dialects.get("gemini").NAME == "gemini"
-    with pytest.raises(ConfigError, match="no dialect 'morse'; there are openai, openai-responses"):
-        dialects.get("morse")
-
-
-def test_a_named_dialect_is_not_questioned() -> None:
-    said = [{"role": "user", "content": "Hi"}]
-    assert dialects.parse(said).dialect == "openai"
-    assert dialects.parse(said, "anthropic").dialect == "anthropic"
-    assert dialects.render(dialects.parse(said, "anthropic")) == said
-    with pytest.raises(ConfigError):
-        dialects.parse(said, "morse")
-    with pytest.raises(DialectError, match="contents"):
-        dialects.parse({"messages": said}, "gemini")
-
-
-@given(st.sampled_from(sorted(MARKED)), st.sampled_from(sorted(MARKED)))
-def test_what_is_detected_can_be_rendered_in_every_dialect(source: str, target: str) -> None:
-    value = [MARKED[source]]
-    assume(source != target)
-    rendered = dialects.render(dialects.parse(value), target)
-    assert dialects.parse(rendered, target).dialect == target
