@@ -2,55 +2,112 @@
 
 Results go to standard output, everything said to a person to standard error. An error is one line
 that names the place, and an exit code from the table in `enfold.errors`; nothing is written then.
+
+A command's module is imported when the command runs: nobody who counts waits for the database.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
 
-from enfold.cli import condense, count, demo, models, search, sessions, settings, transfer
-from enfold.cli.screen import complain
+from enfold.cli.help import HelpPage
+from enfold.cli.screen import abandon_output, complain, flush
 from enfold.errors import EnfoldError, facts
 
 _USAGE = 2
 _INTERRUPTED = 130
+
+COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "Conversations in files": {
+        "count": ("count", "Count tokens, exactly and offline."),
+        "condense": ("condense", "Make a conversation smaller, with a ledger to restore it from."),
+        "restore": ("restore", "Give back the conversation that was condensed."),
+    },
+    "Stored sessions": {
+        "import": ("importing", "Store the conversations of a file as sessions."),
+        "export": ("exporting", "Write the full history of a session, folded or not."),
+        "sessions": ("sessions", "List, look at, compress and delete sessions."),
+        "search": ("search", "Search everything that was ever said, folded or not."),
+    },
+    "Setting up": {
+        "models": ("models", "The limits of models."),
+        "settings": ("settings", "What is set, where it comes from, and setting it."),
+        "demo": ("demo", "See what enfold does, in a minute, without a key or a network."),
+    },
+}
+"""Group -> command -> the module that has it as `app`, and what it does in a line."""
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"enfold {version('enfold')}"
+
 
 app = App(
     name="enfold",
     help="Keeps long conversations with language models inside the model's window; "
     "nothing is lost.",
     help_format="plaintext",
+    help_formatter=HelpPage(),
+    version=_version,
+    default_parameter=Parameter(negative=()),
+    suppress_keyboard_interrupt=False,
 )
-for command in (count.count, condense.condense, condense.restore, search.search, demo.demo):
-    app.command(command)
-app.command(transfer.import_file, name="import")
-app.command(transfer.export_session, name="export")
-for group in (sessions.app, models.app, settings.app):
-    app.command(group)
+for _place, (_title, _commands) in enumerate(COMMANDS.items()):
+    _group = Group(_title, sort_key=_place)
+    for _order, (_name, (_module, _summary)) in enumerate(_commands.items()):
+        _path = f"enfold.cli.{_module}:app"
+        app.command(_path, name=_name, help=_summary, group=_group, sort_key=_order)
+app["--help"].group = app["--version"].group = (Group("Help", sort_key=len(COMMANDS)),)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run one command and exit with its code."""
-    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+def main() -> None:
+    """Run the command that the program was called with, and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; its exit code."""
     try:
-        app(arguments, exit_on_error=False, print_error=False, result_action="return_value")
+        app(
+            _hyphens_last(arguments),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+        flush()
     except EnfoldError as error:
+        abandon_output()
         complain(str(error))
         return facts(error).exit_code
     except CycloptsError as error:
-        complain(f"{error} See 'enfold {' '.join(error.command_chain or ())} --help'.")
+        complain(" ".join(_usage_error(error)))
         return _USAGE
     except KeyboardInterrupt:
         complain("stopped")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough; closing it here keeps Python from complaining.
-        sys.stdout = None  # type: ignore[assignment]  # the interpreter then skips the last flush
+        # Whoever read our output has seen enough.
+        abandon_output()
     return 0
+
+
+def _hyphens_last(arguments: Sequence[str]) -> list[str]:
+    """A lone `-` is a file's name; cyclopts takes it for an option unless it comes after `--`."""
+    if "-" not in arguments or "--" in arguments:
+        return list(arguments)
+    others = [argument for argument in arguments if argument != "-"]
+    return [*others, "--", *(["-"] * (len(arguments) - len(others)))]
+
+
+def _usage_error(error: CycloptsError) -> Iterator[str]:
+    """What is wrong with the words after `enfold`, and where it is said how they should be."""
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        yield f"one argument too many: {error.unused_tokens[0]!r}."
+    else:
+        yield str(error)
+    yield f"See '{' '.join(('enfold', *(error.command_chain or ()), '--help'))}'."

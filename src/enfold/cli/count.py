@@ -2,58 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from enfold.cli.reading import STANDARD_INPUT, read_text, read_transcripts
+from enfold import tokens
+from enfold.cli.options import Dialect, File, Json, Tokenizer
+from enfold.cli.reading import STANDARD_INPUT, Input, open_input
 from enfold.cli.screen import number, put, put_json, put_table, say, working
+from enfold.dialects import AUTO
 from enfold.messages import Conversation
-from enfold.tokens import Count, count_conversation, get
+from enfold.tokens import STRUCTURE_TOKENS, Count, count_conversation
 from enfold.transcripts import problems
+
+app = App(
+    name="count",
+    usage="enfold count [OPTIONS] [FILE]",
+    help_epilogue=f"""\
+All conversations of the file are counted, with all their branches.
+A message counts {STRUCTURE_TOKENS} tokens of structure beside its content.
+
+Examples:
+  enfold count chat.json
+  enfold count --json < request.json
+  enfold count --text README.md""",
+)
 
 _WARNINGS = 5
 """So many are shown of one file."""
 
 
+@app.default
 def count(
-    file: str = STANDARD_INPUT,
+    file: File = STANDARD_INPUT,
+    /,
     *,
-    text: Annotated[bool, Parameter(negative=())] = False,
-    tokenizer: str = "o200k_base",
-    dialect: str = "auto",
-    json: Annotated[bool, Parameter(negative=())] = False,
+    text: Annotated[bool, Parameter(help="Count the file as one raw text.")] = False,
+    tokenizer: Tokenizer = tokens.DEFAULT,
+    dialect: Dialect = AUTO,
+    json: Json = False,
 ) -> None:
-    """Count the tokens of FILE.
-
-    FILE is a JSON array of messages, a request body, JSON Lines with one conversation a line, or
-    an agent's session log. Every message counts 4 tokens of structure beside its content.
-
-    Parameters
-    ----------
-    file
-        The file to count; - is standard input.
-    text
-        Count the file as one raw text, without any structure.
-    tokenizer
-        o200k_base, cl100k_base, claude (with the extra enfold[claude]), or chars4.
-    dialect
-        auto, openai, openai-responses, anthropic, gemini, langchain or enfold.
-    json
-        Print the counts as JSON.
-    """
+    """Count tokens, exactly and offline."""
+    counter = tokens.get(tokenizer)
+    given = open_input(file)
     if text:
-        _show_text(get(tokenizer).count(read_text(file)), tokenizer, json=json)
+        _show_text(counter.count(given.text()), tokenizer, json=json)
         return
     total = Count.nothing(tokenizer)
     conversations = 0
     warnings: list[str] = []
-    with working(f"Counting {file}"):
-        for conversation, noticed in _conversations(file, dialect):
-            total += count_conversation(conversation, tokenizer)
+    with working(f"Counting {given.name}") as progress:
+        for conversation, noticed in _conversations(given, dialect):
+            total += count_conversation(conversation, counter)
             conversations += 1
             warnings.extend(noticed)
+            progress(number(conversations, "conversation"))
     if json:
         put_json(total.as_json())
     else:
@@ -61,11 +65,12 @@ def count(
     _warn(warnings)
 
 
-def _conversations(file: str, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
+def _conversations(given: Input, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
     """Every conversation with all its branches, and what a provider would refuse in it."""
-    for transcript in read_transcripts(file, dialect=dialect):
+    for transcript in given.transcripts(dialect=dialect):
         messages = tuple(entry.message for entry in transcript.entries)
-        noticed = [f"{transcript.id or file}: {problem}" for problem in problems(messages)]
+        place = f"{given.name}: {transcript.id}" if transcript.id else given.name
+        noticed = [f"{place}: {problem}" for problem in problems(messages)]
         yield (
             Conversation(messages, transcript.dialect, transcript.system, transcript.tools),
             noticed,
@@ -83,17 +88,20 @@ def _show(counted: Count, conversations: int) -> None:
     title = f"{number(counted.total, 'token')} in {number(counted.messages, 'message')}"
     if conversations != 1:
         title += f" of {number(conversations, 'conversation')}"
-    shown = [
-        *counted.by_role.items(),
-        *counted.by_part.items(),
-        ("tool definitions", counted.tools),
-    ]
+    beside = [("structure", STRUCTURE_TOKENS * counted.messages), ("definitions", counted.tools)]
     rows = [
-        (name.replace("_", " "), f"{tokens:,}", f"{tokens / counted.total:.1%}")
-        for name, tokens in shown
-        if tokens
+        *_rows("role", counted.by_role.items(), counted.total),
+        *_rows("part", [*counted.by_part.items(), *beside], counted.total),
     ]
-    put_table(f"{title} ({counted.tokenizer})", ("", "tokens", "share"), rows)
+    put_table(f"{title} ({counted.tokenizer})", ("by", "", "tokens", "share"), rows)
+
+
+def _rows(
+    kind: str, counts: Iterable[tuple[str, int]], total: int
+) -> Iterator[tuple[str, str, str, str]]:
+    for name, amount in counts:
+        if amount:
+            yield kind, name.replace("_", " "), f"{amount:,}", f"{amount / total:.1%}"
 
 
 def _warn(warnings: list[str]) -> None:

@@ -2,88 +2,91 @@
 
 from __future__ import annotations
 
-import asyncio
+from textwrap import wrap
 
-from enfold.cli.screen import put, put_table, say
+from cyclopts import App
+
+from enfold import dialects
+from enfold.cli.screen import number, put
 from enfold.engine import Engine, Session
 from enfold.engine.results import Prepared
+from enfold.engine.transfer import export_branch
+from enfold.errors import IntegrityError
+from enfold.events import CompressionFinished
+from enfold.jsontext import dumps
+from enfold.messages import Conversation, Message
 from enfold.sample import TITLE, sample_messages
 from enfold.wiring import open_engine
 
+app = App(name="demo")
+
 _MODEL = "demo:small"
 _MAX_INPUT = 12_000
-_MAX_OUTPUT = 16_000
+_MAX_OUTPUT = 4_000
+_SUMMARY_LINES = 12
+_WIDTH = 90
 
 
-def demo() -> None:
-    """Show a long conversation being counted, folded, searched and unfolded again."""
-    asyncio.run(_run())
-
-
-async def _run() -> None:
+@app.default
+async def demo() -> None:
+    """See what enfold does, in a minute, without a key or a network."""
+    messages = sample_messages()
     async with open_engine("sqlite:///:memory:") as engine:
         await engine.models.edit(_MODEL, max_input=_MAX_INPUT, max_output=_MAX_OUTPUT)
-        engine.events.subscribe(lambda event: say(f"  {event}"))
         session = await engine.session("demo", model=_MODEL, title=TITLE)
-        await _fill(session)
-        prepared = await _fold(session)
-        await _find(engine, session, prepared)
-        await _unfold(session)
+        await _fill(session, messages)
+        prepared = await _fold(engine, session)
+        await _find(session, prepared)
+        await _unfold(engine, session, messages)
+    put("\nNow yours: enfold count FILE, enfold condense FILE, enfold import FILE, enfold --help")
 
 
-async def _fill(session: Session) -> None:
-    messages = sample_messages()
+async def _fill(session: Session, messages: tuple[Message, ...]) -> None:
     await session.append(*messages)
     status = await session.status()
-    put(f"\n1. A conversation that no longer fits: {TITLE!r}\n")
-    put_table(
-        str(status.decision),
-        ("", "tokens"),
-        [
-            (f"{status.messages} messages", f"{status.current_token_count:,}"),
-            (f"a window of {_MAX_INPUT:,} leaves", f"{status.context_limit:,}"),
-            ("compressed from", f"{status.threshold_token_count:,}"),
-        ],
+    put(f"1. A conversation that no longer fits: {TITLE}")
+    put(f"   {number(status.messages, 'message')} of {status.current_token_count:,} tokens;")
+    put(f"   the model takes {_MAX_INPUT:,}, of which {status.context_limit:,} can be relied on.")
+    put(f"   Decision: {status.decision}")
+
+
+async def _fold(engine: Engine, session: Session) -> Prepared:
+    put("\n2. Before the next turn is sent, what is old is folded into a summary")
+    stop = engine.events.subscribe(
+        lambda event: put(f"   {event}") if isinstance(event, CompressionFinished) else None
     )
-
-
-async def _fold(session: Session) -> Prepared:
-    put("\n2. The next turn folds what is old, before anything is sent\n")
     prepared = await session.prepare("Where do we stand?")
-    status = await session.status()
-    put_table(
-        f"{status.utilization:.0%} of the window in use",
-        ("", "tokens"),
-        [
-            ("summary", f"{status.summary_tokens:,}"),
-            (f"{len(prepared.view.shown)} messages as they were", f"{_verbatim(prepared):,}"),
-        ],
-    )
-    put("\n   The summary begins:\n")
-    for line in (prepared.view.summary or "").splitlines()[:14]:
-        put(f"   │ {line}")
+    stop()
+    verbatim = sum(shown.tokens for shown in prepared.view.shown)
+    put(f"   Sent are a summary of {prepared.view.summary_tokens:,} tokens and the last")
+    put(f"   {number(len(prepared.view.shown), 'message')} word for word, {verbatim:,} tokens.")
+    put("   The summary, written without a model, begins:\n")
+    lines = [
+        part
+        for line in (prepared.view.summary or "").splitlines()
+        for part in wrap(line, _WIDTH, subsequent_indent="  ") or [""]
+    ]
+    for line in (*lines[:_SUMMARY_LINES], "..."):
+        put(f"   > {line}")
     return prepared
 
 
-def _verbatim(prepared: Prepared) -> int:
-    return sum(shown.tokens for shown in prepared.view.shown)
-
-
-async def _find(engine: Engine, session: Session, prepared: Prepared) -> None:
-    put("\n3. Nothing is gone: the folded part can be searched\n")
+async def _find(session: Session, prepared: Prepared) -> None:
+    put("\n3. Nothing is gone: what was folded can be searched")
     visible = {shown.id for shown in prepared.view.shown}
-    for hit in await session.search("E-4031", limit=2):
-        place = "in the view" if hit.message in visible else "folded"
-        put(f"   message {hit.depth} ({place}): {' '.join(hit.snippet.split())}")
-    found = await engine.search('"fire office" BR-114', limit=1)
-    for hit in found:
-        put(f"   message {hit.depth}: {' '.join(hit.snippet.split())}")
+    for query in ("E-4031", '"fire office" BR-114'):
+        for hit in await session.search(query, limit=1):
+            state = "in the view" if hit.message in visible else "folded"
+            put(f"   {query} is in message {hit.depth} ({state}):")
+            put(f"   > {' '.join(hit.snippet.split())}")
 
 
-async def _unfold(session: Session) -> None:
-    put("\n4. And unfolded\n")
+async def _unfold(engine: Engine, session: Session, messages: tuple[Message, ...]) -> None:
+    put("\n4. And it can be taken back")
     await session.undo()
-    history = await session.messages()
-    exact = history == sample_messages()
-    put(f"   undone: {len(history)} messages, {'all' if exact else 'NOT all'} as they came in\n")
-    put("Next: enfold --help, enfold count FILE, enfold import FILE, enfold sessions")
+    status = await session.status()
+    exported = await export_branch(engine, session)
+    if exported != dumps(dialects.render(Conversation(messages))):
+        raise IntegrityError("the messages did not come back as they went in; please report it")
+    put(f"   Undone: {status.current_token_count:,} tokens in the view again.")
+    put(f"   Exported, all {number(len(messages), 'message')} are what came in, byte for byte.")

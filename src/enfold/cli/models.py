@@ -2,83 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated, TypeAlias
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from enfold.cli.screen import number, put_json, put_table
-from enfold.cli.stored import Db, Json, with_engine
-from enfold.engine import Engine
+from enfold.cli.options import Db, Json, Tokenizer
+from enfold.cli.screen import number, put_json, put_table, say
+from enfold.errors import ConfigError
 from enfold.modelconfig import ModelConfig
+from enfold.wiring import open_engine
 
-app = App(name="models", help="Limits of models: list, set, reset.")
+app = App(name="models")
+
+Model: TypeAlias = Annotated[str, Parameter(help="The model, as provider:model.")]
 
 
 @app.default
 @app.command(name="list")
-def list_models(word: str = "", *, db: Db = None, json: Json = False) -> None:
-    """List the known models.
-
-    Parameters
-    ----------
-    word
-        Only models whose name has this in it.
-    """
-
-    async def work(engine: Engine) -> list[ModelConfig]:
-        return [config for config in await engine.models.all() if word in config.id]
-
-    _show(with_engine(db, work), json=json)
-
-
-@app.command
-def show(model: str, *, db: Db = None, json: Json = False) -> None:
-    """Show one model; one that is not known yet is detected.
-
-    Parameters
-    ----------
-    model
-        As provider:model.
-    """
-
-    async def work(engine: Engine) -> ModelConfig:
-        return await engine.models.get(model)
-
-    _show([with_engine(db, work)], json=json)
-
-
-@app.command(name="set")
-def set_model(
-    model: str,
+async def list_models(
+    word: Annotated[str, Parameter(help="Only models with this in their names.")] = "",
+    /,
     *,
-    max_input: int | None = None,
-    max_output: int | None = None,
-    threshold: float | None = None,
-    retention_tokens: int | None = None,
-    tokenizer: str | None = None,
-    correction: float | None = None,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Change the limits of a model, or add one.
+    """List the models that are known."""
+    async with open_engine(db) as engine:
+        known = await engine.models.all()
+    found = [config for config in known if word.lower() in config.id.lower()]
+    _show(found, json=json)
+    if not found:
+        say("`enfold models show provider:model` looks for one; `enfold models set` adds one")
 
-    Parameters
-    ----------
-    model
-        As provider:model.
-    max_input
-        The largest input in tokens; 128,000 for a model that nobody knows.
-    max_output
-        The longest reply in tokens.
-    threshold
-        The share of the limit at which a compression is due, 0.05 to 1.
-    retention_tokens
-        How many of the newest tokens stay verbatim.
-    tokenizer
-        Who counts for it.
-    correction
-        How many of the model's tokens one counted token stands for.
-    """
+
+@app.command
+async def show(model: Model, /, *, db: Db = None, json: Json = False) -> None:
+    """Show one model; one that is not known yet is looked for, and kept."""
+    async with open_engine(db) as engine:
+        _show([await engine.models.get(model)], json=json)
+
+
+@app.command(name="set")
+async def set_model(
+    model: Model,
+    /,
+    *,
+    max_input: Annotated[
+        int | None, Parameter(help="The largest input in tokens; 128,000 if nobody knows.")
+    ] = None,
+    max_output: Annotated[int | None, Parameter(help="The longest reply in tokens.")] = None,
+    threshold: Annotated[
+        float | None,
+        Parameter(help="The share of the limit at which a compression is due, 0.05 to 1."),
+    ] = None,
+    retention_tokens: Annotated[
+        int | None, Parameter(help="So many of the newest tokens stay as they are.")
+    ] = None,
+    tokenizer: Tokenizer | None = None,
+    correction: Annotated[
+        float | None,
+        Parameter(help="How many of the model's tokens one counted token stands for."),
+    ] = None,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Change the limits of a model, or add one."""
     given = {
         "max_input": max_input,
         "max_output": max_output,
@@ -88,30 +78,21 @@ def set_model(
         "correction": correction,
     }
     values = {name: value for name, value in given.items() if value is not None}
-
-    async def work(engine: Engine) -> ModelConfig:
-        return await engine.models.edit(model, **values)
-
-    _show([with_engine(db, work)], json=json)
+    if not values:
+        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise ConfigError(f"model {model}: nothing to set; say at least one of {options}")
+    async with open_engine(db) as engine:
+        _show([await engine.models.edit(model, **values)], json=json)
 
 
 @app.command
-def reset(model: str, *, db: Db = None, json: Json = False) -> None:
-    """Go back to the limits that are detected.
-
-    Parameters
-    ----------
-    model
-        As provider:model.
-    """
-
-    async def work(engine: Engine) -> ModelConfig:
-        return await engine.models.reset(model)
-
-    _show([with_engine(db, work)], json=json)
+async def reset(model: Model, /, *, db: Db = None, json: Json = False) -> None:
+    """Go back to the limits that are known of a model."""
+    async with open_engine(db) as engine:
+        _show([await engine.models.reset(model)], json=json)
 
 
-def _show(configs: list[ModelConfig], *, json: bool) -> None:
+def _show(configs: Sequence[ModelConfig], *, json: bool) -> None:
     if json:
         put_json([asdict(config) for config in configs])
         return

@@ -1,37 +1,100 @@
-"""The screen: tables and colour on a terminal, plain text in a pipe."""
+"""The screen: results on standard output, words for people on standard error.
+
+Tables and bold type are for a terminal, a pipe gets plain text. Text from files may hold anything;
+what would steer a terminal is shown, not sent.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TextIO
 
-from enfold.jsontext import dump_text
+from enfold.errors import ConfigError, EnfoldError
+from enfold.jsontext import dumps
 
-_RIGHT = 1
-"""Columns from this one on hold numbers."""
+_CONTROLS = {
+    code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
+}
+_INVISIBLE = {"Cf", "Me", "Mn"}
+"""Categories of characters that take no room."""
 
 
 def complain(text: str) -> None:
-    """One line on standard error, whatever the text holds."""
-    line = " ".join(text.split())
-    _write(sys.stderr, f"enfold: {line}\n")
+    """An error: one line on standard error, whatever the text holds."""
+    say(f"enfold: {_one_line(text)}")
 
 
 def say(text: str) -> None:
     """Something for a person, on standard error."""
-    _write(sys.stderr, f"{text}\n")
+    if sys.stderr is not None:
+        sys.stderr.write(f"{_visible(text, sys.stderr)}\n")
+        sys.stderr.flush()
 
 
 def put(text: str) -> None:
     """A result, on standard output."""
-    _write(sys.stdout, f"{text}\n")
+    with _standard_output() as stream:
+        stream.write(f"{_visible(text, stream)}\n")
+
+
+def put_bytes(data: bytes) -> None:
+    """A result as exactly these bytes, on standard output."""
+    with _standard_output() as stream:
+        stream.flush()
+        stream.buffer.write(data)
 
 
 def put_json(value: object) -> None:
-    """A result as JSON, on standard output."""
-    put(dump_text(value))
+    """A result as a line of JSON, which is UTF-8 whatever the terminal speaks."""
+    put_bytes(dumps(value) + b"\n")
+
+
+def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table under its title; columns of numbers are set to the right."""
+    shown = [[_one_line(cell).translate(_CONTROLS) for cell in row] for row in rows]
+    lines = [list(columns), *shown] if any(columns) else shown
+    widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+    to_right = [
+        bool(shown) and all(_is_number(row[index]) for row in shown)
+        for index, _ in enumerate(columns)
+    ]
+    if _fits_the_terminal(widths):
+        _put_rich_table(title, columns, shown, to_right)
+        return
+    put(title)
+    for line in lines:
+        put("  ".join(map(_padded, line, widths, to_right)).rstrip())
+
+
+def _fits_the_terminal(widths: Sequence[int]) -> bool:
+    """Rich folds what is too wide, and a name in pieces cannot be copied; plain lines it can."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return False
+    return sum(widths) + 3 * len(widths) + 1 <= shutil.get_terminal_size().columns
+
+
+def _put_rich_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], to_right: Iterable[bool]
+) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, show_header=any(columns))
+    for column, right in zip(columns, to_right, strict=True):
+        table.add_column(column, justify="right" if right else "left", no_wrap=True)
+    with _standard_output() as stream:
+        for row in rows:
+            table.add_row(*(Text(_visible(cell, stream)) for cell in row))
+        console = Console(file=stream, highlight=False)
+        console.print(Text(_visible(title, stream), "bold"))
+        console.print(table)
 
 
 def number(amount: int, noun: str) -> str:
@@ -39,56 +102,90 @@ def number(amount: int, noun: str) -> str:
     return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
 
 
-def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table: the first column words, the others numbers."""
-    shown = [tuple(row) for row in rows]
-    if sys.stdout.isatty():
-        _put_rich_table(title, columns, shown)
-        return
-    widths = [max(map(len, column)) for column in zip(columns, *shown, strict=True)]
-    put(title)
-    for row in (tuple(columns), *shown):
-        first, *others = (
-            cell.rjust(width) if index >= _RIGHT else cell.ljust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        put("  ".join((first, *others)).rstrip())
-
-
-def _put_rich_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-    for index, column in enumerate(columns):
-        table.add_column(column, justify="right" if index >= _RIGHT else "left")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+def when(milliseconds: int) -> str:
+    """A time for people, where they are."""
+    local = datetime.fromtimestamp(milliseconds / 1000).astimezone()
+    return local.strftime("%Y-%m-%d %H:%M")
 
 
 def confirm(question: str) -> bool:
-    """Ask on a terminal; no where nobody can answer."""
-    if not sys.stdin.isatty():
-        return False
+    """Ask on a terminal; where nobody can answer that is an error, not a no."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise ConfigError(f"{question} Nobody is there to ask; say so with --yes")
     say(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """A spinner on standard error while something takes its time; nothing in a pipe."""
-    if not sys.stderr.isatty():
-        yield
+def working(what: str) -> Iterator[Callable[[str], None]]:
+    """A moving line on standard error while something takes its time; nothing in a pipe.
+
+    What is given says how far it is.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
         return
     from rich.console import Console
+    from rich.text import Text
 
-    with Console(stderr=True).status(what):
-        yield
+    with Console(stderr=True).status(Text(_one_line(what))) as status:
+        yield lambda text: status.update(Text(f"{_one_line(what)}: {_one_line(text)}"))
 
 
-def _write(stream: TextIO, text: str) -> None:
-    """Write text that may hold what the terminal's encoding has no sign for."""
+def flush() -> None:
+    """Send what is still held back; only then has it been written."""
+    if sys.stdout is not None:
+        with _standard_output() as stream:
+            stream.flush()
+
+
+def abandon_output() -> None:
+    """Forget what could not be written, or the interpreter tries again at its end and complains."""
+    try:
+        flush()
+    except (EnfoldError, BrokenPipeError):
+        sys.stdout = None
+
+
+@contextmanager
+def _standard_output() -> Iterator[TextIO]:
+    if sys.stdout is None:
+        raise EnfoldError("standard output is closed; nothing can be shown")
+    try:
+        yield sys.stdout
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise EnfoldError(f"standard output cannot be written: {reason}") from None
+
+
+def _visible(text: str, stream: TextIO) -> str:
+    """The text with escapes for what steers a terminal, and for what it has no sign for."""
     encoding = stream.encoding or "utf-8"
-    stream.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    return text.translate(_CONTROLS).encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _is_number(cell: str) -> bool:
+    return cell.strip("0123456789,.%") == ""
+
+
+def _padded(cell: str, width: int, right: bool) -> str:  # noqa: FBT001 - mapped over a column
+    space = " " * (width - _width(cell))
+    return space + cell if right else cell + space
+
+
+def _width(text: str) -> int:
+    """Columns on a terminal: two for a wide character, none for a mark on the one before."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0
+        if unicodedata.category(sign) in _INVISIBLE
+        else 1 + (unicodedata.east_asian_width(sign) in "WF")
+        for sign in text
+    )

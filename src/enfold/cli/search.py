@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from enfold.cli.screen import number, put, put_json
-from enfold.cli.stored import Db, Json, when, with_engine
-from enfold.engine import Engine
-from enfold.store.records import Hit
+from enfold.cli.options import Db, Json, Limit
+from enfold.cli.screen import number, put, put_json, say, when
+from enfold.errors import InputError
+from enfold.wiring import open_engine
+
+app = App(
+    name="search",
+    help_epilogue="""\
+Examples:
+  enfold search 'mooring plan'
+  enfold search '"mooring plan" harbour' --session festival --best""",
+)
 
 
-def search(
-    query: str,
+@app.default
+async def search(
+    query: Annotated[
+        str, Parameter(help='Words that must all occur; "in quotes" they must stand together.')
+    ],
+    /,
     *,
-    session: str | None = None,
-    best: Annotated[bool, Parameter(negative=())] = False,
-    limit: int = 20,
+    session: Annotated[
+        str | None, Parameter(help="Only in the session of this name.", metavar="NAME")
+    ] = None,
+    best: Annotated[bool, Parameter(help="Best match first, instead of newest first.")] = False,
+    limit: Limit = 20,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Search the full history of all sessions, or of one.
-
-    Parameters
-    ----------
-    query
-        Words that must all occur; "in quotes" they must stand together.
-    session
-        Only in this session.
-    best
-        Best match first instead of newest first.
-    limit
-        How many at most.
-    """
-
-    async def work(engine: Engine) -> Sequence[Hit]:
-        if session is None:
-            return await engine.search(query, limit=limit, best_first=best)
-        return await (await engine.find(session)).search(query, limit=limit, best_first=best)
-
-    hits = with_engine(db, work)
+    """Search everything that was ever said, folded or not."""
+    if not query.strip():
+        raise InputError("there is no word to search for", place="QUERY")
+    async with open_engine(db) as engine:
+        place = engine if session is None else await engine.find(session)
+        hits = await place.search(query, limit=limit, best_first=best)
     if json:
         put_json([asdict(hit) for hit in hits])
         return
     for hit in hits:
         put(f"{hit.session_id} #{hit.depth} {hit.role} {when(hit.created_at)} {hit.message}")
         put(f"    {' '.join(hit.snippet.split())}")
-    put(number(len(hits), "message"))
+    say(f"{number(len(hits), 'message')} found")

@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
+from typing import Annotated, Any
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
-from enfold.cli.screen import confirm, number, put, put_json, put_table, say, working
-from enfold.cli.stored import Db, Json, when, with_engine
-from enfold.engine import Compression, Engine, Preview, Status
+from enfold.cli.options import Db, Json, Limit, SessionName
+from enfold.cli.screen import confirm, number, put, put_json, put_table, say, when, working
+from enfold.engine import Compression, Preview, Status
 from enfold.store.records import Session as Record
 from enfold.store.records import Snapshot
+from enfold.wiring import open_engine
 
-app = App(name="sessions", help="Stored sessions: list, look at, compress, undo, delete.")
+app = App(name="sessions")
 
 
 @app.default
 @app.command(name="list")
-def list_sessions(*, limit: int = 50, db: Db = None, json: Json = False) -> None:
-    """List sessions, the last used first.
-
-    Parameters
-    ----------
-    limit
-        How many at most.
-    """
-
-    async def work(engine: Engine) -> list[Record]:
-        return await engine.sessions(limit=limit)
-
-    found = with_engine(db, work)
+async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False) -> None:
+    """List sessions, the last used first."""
+    async with open_engine(db) as engine:
+        found = await engine.sessions(limit=limit + 1)
+    shown = found[:limit]
     if json:
-        put_json([_session(record) for record in found])
+        put_json([_session(record) for record in shown])
         return
-    rows = [(r.id, r.title, f"{r.depth:,}", f"{r.tokens:,}", when(r.updated_at)) for r in found]
+    rows = [(r.id, r.title, f"{r.depth:,}", f"{r.tokens:,}", when(r.updated_at)) for r in shown]
     put_table(
         number(len(rows), "session"), ("session", "title", "messages", "tokens", "last used"), rows
     )
+    if len(found) > limit:
+        say(f"there are more; --limit {limit * 2} shows {limit * 2}")
+    if not found:
+        say("`enfold import FILE` stores conversations as sessions")
 
 
 def _session(record: Record) -> dict[str, Any]:
@@ -55,104 +52,87 @@ def _session(record: Record) -> dict[str, Any]:
 
 
 @app.command
-def status(session: str, *, db: Db = None, json: Json = False) -> None:
-    """Show how full a session's context is.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    """
-
-    async def work(engine: Engine) -> Status:
-        return await (await engine.find(session)).status()
-
-    found = with_engine(db, work)
+async def status(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
+    """Show how full a session's context is."""
+    async with open_engine(db) as engine:
+        found = await (await engine.find(session)).status()
     if json:
         put_json({**asdict(found), "decision": str(found.decision)})
         return
-    rows = [
-        ("in use", f"{found.current_token_count:,} tokens"),
-        ("limit", f"{found.context_limit:,} tokens"),
-        ("utilization", f"{found.utilization:.0%}"),
-        ("threshold", f"{found.threshold_token_count:,} tokens ({found.threshold_source})"),
-        ("summary", f"{found.summary_tokens:,} tokens"),
-        ("estimated", f"{found.estimated_tokens:,} tokens"),
+    put_table(f"{session}: {found.decision}", ("", ""), _figures(found))
+
+
+def _figures(found: Status) -> list[tuple[str, str]]:
+    threshold = number(found.threshold_token_count, "token")
+    return [
+        ("in use", f"{number(found.current_token_count, 'token')} ({found.utilization:.0%})"),
+        ("of it summary", number(found.summary_tokens, "token")),
+        ("of it estimated", number(found.estimated_tokens, "token")),
+        ("compressed from", f"{threshold} (set by {found.threshold_source})"),
+        ("limit", number(found.context_limit, "token")),
         ("messages", f"{found.messages:,}"),
-        ("a compression keeps", f"{found.retained_message_count:,} messages"),
-        ("a compression folds", f"{found.compressible_message_count:,} messages"),
+        ("a compression folds", number(found.compressible_message_count, "message")),
+        ("a compression keeps", number(found.retained_message_count, "message")),
         ("model", f"{found.model} ({found.tokenizer})"),
         ("blocked", found.blocked or "no"),
     ]
-    put_table(f"{session}: {found.decision}", ("", ""), rows)
 
 
 @app.command
-def compress(
-    session: str,
+async def compress(
+    session: SessionName,
+    /,
     *,
-    keep_tokens: int | None = None,
-    dry_run: bool = False,
+    keep_tokens: Annotated[
+        int | None,
+        Parameter(help="So many of the newest tokens stay as they are. If unset: as settings say."),
+    ] = None,
+    dry_run: Annotated[bool, Parameter(help="Only say what would be done.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Summarize a session's history now.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    keep_tokens
-        How many of the newest tokens stay verbatim this time.
-    dry_run
-        Only say what would be done.
-    """
-
-    async def work(engine: Engine) -> Compression | Preview:
+    """Fold what is old in a session into a summary, now."""
+    done: Compression | Preview
+    async with open_engine(db) as engine:
         found = await engine.find(session)
         if dry_run:
-            return await found.preview(keep_tokens=keep_tokens)
-        stop = engine.events.subscribe(lambda event: say(str(event)))
-        try:
-            return await found.compress(keep_tokens=keep_tokens)
-        finally:
-            stop()
-
-    with working("Summarizing"):
-        done = with_engine(db, work)
+            done = await found.preview(keep_tokens=keep_tokens)
+        else:
+            with working(f"Compressing {session}") as progress:
+                engine.events.subscribe(lambda event: progress(str(event)))
+                done = await found.compress(keep_tokens=keep_tokens)
     if json:
         put_json(asdict(done))
         return
+    put(_foreseen(done) if isinstance(done, Preview) else _done(done))
     for warning in done.warnings:
         say(f"warning: {warning}")
-    put(_words(done))
 
 
-def _words(done: Compression | Preview) -> str:
-    if isinstance(done, Preview):
-        return (
-            f"would fold {number(done.messages, 'message')}: {done.tokens_before:,} → at most "
-            f"{done.tokens_after:,} tokens, summary by {done.author}"
-        )
-    if not done.compressed:
-        return done.outcome.replace("_", " ")
-    return f"{done.tokens_before:,} → {done.tokens_after:,} tokens, summary by {done.author}"
+def _foreseen(preview: Preview) -> str:
+    if not preview.messages:
+        return f"would fold nothing: {number(preview.kept_messages, 'message')} would stay"
+    return (
+        f"would fold {number(preview.messages, 'message')} and keep {preview.kept_messages:,}: "
+        f"{preview.tokens_before:,} → at most {preview.tokens_after:,} tokens, "
+        f"summary by {preview.author}"
+    )
+
+
+def _done(compression: Compression) -> str:
+    if not compression.compressed:
+        return compression.outcome.replace("_", " ")
+    return (
+        f"folded {number(compression.messages, 'message')}: {compression.tokens_before:,} → "
+        f"{compression.tokens_after:,} tokens, summary by {compression.author}"
+    )
 
 
 @app.command
-def summaries(session: str, *, db: Db = None, json: Json = False) -> None:
-    """Show a session's summaries, newest first.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    """
-
-    async def work(engine: Engine) -> tuple[Snapshot, ...]:
-        return await (await engine.find(session)).summaries()
-
-    found = with_engine(db, work)
+async def summaries(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
+    """Show a session's summaries, newest first."""
+    async with open_engine(db) as engine:
+        found = await (await engine.find(session)).summaries()
     if json:
         put_json([_summary(snapshot) for snapshot in found])
         return
@@ -163,6 +143,8 @@ def summaries(session: str, *, db: Db = None, json: Json = False) -> None:
             f"{number(snapshot.token_count or 0, 'token')}{state}"
         )
         put(f"{snapshot.text or '(deleted)'}\n")
+    if not found:
+        say("there is no summary yet; `enfold sessions compress` makes one")
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:
@@ -182,57 +164,39 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
 
 
 @app.command
-def undo(session: str, *, db: Db = None) -> None:
-    """Take back the compression in use.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    """
-
-    async def work(engine: Engine) -> Snapshot | None:
-        return await (await engine.find(session)).undo()
-
-    undone = with_engine(db, work)
+async def undo(session: SessionName, /, *, db: Db = None) -> None:
+    """Take back the compression in use."""
+    async with open_engine(db) as engine:
+        undone = await (await engine.find(session)).undo()
     put("nothing to undo" if undone is None else f"undone: {undone.id}")
 
 
 @app.command
-def rename(session: str, title: str, *, db: Db = None) -> None:
-    """Give a session a title.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    title
-        What it is about.
-    """
-
-    async def work(engine: Engine) -> None:
+async def rename(
+    session: SessionName,
+    title: Annotated[str, Parameter(help="What the session is about.")],
+    /,
+    *,
+    db: Db = None,
+) -> None:
+    """Give a session a title; its name stays."""
+    async with open_engine(db) as engine:
         await (await engine.find(session)).configure(title=title)
-
-    with_engine(db, work)
 
 
 @app.command
-def delete(session: str, *, yes: bool = False, db: Db = None) -> None:
-    """Delete a session with everything that belongs to it.
-
-    Parameters
-    ----------
-    session
-        The session's name.
-    yes
-        Do not ask.
-    """
-    if not yes and not confirm(f"Delete session {session!r} and its whole history?"):
-        put("nothing was deleted")
-        return
-
-    async def work(engine: Engine) -> None:
-        await (await engine.find(session)).delete()
-
-    with_engine(db, work)
+async def delete(
+    session: SessionName,
+    /,
+    *,
+    yes: Annotated[bool, Parameter(help="Do not ask.")] = False,
+    db: Db = None,
+) -> None:
+    """Delete a session with everything that belongs to it."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        if not yes and not confirm(f"Delete session {session!r} and its whole history?"):
+            put("nothing was deleted")
+            return
+        await found.delete()
     put(f"deleted: {session}")

@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
-from cyclopts import App
+from typing import Annotated, TypeAlias
 
+from cyclopts import App, Parameter
+
+from enfold.cli.options import Db, Json
 from enfold.cli.screen import put_json, put_table
-from enfold.cli.stored import Db, Json, with_engine
-from enfold.engine import Engine
-from enfold.settings import CHECKS, Settings, parse_value
+from enfold.jsontext import dump_text
+from enfold.settings import CHECKS, LEVELS, Settings, parse_value
+from enfold.wiring import open_engine
 
-app = App(name="settings", help="Settings of all sessions: list, set, unset.")
+app = App(name="settings")
+
+Name: TypeAlias = Annotated[str, Parameter(help=f"The setting: {', '.join(CHECKS)}.")]
 
 
 @app.default
 @app.command(name="list")
-def list_settings(*, db: Db = None, json: Json = False) -> None:
-    """List all settings with their values and where these come from."""
-
-    async def work(engine: Engine) -> Settings:
-        return await engine.settings()
-
-    _show(with_engine(db, work), json=json)
+async def list_settings(*, db: Db = None, json: Json = False) -> None:
+    """List all settings, their values and where these come from."""
+    async with open_engine(db) as engine:
+        _show(await engine.settings(), json=json)
 
 
 @app.command(name="set")
-def set_setting(name: str, value: str, *, db: Db = None, json: Json = False) -> None:
-    """Set a setting for all sessions; in force from the next decision on, in every process.
-
-    Parameters
-    ----------
-    name
-        The setting.
-    value
-        Its value.
-    """
-
-    async def work(engine: Engine) -> Settings:
+async def set_setting(
+    name: Name,
+    value: Annotated[str, Parameter(help="Its value: true or false, a number, or a text.")],
+    /,
+    *,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Set a setting for all sessions, in every process, from the next decision on."""
+    async with open_engine(db) as engine:
         await engine.set(name, parse_value(value))
-        return await engine.settings()
-
-    _show(with_engine(db, work), json=json)
+        _show(await engine.settings(), json=json)
 
 
 @app.command
-def unset(name: str, *, db: Db = None, json: Json = False) -> None:
-    """Let a setting be inherited again.
-
-    Parameters
-    ----------
-    name
-        The setting.
-    """
-
-    async def work(engine: Engine) -> Settings:
+async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
+    """Let a setting be inherited again."""
+    async with open_engine(db) as engine:
         await engine.set(name, None)
-        return await engine.settings()
-
-    _show(with_engine(db, work), json=json)
+        _show(await engine.settings(), json=json)
 
 
 def _show(settings: Settings, *, json: bool) -> None:
@@ -65,5 +54,13 @@ def _show(settings: Settings, *, json: bool) -> None:
         found = {k: {"value": v, "source": settings.sources[k]} for k, v in values.items()}
         put_json(found)
         return
-    rows = [(k, "unset" if v is None else str(v), settings.sources[k]) for k, v in values.items()]
-    put_table("settings", ("setting", "value", "from"), rows)
+    rows = [(name, _typed(value), settings.sources[name]) for name, value in values.items()]
+    title = f"settings; the first that says something wins: {', '.join(LEVELS)}"
+    put_table(title, ("setting", "value", "from"), rows)
+
+
+def _typed(value: object) -> str:
+    """A value as one would type it."""
+    if value is None:
+        return "unset"
+    return value if isinstance(value, str) else dump_text(value)

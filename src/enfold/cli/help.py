@@ -1,0 +1,85 @@
+"""Help pages: plain lines, the same on a terminal and in a pipe, without boxes and colour."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+_WIDEST = 100
+"""Columns; lines that are longer are hard to read, however wide the terminal."""
+_WIDEST_NAME = 24
+"""A longer name has a line of its own."""
+
+
+class HelpPage:
+    """How cyclopts shows help: it gives us the parts, and we print them."""
+
+    # The names of the parameters are cyclopts', which passes some of them by name.
+
+    def render_usage(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        usage: Any,
+    ) -> None:
+        """How to call the command."""
+        _print(console, f"Usage: {str(usage).strip()}")
+
+    def render_description(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        description: Any,
+    ) -> None:
+        """What the command does."""
+        _print(console, "")
+        for line in wrap(_plain(description), _width(console)):
+            _print(console, line)
+
+    def __call__(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        panel: HelpPanel,
+    ) -> None:
+        """Commands or options, with what each does."""
+        if not panel.entries:
+            return
+        title = "Options" if panel.title == "Parameters" else panel.title
+        _print(console, f"\n{title}:")
+        named = [(" ".join(entry.display_labels_with_metavar), entry) for entry in panel.entries]
+        column = min(max(len(name) for name, _ in named), _WIDEST_NAME)
+        for name, entry in named:
+            lines = wrap(" ".join(_words(entry)), _width(console) - column - 4)
+            if len(name) > column:
+                _print(console, f"  {name}")
+                name = ""  # noqa: PLW2901 - it has had its line
+            for line in lines:
+                _print(console, f"  {name:{column}}  {line}")
+                name = ""  # noqa: PLW2901
+
+
+def _words(entry: HelpEntry) -> Iterator[str]:
+    yield _plain(entry.description)
+    if entry.default not in {None, "False", '""'}:
+        yield f"[default: {entry.default}]"
+    if entry.required:
+        yield "[required]"
+
+
+def _plain(description: Any) -> str:
+    """The text of what cyclopts wraps for rich."""
+    return str(getattr(description, "primary_renderable", description))
+
+
+def _width(console: Console) -> int:
+    return min(console.width, _WIDEST)
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
