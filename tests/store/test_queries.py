@@ -7,9 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 
 import pytest
+from tests.conftest import ROOT
 
 from enfold.store.queries import migrations, queries
 
+FOLDER = ROOT / "src" / "enfold" / "store"
 ONE_ENGINE = {"sqlite": {"delete_words", "texts_after_key"}, "postgresql": set[str]()}
 """Queries that only one engine needs: SQLite's index must be told what to forget."""
 
@@ -21,6 +23,11 @@ def test_both_engines_have_the_same_queries() -> None:
     sqlite = set(queries("sqlite")) - ONE_ENGINE["sqlite"]
     assert sqlite == set(queries("postgresql")) - ONE_ENGINE["postgresql"]
     assert len(sqlite) > 50
+
+
+def test_every_query_is_asked() -> None:
+    code = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
+    assert not [name for name in queries("sqlite") if f'"{name}"' not in code]
 
 
 def test_nothing_is_left_to_fill_in() -> None:
@@ -65,7 +72,7 @@ def test_no_query_goes_through_a_whole_table(empty: sqlite3.Connection, name: st
     assert not [step for step in scanned if "VIRTUAL TABLE" not in step], steps
 
 
-@pytest.mark.parametrize("name", ["node_by_id", "messages_by_id", "segments", "known_in_session"])
+@pytest.mark.parametrize("name", ["node_by_id", "keys_by_id", "segments", "known_in_session"])
 def test_a_message_is_found_by_its_identity(empty: sqlite3.Connection, name: str) -> None:
     sql = queries("sqlite")[name]
     params = {each: "[]" if each in LISTS else 1 for each in re.findall(r"(?<!:):([a-z_]+)", sql)}

@@ -5,15 +5,13 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.store.making import draft, drafts, numbered, texts
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain
 from enfold.store import Database, Store, sessions, tree
 from enfold.store.records import Draft, Session
-from enfold.store.tree import CURRENT_TIP, ROOT, jump_depth
+from enfold.store.tree import CURRENT_TIP, ROOT
 
 
 async def test_messages_form_a_line(store: Store, session: Session) -> None:
@@ -246,61 +244,3 @@ async def test_changed_bytes_are_noticed(store: Store, session: Session) -> None
     with pytest.raises(IntegrityError, match=line[1].id):
         await store.read(tree.path, session.key)
     assert await store.read(tree.path, session.key, above_depth=2) == line[2:]
-
-
-async def test_a_long_line_knows_its_ancestors(store: Store, session: Session) -> None:
-    line = await store.write(tree.append, session.key, numbered(300))
-    branch = await store.write(tree.append, session.key, numbered(50, "other"), line[149].id)
-
-    def ancestors(db: Database) -> None:
-        keys = [message.key for message in (*line, *branch)]
-        assert tree.on_path(db, line[-1].key, keys) == {message.key for message in line}
-        above = {message.key for message in (*line[:150], *branch)}
-        assert tree.on_path(db, branch[-1].key, keys) == above
-        for message in (line[0], line[6], line[149]):
-            assert tree.on_path(db, message.key, keys) == {m.key for m in line[: message.depth]}
-
-    await store.read(ancestors)
-    for depth in (1, 7, 150, 299):
-        above = await store.read(
-            tree.page, session.key, line[-1].id, before=line[depth].id, limit=1
-        )
-        assert above == (line[depth - 1],)
-
-
-async def test_jumps_are_where_they_should_be(store: Store, session: Session) -> None:
-    """Also when every message is appended on its own, and on a branch. Else walks grow long."""
-    line = await store.write(tree.append, session.key, numbered(40))
-    for said in numbered(30, "more"):
-        await store.write(tree.append, session.key, [said])
-    await store.write(tree.append, session.key, numbered(9, "branch"), line[20].id)
-
-    def depths(db: Database) -> list[tuple[int, int]]:
-        query = (
-            "SELECT m.depth, coalesce(j.depth, 0) AS jump FROM chat_messages AS m "
-            f"LEFT JOIN chat_messages AS j ON j.seq = m.jump WHERE m.session = {session.key}"
-        )
-        return [(row["depth"], row["jump"]) for row in db._cursor().execute(query).fetchall()]
-
-    found = await store.read(depths)
-    assert len(found) == 79
-    assert all(jump == jump_depth(depth) for depth, jump in found)
-
-
-@given(st.integers(1, 10**9))
-def test_a_jump_follows_from_the_parents(depth: int) -> None:
-    """What appending relies on: it is the parent, or the parent's jump's jump."""
-    assert 0 <= jump_depth(depth) < depth
-    parent = depth - 1
-    assert jump_depth(depth) in {parent, jump_depth(jump_depth(parent))}
-
-
-@given(st.integers(1, 10**9), st.data())
-def test_every_ancestor_is_near(depth: int, data: st.DataObject) -> None:
-    target = data.draw(st.integers(0, depth - 1))
-    steps, at = 0, depth
-    while at > target:
-        at = jump_depth(at) if jump_depth(at) >= target else at - 1
-        steps += 1
-    assert at == target
-    assert steps <= 3 * depth.bit_length()

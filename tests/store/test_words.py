@@ -18,6 +18,7 @@ from enfold.store.words import (
     phrases_of,
     storable,
     terms_of,
+    texts_of_terms,
 )
 
 
@@ -122,6 +123,11 @@ def test_a_long_phrase_is_taken_in_overlapping_pieces() -> None:
 def test_there_is_an_end_to_everything() -> None:
     assert terms("x" * 1_000) == ["x" * LONGEST_TERM]
     assert len(phrases_of(" ".join(f"w{number}" for number in range(999)))) == MOST_PHRASES
+
+
+@given(st.text() | st.text(st.characters(codec="ascii")))
+def test_terms_are_the_same_with_and_without_their_places(text: str) -> None:
+    assert texts_of_terms(text) == terms(text)
 
 
 @given(st.text())

@@ -13,7 +13,7 @@ from typing import Any
 from enfold.store.database import Database
 from enfold.store.queries import EngineName
 from enfold.store.records import SessionKey
-from enfold.store.words import LONGEST_PHRASE, parts_of, storable, terms_of
+from enfold.store.words import LONGEST_PHRASE, parts_of, storable, texts_of_terms
 
 WINDOW = 256
 """Terms in one row of PostgreSQL's index, which keeps at most 256 places of a word in a row."""
@@ -81,7 +81,7 @@ def _fts5_rows(
     yield {
         "message": key,
         "scope": " ".join(scopes),
-        "words": " ".join(term.text for term in terms_of(text)),
+        "words": " ".join(texts_of_terms(text)),
         "parts": " ".join(sorted(parts_of(text))),
     }
 
@@ -90,7 +90,7 @@ def _tsvector_rows(
     key: int, session: SessionKey, scopes: Sequence[str], text: str
 ) -> Iterator[dict[str, Any]]:
     """Pieces that overlap by the longest phrase, so that every phrase is whole in one of them."""
-    terms = [term.text for term in terms_of(text)]
+    terms = texts_of_terms(text)
     without_place = [*scopes, *parts_of(text)]
     stride = WINDOW - LONGEST_PHRASE
     for piece, at in enumerate(range(0, max(1, len(terms) - LONGEST_PHRASE), stride)):

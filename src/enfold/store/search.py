@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from enfold.errors import InputError
 from enfold.jsontext import dump_text
-from enfold.store import tree
+from enfold.store import nodes
 from enfold.store.database import Database, Row
 from enfold.store.index import namespace_scope, session_scope
 from enfold.store.queries import EngineName
@@ -106,7 +106,7 @@ def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
 def _on_path(db: Database, where: Where, keys: Sequence[int]) -> set[int]:
     if where.tip is None or where.session is None:
         return set(keys)
-    return tree.on_path(db, tree.require(db, where.session, where.tip).key, keys)
+    return nodes.on_path(db, nodes.require(db, where.session, where.tip).key, keys)
 
 
 def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
 from enfold.identity import digest
 from enfold.jsontext import dump_text, loads
-from enfold.store import catalog, outbox, sessions, tree
+from enfold.store import catalog, nodes, outbox, sessions
 from enfold.store.database import Database, Row
 from enfold.store.manifests import manifest_from_json, manifest_to_json
 from enfold.store.records import (
@@ -100,7 +100,7 @@ def applicable(
 
     `without` names one to leave out of account.
     """
-    bottom = tree.tip_node(db, session, tip)
+    bottom = nodes.tip(db, session, tip)
     return applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )
@@ -109,7 +109,7 @@ def applicable(
 def applicable_at(
     db: Database,
     session: SessionKey,
-    bottom: tree.Node,
+    bottom: nodes.Node,
     *,
     share_across_branches: bool = False,
     without: str | None = None,
@@ -118,7 +118,7 @@ def applicable_at(
     if not bottom.depth:
         return None
     for batch in _candidates(db, session, bottom.depth):
-        there = tree.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
+        there = nodes.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
         for row in batch:
             needed = [row["cutoff"]] if share_across_branches else _messages_of(row)
             if there.issuperset(needed):
@@ -187,9 +187,9 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
     """The newest undo that happened on the branch that ends at `tip`, or on the current one."""
-    bottom = tree.tip_node(db, session, tip)
+    bottom = nodes.tip(db, session, tip)
     rows = db.rows("undos", session=session)
-    there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
+    there = nodes.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
     for row in rows:
         if row["key"] in there or row["key"] is None:
             return Undo(row["snapshot"], row["message"], row["depth"], row["created_at"])
@@ -216,12 +216,12 @@ def _messages_of(candidate: Row) -> list[int]:
 
 
 def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
-    cutoff = tree.require(db, session, draft.cutoff) if draft.cutoff else None
-    parent = tree.require(db, session, draft.parent) if draft.parent else None
+    cutoff = nodes.require(db, session, draft.cutoff) if draft.cutoff else None
+    parent = nodes.require(db, session, draft.parent) if draft.parent else None
     if draft.kind == "summary":
         if cutoff is None or parent is None:
             raise InputError("a summary needs a cutoff and a parent message")
-        if cutoff.key not in tree.on_path(db, parent.key, [cutoff.key]):
+        if cutoff.key not in nodes.on_path(db, parent.key, [cutoff.key]):
             raise InputError(f"the cutoff {cutoff.id} is not on the path to {parent.id}")
     db.change(
         "insert_snapshot",
@@ -248,7 +248,7 @@ def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
 def _insert_edits(
     db: Database, session: SessionKey, snapshot: str, drafts: Sequence[EditDraft]
 ) -> None:
-    keys = tree.keys_of(db, session, [draft.message for draft in drafts])
+    keys = nodes.keys_of(db, session, [draft.message for draft in drafts])
     db.change_many(
         "insert_edit",
         (

@@ -3,25 +3,20 @@
 A message's id is its identity, a hash of what it says and of the message before it. So writing
 the same message at the same place again finds it there, and a known id means that everything
 before it is known too.
-
-Every message also knows one ancestor further up, its `jump`. How far up depends on the message's
-depth alone (`jump_depth`), in such a way that any ancestor is reached in a number of steps that
-grows with the logarithm of the depth, and that a new message's jump follows from its parent's:
-it is the parent, or the parent's jump's jump. Whether a message is on a path, and which message
-is at a depth, therefore costs about the same in a conversation of a hundred or a million messages.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import fields
 from enum import Enum, auto
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
 from enfold.jsontext import dump_text
-from enfold.store import index, sessions
+from enfold.store import index, nodes, sessions
 from enfold.store.database import Database, Row
+from enfold.store.nodes import Node
 from enfold.store.records import (
     Branch,
     Draft,
@@ -44,32 +39,8 @@ CURRENT_TIP = Place.CURRENT_TIP
 ROOT = Place.ROOT
 """Before everything: the beginning of another conversation in the same session."""
 
-
-@dataclass(frozen=True, slots=True)
-class Node:
-    """A message's place in the tree. The root that all first messages share has the key 0."""
-
-    key: int = 0
-    id: str | None = None
-    depth: int = 0
-    jump: int = 0
-    path_tokens: int = 0
-
-
-_ABOVE_ALL = Node()
-
-
-def jump_depth(depth: int) -> int:
-    """The depth of the ancestor that a message of this depth knows besides its parent.
-
-    Write the depth as a sum of numbers of the form 2^k − 1, greatest first; leave out the last.
-    """
-    rest = depth
-    term = 0
-    while rest:
-        term = (1 << (rest + 1).bit_length() - 1) - 1
-        rest -= term
-    return depth - term
+_WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != "parent")
+"""What of a message is written as it is; its parent goes by key."""
 
 
 def append(
@@ -91,14 +62,14 @@ def append(
     known, bottom = _known_prefix(
         ids, lambda id: db.row("known_in_session", id=id, session=session)
     )
+    there: tuple[StoredMessage, ...] = ()
     if bottom is not None:
-        above = _node(db, bottom["key"])
-    last = above.key
-    if known < len(ids):
-        last = _write(db, session, above, list(zip(ids, drafts, strict=True))[known:])
-    if last != tip:
-        db.change("move_tip", key=session, tip=last, now=db.now())
-    return _in_order(db.rows("messages_by_id", session=session, ids=dump_text(ids)))
+        there = line(db, bottom["key"], above.depth)
+        above = nodes.by_key(db, bottom["key"])
+    messages = there + _write(db, session, above, ids[known:], drafts[known:])
+    if messages[-1].key != tip:
+        db.change("move_tip", key=session, tip=messages[-1].key, now=db.now())
+    return messages
 
 
 def recognise(
@@ -130,7 +101,7 @@ def path(
     db: Database, session: SessionKey, tip: str | None = None, *, above_depth: int = 0
 ) -> tuple[StoredMessage, ...]:
     """The messages of a branch, root first, that are deeper than `above_depth`."""
-    bottom = tip_node(db, session, tip)
+    bottom = nodes.tip(db, session, tip)
     return line(db, bottom.key, above_depth) if bottom.depth > above_depth else ()
 
 
@@ -144,15 +115,15 @@ def page(
     limit: int = 50,
 ) -> tuple[StoredMessage, ...]:
     """Some messages of a branch, root first: the last ones, or those before or after another."""
-    bottom = tip_node(db, session, tip)
+    bottom = nodes.tip(db, session, tip)
     if before is not None:
-        stop = require(db, session, before)
-        bottom = _ancestor(db, stop, stop.depth - 1)
+        stop = nodes.require(db, session, before)
+        bottom = nodes.ancestor(db, stop, stop.depth - 1)
     if after is not None:
-        start = require(db, session, after)
-        if _ancestor(db, bottom, start.depth).key != start.key:
+        start = nodes.require(db, session, after)
+        if nodes.ancestor(db, bottom, start.depth).key != start.key:
             raise NotFoundError(f"message {after} is not on the branch that ends at {bottom.id}")
-        bottom = _ancestor(db, bottom, min(start.depth + limit, bottom.depth))
+        bottom = nodes.ancestor(db, bottom, min(start.depth + limit, bottom.depth))
         return line(db, bottom.key, start.depth) if bottom.depth > start.depth else ()
     return line(db, bottom.key, max(0, bottom.depth - limit)) if bottom.depth else ()
 
@@ -161,7 +132,7 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     """One message."""
     row = db.row("message_by_id", session=session, id=id)
     if row is None:
-        raise _no_message(id)
+        raise nodes.missing(id)
     return _message(row)
 
 
@@ -199,7 +170,7 @@ def written_after(
 def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
     """Put the session on the branch that ends at a message, or before the first for None."""
     sessions.lock(db, session)
-    key = require(db, session, id).key if id is not None else None
+    key = nodes.require(db, session, id).key if id is not None else None
     db.change("move_tip", key=session, tip=key, now=db.now())
 
 
@@ -220,46 +191,12 @@ def set_reported_usage(
         output_tokens=output_tokens,
     )
     if not changed:
-        raise _no_message(id)
-
-
-def tip_node(db: Database, session: SessionKey, tip: str | None) -> Node:
-    """The place of a branch's last message; of the current branch's if none is named."""
-    if tip is not None:
-        return require(db, session, tip)
-    row = db.row("tip_node", session=session)
-    return _as_node(row) if row else _ABOVE_ALL
-
-
-def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:
-    """Those of the messages that are on the path from the root to the tip."""
-    rows = db.rows("on_path", tip=tip, keys=dump_text(sorted(set(keys))))
-    return {row["target"] for row in rows}
+        raise nodes.missing(id)
 
 
 def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
     """The messages from one upwards that are deeper than `above_depth`, root first."""
     return _in_order(db.rows("line", bottom=bottom, above=above_depth))
-
-
-def require(db: Database, session: SessionKey, id: str) -> Node:
-    """The place of a message that must be there."""
-    row = db.row("node_by_id", session=session, id=id)
-    if row is None:
-        raise _no_message(id)
-    return _as_node(row)
-
-
-def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, int]:
-    """The keys of messages that must be there, by id."""
-    if not ids:
-        return {}
-    rows = db.rows("keys_by_id", session=session, ids=dump_text(list(ids)))
-    keys = {row["id"]: row["key"] for row in rows}
-    for id in ids:
-        if id not in keys:
-            raise _no_message(id)
-    return keys
 
 
 def segments(
@@ -275,70 +212,71 @@ def segments(
 
 def _place(db: Database, session: SessionKey, parent: str | Place, tip: int | None) -> Node:
     if parent is ROOT or (parent is CURRENT_TIP and tip is None):
-        return _ABOVE_ALL
+        return nodes.ABOVE_ALL
     if isinstance(parent, str):
-        return require(db, session, parent)
-    return _node(db, tip or 0)
+        return nodes.require(db, session, parent)
+    return nodes.by_key(db, tip or 0)
 
 
 def _write(
-    db: Database, session: SessionKey, above: Node, drafts: Sequence[tuple[str, Draft]]
-) -> int:
-    """Write new messages after one; gives the key of the last."""
+    db: Database, session: SessionKey, above: Node, ids: Sequence[str], drafts: Sequence[Draft]
+) -> tuple[StoredMessage, ...]:
+    """Write new messages after one."""
+    if not drafts:
+        return ()
     keys = [row["seq"] for row in db.rows("new_message_keys", count=len(drafts))]
     now = db.now()
     made = {above.key: above}
-    rows = []
+    messages, rows = [], []
     parent = above
-    for key, (id, draft) in zip(keys, drafts, strict=True):
-        node = Node(
-            key,
-            id,
-            parent.depth + 1,
-            _jump_after(db, parent, made),
-            parent.path_tokens + draft.tokens,
-        )
-        made[key] = node
-        rows.append(_message_row(session, parent, node, draft, now))
-        parent = node
+    for key, id, draft in zip(keys, ids, drafts, strict=True):
+        tokens = parent.path_tokens + draft.tokens
+        node = Node(key, id, parent.depth + 1, _jump_after(db, parent, made), tokens)
+        message = _as_stored(session, parent, node, draft, now)
+        place = {"parent_key": parent.key or None, "jump": node.jump or None}
+        rows.append({field: getattr(message, field) for field in _WRITTEN} | place)
+        messages.append(message)
+        made[key] = parent = node
     db.change_many("insert_message", rows)
     db.change("drop_branch_tip", session=session, message=above.key)
     db.change("add_branch_tip", session=session, message=parent.key)
-    index.add(db, session, [(key, d.search_text) for key, (_, d) in zip(keys, drafts, strict=True)])
-    return parent.key
+    index.add(db, session, [(key, d.search_text) for key, d in zip(keys, drafts, strict=True)])
+    return tuple(messages)
 
 
 def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
     """The key of the jump of a message after `parent`."""
-    if jump_depth(parent.depth + 1) == parent.depth:
+    if nodes.jump_depth(parent.depth + 1) == parent.depth:
         return parent.key
-    middle = made.get(parent.jump) or _node(db, parent.jump)
+    middle = made.get(parent.jump) or nodes.by_key(db, parent.jump)
     return middle.jump
 
 
-def _message_row(
+def _as_stored(
     session: SessionKey, parent: Node, node: Node, draft: Draft, now: int
-) -> dict[str, object]:
-    return {
-        "key": node.key,
-        "session": session,
-        "parent": parent.key or None,
-        "jump": node.jump or None,
-        "depth": node.depth,
-        "path_tokens": node.path_tokens,
-        "id": node.id,
-        "content_hash": draft.content_hash,
-        "digest": digest(draft.body),
-        "role": draft.role,
-        "dialect": draft.dialect,
-        "tokens": draft.tokens,
-        "tokenizer": draft.tokenizer,
-        "estimate": draft.estimate,
-        "client_id": None if draft.client_id is None else storable(draft.client_id),
-        "name": None if draft.name is None else storable(draft.name),
-        "created_at": now if draft.created_at is None else draft.created_at,
-        "body": draft.body,
-    }
+) -> StoredMessage:
+    """The message as it will be read."""
+    return StoredMessage(
+        key=node.key,
+        session=session,
+        id=node.id or "",
+        parent=parent.id,
+        depth=node.depth,
+        role=draft.role,
+        dialect=draft.dialect,
+        body=draft.body,
+        content_hash=draft.content_hash,
+        digest=digest(draft.body),
+        tokens=draft.tokens,
+        tokenizer=draft.tokenizer,
+        estimate=draft.estimate,
+        input_tokens=None,
+        output_tokens=None,
+        client_id=None if draft.client_id is None else storable(draft.client_id),
+        name=None if draft.name is None else storable(draft.name),
+        created_at=now if draft.created_at is None else draft.created_at,
+        path_tokens=node.path_tokens,
+    )
 
 
 def _known_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tuple[int, Row | None]:
@@ -360,22 +298,6 @@ def _known_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tupl
     return known, found
 
 
-def _ancestor(db: Database, bottom: Node, depth: int) -> Node:
-    if depth >= bottom.depth:
-        return bottom
-    row = db.row("ancestor_at", tip=bottom.key, depth=depth) if depth else None
-    return _node(db, row["key"]) if row else _ABOVE_ALL
-
-
-def _node(db: Database, key: int) -> Node:
-    row = db.row("node", key=key) if key else None
-    return _as_node(row) if row else _ABOVE_ALL
-
-
-def _as_node(row: Row) -> Node:
-    return Node(**{**dict(row), "jump": row["jump"] or 0})
-
-
 def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
     return tuple(sorted((_message(row) for row in rows), key=lambda message: message.depth))
 
@@ -388,7 +310,3 @@ def _message(row: Row) -> StoredMessage:
             f"message {message.id} no longer matches its digest; restore the database from a backup"
         )
     return message
-
-
-def _no_message(id: str) -> NotFoundError:
-    return NotFoundError(f"there is no message {id!r} in this session")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from enfold.errors import IntegrityError
-from enfold.store import sessions, snapshots, tree
+from enfold.store import nodes, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.records import (
     Edited,
@@ -34,7 +34,7 @@ def view(
 
     `without` names a snapshot to leave out of account.
     """
-    bottom = tree.tip_node(db, session, tip)
+    bottom = nodes.tip(db, session, tip)
     snapshot = snapshots.applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )

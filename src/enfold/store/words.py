@@ -83,6 +83,13 @@ def terms_of(text: str) -> Iterator[Term]:
             yield from _terms_of_word(word[0], start + word.start(), start + word.end())
 
 
+def texts_of_terms(text: str) -> list[str]:
+    """The terms of a text without their places, which is faster to make."""
+    if text.isascii():
+        return [word[:LONGEST_TERM] for word in _ASCII_WORD.findall(text.lower())]
+    return [term.text for term in terms_of(text)]
+
+
 def parts_of(text: str) -> set[str]:
     """The parts of the names in camel case, in lower case."""
     return {

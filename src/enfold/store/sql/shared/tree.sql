@@ -21,11 +21,6 @@ SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.id = :id AND m.session + 0 = :session
 
--- name: messages_by_id
-SELECT {message_columns}
-FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
-WHERE m.session + 0 = :session AND m.id IN {ids}
-
 -- name: messages_by_client_id
 -- Newest first: a client may reuse its ids on another branch.
 SELECT {message_columns}
@@ -38,7 +33,7 @@ INSERT INTO chat_messages
     (seq, session, parent, jump, depth, path_tokens, id, content_hash, digest, role, dialect,
      tokens, tokenizer, estimate, client_id, name, created_at, content)
 VALUES
-    (:key, :session, :parent, :jump, :depth, :path_tokens, :id, :content_hash, :digest, :role,
+    (:key, :session, :parent_key, :jump, :depth, :path_tokens, :id, :content_hash, :digest, :role,
      :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :body)
 
 -- name: line
@@ -90,7 +85,9 @@ WITH RECURSIVE climb (seq, depth, up) AS (
     LEFT JOIN chat_messages AS j ON j.seq = m.jump
     WHERE climb.depth > :depth
 )
-SELECT seq AS key FROM climb WHERE depth = :depth
+SELECT m.seq AS key, m.id, m.depth, m.jump, m.path_tokens
+FROM climb JOIN chat_messages AS m ON m.seq = climb.seq
+WHERE climb.depth = :depth
 
 -- name: known_in_session
 SELECT m.seq AS key, m.session FROM chat_messages AS m

@@ -1,0 +1,175 @@
+"""What the store costs as a session grows: `python benchmarks/store.py [--messages N] [--pg URL]`.
+
+Two sessions, a short one and a long one, each in a database of its own and each with a snapshot
+and 100 messages after its cutoff, so that their views are alike. The work is done on both in turn,
+so that a busy machine slows both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from enfold.identity import content_hash
+from enfold.jsontext import dumps
+from enfold.messages import Message, Text
+from enfold.store import Store, open_store, search, sessions, snapshots, tree, views
+from enfold.store.records import Draft, Kept, Session, SnapshotDraft, StoredMessage, Summarized
+from enfold.store.search import Where
+
+SHORT = 200
+AFTER = 100
+"""Messages after the cutoff."""
+BATCH = 10_000
+ROUNDS = 200
+
+numbers = count()
+
+
+@dataclass(frozen=True)
+class Place:
+    """A session to measure, and its last messages."""
+
+    store: Store
+    session: Session
+    last: tuple[StoredMessage, ...]
+
+
+Work = Callable[[Place], Awaitable[object]]
+
+
+def draft(number: int) -> Draft:
+    """A message of some words."""
+    text = (
+        f"Message {number}: see src/part_{number % 997}.py and tell me about {number % 89} 数据库"
+    )
+    role = "user" if number % 2 else "assistant"
+    return Draft(
+        role=role,
+        dialect="openai",
+        body=dumps({"role": role, "content": text}),
+        content_hash=content_hash(Message("user", (Text(text),))),
+        tokens=len(text) // 4,
+        tokenizer="o200k_base",
+        search_text=text,
+    )
+
+
+async def build(store: Store, size: int) -> Place:
+    """A session of so many messages, compressed but for the last."""
+    session = await store.write(sessions.get_or_create, "bench", f"{size} messages")
+    started = time.perf_counter()
+    first = None
+    last: tuple[StoredMessage, ...] = ()
+    for start in range(0, size, BATCH):
+        batch = [draft(number) for number in range(start, min(start + BATCH, size))]
+        last = await store.write(tree.append, session.key, batch)
+        first = first or last[0]
+    seconds = time.perf_counter() - started
+    print(f"{size:,} messages written in {seconds:.1f} s", file=sys.stderr)
+    assert first is not None
+    snapshot = SnapshotDraft(
+        {"summaryText": "They talked."},
+        cutoff=last[-AFTER - 1].id,
+        parent=last[-1].id,
+        manifest=(Kept(first.id, first.id), Summarized()),
+    )
+    await store.write(snapshots.record, session.key, snapshot)
+    return Place(store, session, last)
+
+
+async def view(place: Place) -> None:
+    """Everything the model is sent."""
+    rows = await place.store.read(views.view, place.session.key, place.last[-1].id)
+    assert len(rows.after) == AFTER
+    assert len(rows.shown) == 2
+
+
+async def turn(place: Place) -> None:
+    """A question and an answer are written, then the view is read; on a branch of their own."""
+    said = [draft(10**9 + next(numbers)) for _ in range(2)]
+    line = await place.store.write(tree.append, place.session.key, said, place.last[-1].id)
+    rows = await place.store.read(views.view, place.session.key, line[-1].id)
+    assert len(rows.after) == AFTER + 2
+
+
+async def recognise(place: Place) -> None:
+    """The last hundred messages come again, with one that is new; hashes are made beforehand."""
+    contents = [message.content_hash for message in place.last[-AFTER:]]
+    found = await place.store.read(tree.recognise, contents, session=place.session.key)
+    assert found.known == 0
+
+
+async def page(place: Place) -> None:
+    """Fifty messages from the middle of the history."""
+    middle = place.last[len(place.last) // 2].id
+    found = await place.store.read(
+        tree.page, place.session.key, place.last[-1].id, after=middle, limit=50
+    )
+    assert len(found) == 50
+
+
+async def find(place: Place) -> None:
+    """The newest twenty messages with two words."""
+    where = Where(session=place.session.key)
+    await place.store.read(search.search, "tell 数据库", where)
+
+
+WORK: tuple[tuple[str, Work], ...] = (
+    ("view", view),
+    ("append + view", turn),
+    ("recognise", recognise),
+    ("page of history", page),
+    ("search, newest first", find),
+)
+
+
+async def measure(places: tuple[Place, Place], work: Work) -> tuple[float, float]:
+    """Median seconds on each."""
+    taken: tuple[list[float], list[float]] = ([], [])
+    for place in places:
+        await work(place)
+    for _ in range(ROUNDS):
+        for place, seconds in zip(places, taken, strict=True):
+            started = time.perf_counter()
+            await work(place)
+            seconds.append(time.perf_counter() - started)
+    return statistics.median(taken[0]), statistics.median(taken[1])
+
+
+async def run(short_url: str, long_url: str, size: int) -> None:
+    """Build both, do all the work on both, print one table."""
+    async with await open_store(short_url) as short, await open_store(long_url) as long:
+        places = (await build(short, SHORT), await build(long, size))
+        print(f"| {long.engine} | {SHORT:,} messages | {size:,} messages | ratio |")
+        print("|---|--:|--:|--:|")
+        for name, work in WORK:
+            small, large = await measure(places, work)
+            print(f"| {name} | {small * 1e3:.2f} ms | {large * 1e3:.2f} ms | {large / small:.2f} |")
+
+
+def main() -> None:
+    """SQLite in a folder of its own; PostgreSQL where an address of an empty database is given."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=1_000_000)
+    parser.add_argument("--pg", help="postgresql:// address; both sessions go into it")
+    parser.add_argument("--folder", help="where to put the SQLite files")
+    options = parser.parse_args()
+    if options.pg:
+        asyncio.run(run(options.pg, options.pg, options.messages))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        urls = [f"sqlite:///{Path(folder) / name}.db" for name in ("short", "long")]
+        asyncio.run(run(*urls, options.messages))
+
+
+if __name__ == "__main__":
+    main()
