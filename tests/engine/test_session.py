@@ -148,6 +148,14 @@ async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench
     assert done.tokens_after <= wide.tokens_after
 
 
+async def test_without_force_only_what_is_due_is_compressed(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    assert (await session.compress(force=False)).outcome == "kept"
+    await talk(session, 20, start=20)
+    assert (await session.compress(force=False)).compressed
+
+
 async def test_a_preview_asks_no_model_and_writes_nothing(bench: Bench) -> None:
     session = await full(bench)
     preview = await session.preview()

@@ -89,8 +89,15 @@ class Session:
         view, decision = decide_on(state, model, request)
         return Prepared(view, decision, done, given, done.warnings)
 
-    async def compress(self, *, keep_tokens: int | None = None, **settings: Any) -> Compression:
-        """Compress now, due or not; `keep_tokens` is the retention of this run alone."""
+    async def compress(
+        self, *, force: bool = True, keep_tokens: int | None = None, **settings: Any
+    ) -> Compression:
+        """Compress now; without `force` only if it is due.
+
+        `keep_tokens` is the retention of this run alone, and so are `settings`.
+        """
+        if not force and not (status := await self.status(**settings)).needs_compression:
+            return Compression("kept", status.decision.tokens, status.decision.tokens)
         record = await self._record()
         try:
             done = await self._compress(Request(settings=settings), keep_tokens=keep_tokens)
