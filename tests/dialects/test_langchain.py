@@ -120,6 +120,7 @@ def test_a_serialised_message_is_known_by_its_class_or_its_type(raw: Any, type_:
         ("bare", Text("bare")),
         ({"type": "text", "text": "x"}, Text("x")),
         ({"type": "output_text", "text": "x"}, Text("x")),
+        ({"type": "refusal", "refusal": "x"}, Text("x")),
         ({"type": "text-plain", "text": "x", "title": "a"}, Text("x")),
         ({"type": "file", "source_type": "text", "text": "x"}, Text("x")),
         ({"type": "document", "source": {"type": "text", "data": "x"}}, Text("x")),
@@ -319,6 +320,16 @@ def test_a_text_within_a_result_block_is_edited_in_place() -> None:
     ]
 
 
+def test_a_refusal_is_edited_in_its_own_field() -> None:
+    message = langchain.parse_message(
+        {"type": "ai", "content": [{"type": "refusal", "refusal": "No"}]}
+    )
+    (text,) = message.parts
+    assert isinstance(text, Text)
+    rendered = langchain.render_message(replace(message, parts=(replace(text, text="N"),)))
+    assert rendered["content"] == [{"type": "refusal", "refusal": "N"}]
+
+
 def test_a_plain_document_is_edited_where_its_text_is() -> None:
     block = {"type": "document", "source": {"type": "text", "data": "long"}, "title": "t"}
     message = langchain.parse_message({"type": "human", "content": [block]})
@@ -363,6 +374,32 @@ def test_a_state_keeps_what_it_holds_beside_the_messages() -> None:
     assert without_extras(conversation.tools) == without_extras((Tool("f", "F.", {}),))
     assert langchain.render(conversation) == state
     assert langchain.parse({"messages": [], "tools": ["f"]}).tools == ()
+
+
+def test_a_tool_can_be_added() -> None:
+    recall = {"type": "function", "function": {"name": "recall"}}
+    bare = langchain.parse(weather("flat"))
+    assert langchain.render(replace(bare, tools=(Tool("recall"),))) == {
+        "messages": weather("flat"),
+        "tools": [recall],
+    }
+    tool = {"type": "function", "function": {"name": "f"}, "x": 1}
+    conversation = langchain.parse({"messages": [], "tools": [tool], "step": 3})
+    more = replace(conversation, tools=(*conversation.tools, Tool("recall")))
+    assert langchain.render(more) == {"messages": [], "tools": [tool, recall], "step": 3}
+    unreadable = langchain.parse({"messages": [], "tools": ["f"]})
+    with pytest.raises(DialectError, match="none can be added"):
+        langchain.render(replace(unreadable, tools=(Tool("recall"),)))
+
+
+def test_a_field_called_object_is_a_field() -> None:
+    raw = {"type": "human", "content": "Hi", "object": "chat.message"}
+    message = langchain.parse_message(raw)
+    assert langchain.render_message(message) is raw
+    assert langchain.render_message(replace(message, parts=(Text("Ho"),))) == {
+        **raw,
+        "content": "Ho",
+    }
 
 
 # Messages made by hand, and those of other dialects
@@ -534,6 +571,14 @@ def test_messages_that_only_a_graph_understands_stay_behind() -> None:
         (
             [{"type": "ai", "content": [{"type": "tool_use", "input": 5}]}],
             "messages[0].content[0].input",
+        ),
+        (
+            [{"type": "ai", "additional_kwargs": {"tool_calls": [5, {"function": {"name": 5}}]}}],
+            "messages[0].additional_kwargs.tool_calls[1].function.name",
+        ),
+        (
+            [{"type": "ai", "additional_kwargs": {"function_call": {"arguments": 5}}}],
+            "messages[0].additional_kwargs.function_call.arguments",
         ),
         ([{"lc": 1, "type": "secret", "id": ["KEY"]}], "messages[0].type"),
         ([{"lc": 1, "type": "constructor", "id": []}], "messages[0].kwargs"),

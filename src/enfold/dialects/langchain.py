@@ -110,12 +110,8 @@ def render(conversation: Conversation, shape: str | None = None) -> Any:
     system = () if conversation.system is None else (conversation.system,)
     adopted = _adopt((*system, *conversation.messages))
     messages = [_render(message, shape or _shape(message) or new) for message in adopted]
-    if conversation.dialect == NAME:
-        body = conversation.extras
-        return messages if body is None else {**body, "messages": messages}
-    # LangChain binds tools as OpenAI writes them.
-    bare = openai.render(Conversation((), tools=conversation.tools, extras=conversation.extras))
-    return {**bare, "messages": messages} if isinstance(bare, dict) else messages
+    body = _render_beside(conversation)
+    return messages if body is None else {**body, "messages": messages}
 
 
 def parse_message(raw: Any) -> Message:
@@ -199,7 +195,7 @@ def _parse_reasoning(fields: Mapping[str, Any]) -> tuple[Reasoning, ...]:
 
 def _raw(message: Message) -> Any:
     """The message as it came off the wire; None for one that did not."""
-    return message.extras.get(_OBJECT, message.extras) or None
+    return (message.extras if "type" in message.extras else message.extras.get(_OBJECT)) or None
 
 
 def _shape(message: Message) -> str | None:
@@ -330,6 +326,20 @@ def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
     if not isinstance(tools, list) or not all(_is_function(tool) for tool in tools):
         return ()
     return openai.parse({"messages": [], "tools": tools}).tools
+
+
+def _render_beside(conversation: Conversation) -> Mapping[str, Any] | None:
+    """What stands beside the messages: a state's own fields, and tools that are new in it."""
+    body, tools = conversation.extras, conversation.tools
+    is_own = conversation.dialect == NAME
+    before = _parse_tools(body or {})
+    if is_own and tools == before:
+        return body
+    if is_own and body and body.get("tools") and not before:
+        raise DialectError("the state's `tools` are its own affair; none can be added to them")
+    dialect = openai.NAME if is_own else NAME
+    rendered = openai.render(Conversation((), dialect, tools=tools, extras=body))
+    return rendered if isinstance(rendered, dict) else None
 
 
 def _is_function(tool: Any) -> bool:

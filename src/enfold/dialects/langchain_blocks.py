@@ -114,7 +114,11 @@ def readable(raw: Any) -> str:
 
 
 def _parse_text(raw: dict[str, Any]) -> Text:
-    return Text(text_field(raw, "text"), raw)
+    return Text(text_field(raw, _text_key(raw)), raw)
+
+
+def _text_key(raw: Mapping[str, Any]) -> str:
+    return "refusal" if raw.get("type") == "refusal" else "text"
 
 
 def _parse_reasoning(raw: dict[str, Any]) -> Reasoning:
@@ -157,8 +161,9 @@ def _is_text_document(raw: Mapping[str, Any]) -> bool:
 def _render_text(part: Text) -> Any:
     raw = part.extras
     if not _is_text_document(raw):
-        is_same = raw.get("text") is part.text
-        return raw if is_same else {**with_defaults(raw, type="text"), "text": part.text}
+        key = _text_key(raw)
+        is_same = raw.get(key) is part.text
+        return raw if is_same else {**with_defaults(raw, type="text"), key: part.text}
     source = raw["source"]
     if source["data"] is part.text:
         return raw
@@ -216,7 +221,7 @@ def are_the_same(now: list[Any], before: Any) -> bool:
 
 _SOURCES = ("source", "file", "image_url", "input_audio")
 _RESULT_BLOCKS: _Blocks = {
-    **dict.fromkeys(("text", "input_text", "output_text"), _parse_text),
+    **dict.fromkeys(("text", "input_text", "output_text", "refusal"), _parse_text),
     **dict.fromkeys(("image", "audio", "video", "file", "text-plain"), _parse_file),
     **dict.fromkeys(("image_url", "input_audio"), _parse_file),
     **dict.fromkeys(("input_image", "input_file"), _parse_file),

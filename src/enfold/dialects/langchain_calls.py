@@ -18,11 +18,13 @@ from enfold.dialects.fields import (
     arguments_object,
     arguments_text,
     as_object,
+    each,
     list_field,
+    parse_field,
     text_field,
 )
 from enfold.dialects.langchain_blocks import are_the_same
-from enfold.errors import InputError
+from enfold.errors import DialectError, InputError
 from enfold.jsontext import loads
 from enfold.messages import Part, ToolCall
 
@@ -161,15 +163,21 @@ def _parse_additional(additional: Any) -> tuple[list[ToolCall], list[ToolCall]]:
     if not isinstance(additional, dict):
         return [], []
     listed = additional.get("tool_calls")
-    entries = listed if isinstance(listed, list) else []
-    return (
-        [_parse_entry(entry, _OPENAI) for entry in entries if _is_entry(entry, _OPENAI)],
-        [
-            _parse_entry(entry, _LEGACY)
-            for entry in (additional.get("function_call"),)
-            if isinstance(entry, dict)
-        ],
-    )
+    single = additional.get("function_call")
+    calls = each(listed if isinstance(listed, list) else [], _parse_openai, _OPENAI)
+    old = [_parse_legacy(single)] if isinstance(single, dict) else []
+    return [call for call in calls if call is not None], old
+
+
+def _parse_openai(raw: Any) -> ToolCall | None:
+    return _parse_entry(raw, _OPENAI) if _is_entry(raw, _OPENAI) else None
+
+
+def _parse_legacy(raw: dict[str, Any]) -> ToolCall:
+    try:
+        return _parse_entry(raw, _LEGACY)
+    except DialectError as error:
+        raise error.at(_LEGACY) from None
 
 
 def _is_entry(raw: Any, place: str) -> bool:
@@ -186,13 +194,13 @@ def _form(entry: Mapping[str, Any], place: str) -> _Form:
 
 def _parse_entry(entry: dict[str, Any], place: str) -> ToolCall:
     form = _form(entry, place)
-    holder = entry[form.inside] if form.inside else entry
-    return ToolCall(
-        id=text_field(entry, form.id, default=""),
-        name=text_field(holder, "name", default=""),
-        arguments=arguments_field(holder, form.arguments),
-        extras={place: entry},
-    )
+    call_id = text_field(entry, form.id, default="")
+
+    def parse_holder(holder: dict[str, Any]) -> ToolCall:
+        name = text_field(holder, "name", default="")
+        return ToolCall(call_id, name, arguments_field(holder, form.arguments), {place: entry})
+
+    return parse_field(entry, form.inside, parse_holder) if form.inside else parse_holder(entry)
 
 
 def _render_entry(call: ToolCall, place: str) -> dict[str, Any]:
