@@ -19,6 +19,8 @@ Source: TypeAlias = Literal["api", "library", "manual", "default"]
 
 FALLBACK_MAX_INPUT = 128_000
 FALLBACK_MAX_OUTPUT = 4_096
+_LARGEST = 10**12
+"""Far beyond any model, and within what a database column holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ class ModelConfig:
             ("retention_tokens", self.retention_tokens, 0),
             ("correction", self.correction, 0.1),
         ):
-            if value < lowest:
-                raise ConfigError(f"model {self.id}: {name} is {value}, at least {lowest} expected")
+            if not lowest <= value <= _LARGEST:
+                raise ConfigError(
+                    f"model {self.id}: {name} is {value}, expected {lowest} to {_LARGEST:,}"
+                )
 
     @property
     def provider(self) -> str:

@@ -7,7 +7,9 @@ This module is the only reader of the environment and of config files. Everythin
 
 from __future__ import annotations
 
+import math
 import os
+import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
@@ -74,21 +76,30 @@ def _flag(value: Any) -> bool:
     raise ValueError("expected true or false")
 
 
-def _number(lowest: float, highest: float | None = None) -> Callable[[Any], float]:
+def _number(lowest: float, highest: float | None = None, hint: str = "") -> Callable[[Any], float]:
+    allowed = f"{lowest:g} to {highest:g}" if highest else f"{lowest:g} or more"
+
     def check(value: Any) -> float:
-        number = float(value)
-        if isinstance(value, bool) or not lowest <= number <= (highest or float("inf")):
-            allowed = f"{lowest:g} to {highest:g}" if highest else f"{lowest:g} or more"
-            raise ValueError(f"expected {allowed}")
+        number = _float(value)
+        if not lowest <= number <= (highest or sys.float_info.max):
+            raise ValueError(f"expected {allowed}{hint}")
         return number
 
     return check
 
 
+def _float(value: Any) -> float:
+    """The number that is meant; no number where none is."""
+    try:
+        return math.nan if isinstance(value, bool) else float(value)
+    except (OverflowError, TypeError, ValueError):
+        return math.nan
+
+
 def _whole(lowest: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        number = float(value)
-        if isinstance(value, bool) or number != int(number) or number < lowest:
+        number = _float(value)
+        if not number.is_integer() or number < lowest:
             raise ValueError(f"expected a whole number, {lowest} or more")
         return int(number)
 
@@ -117,7 +128,7 @@ def _model(value: Any) -> str:
     raise ValueError("expected provider:model")
 
 
-_share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1)
+_share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "strategy": _text,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, cast
 
+from enfold import tokens
 from enfold.errors import ConfigError
 from enfold.llm.models import detect
 from enfold.modelconfig import ModelConfig, Source
@@ -35,7 +36,10 @@ class Models:
         unknown = sorted(set(values) - set(_EDITABLE))
         if unknown:
             raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(_EDITABLE)}")
-        changed = replace(await self.get(id), **values, source="manual")
+        row = await self._store.read(catalog.model_config, id)
+        known = detect(id) if row is None else from_row(row)
+        changed = replace(known, **values, source="manual")
+        tokens.get(changed.tokenizer)  # which says so if there is none of that name
         await self._store.write(catalog.put_model_config, to_row(changed))
         return changed
 
