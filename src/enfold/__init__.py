@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         TokenCountError,
     )
     from enfold.library import condense, condense_sync, count, open, restore  # noqa: A004
+    from enfold.llm.costs import calculate_api_cost_anthropic, calculate_api_cost_openai
     from enfold.messages import (
         Attachment,
         Conversation,
@@ -54,6 +55,8 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolResult",
+    "calculate_api_cost_anthropic",
+    "calculate_api_cost_openai",
     "condense",
     "condense_sync",
     "count",
@@ -73,6 +76,8 @@ _HOMES = {
     "MAX_CONDENSE_THRESHOLD": "enfold.budget",
     "MIN_CONDENSE_THRESHOLD": "enfold.budget",
     "TOKEN_BUFFER_PERCENTAGE": "enfold.budget",
+    "calculate_api_cost_anthropic": "enfold.llm.costs",
+    "calculate_api_cost_openai": "enfold.llm.costs",
     "condense": "enfold.library",
     "condense_sync": "enfold.library",
     "count": "enfold.library",

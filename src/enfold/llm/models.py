@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from enfold.llm.library import find
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
 from enfold.tokens import correction
 
 _LARGEST_REPLY = 64_000
 _REPLY_SHARE = 8
 _CURRENT_PROVIDERS = ("openai", "anthropic", "google")
-_LIBRARY_NAMES = {"bedrock": "aws", "vertex": "google", "gemini": "google"}
-"""Providers that the library calls otherwise."""
 
 
 def detect(id: str) -> ModelConfig:
@@ -51,15 +50,9 @@ def _reply(window: int) -> int:
 
 
 def _window(id: str) -> int | None:
-    from genai_prices.data_snapshot import get_snapshot
-
     provider, _, model = id.partition(":")
-    name = _LIBRARY_NAMES.get(provider, provider)
-    try:
-        _, info = get_snapshot().find_provider_model(model, None, name, None)
-    except LookupError:
-        return None
-    return info.context_window
+    info = find(provider, model)
+    return info.context_window if info is not None else None
 
 
 def _config(id: str, max_input: int, max_output: int, *, known: bool) -> ModelConfig:

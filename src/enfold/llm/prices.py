@@ -1,0 +1,146 @@
+"""Prices: what a model's tokens cost, in US dollars for a million of them.
+
+They come from the metadata library, and a profile may say otherwise. None is unknown, and never
+taken for nothing. A cached token without a price of its own costs what an ordinary one does: that
+is how providers bill it that have no such price.
+
+Some models cost more from a certain length on. The longer prices then hold for the whole request,
+not only for what is beyond the mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from enfold.errors import ConfigError
+from enfold.llm.library import find
+
+if TYPE_CHECKING:
+    from genai_prices.types import ModelPrice
+
+NAMES = ("input", "output", "cache_writes", "cache_reads")
+"""What is priced, in the order in which it is shown."""
+PROFILE_NAMES = {
+    "inputPrice": "input",
+    "outputPrice": "output",
+    "cacheWritesPrice": "cache_writes",
+    "cacheReadsPrice": "cache_reads",
+}
+"""What a profile calls them."""
+_LIBRARY_KEYS = {
+    "input": "input_mtok",
+    "output": "output_mtok",
+    "cache_writes": "cache_write_mtok",
+    "cache_reads": "cache_read_mtok",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for a million tokens of each kind."""
+
+    input: float | None = None
+    output: float | None = None
+    cache_writes: float | None = None
+    """Of what is put into the provider's cache."""
+    cache_reads: float | None = None
+    """Of what is found in it."""
+    longer: tuple[Longer, ...] = field(default=(), kw_only=True)
+    """What holds for longer requests, shortest first."""
+
+    def __post_init__(self) -> None:
+        for name in NAMES:
+            _check(name, getattr(self, name))
+
+    def at(self, input_tokens: int) -> Prices:
+        """The prices of a request with so many input tokens, cached ones included."""
+        reached = [each.prices for each in self.longer if input_tokens > each.above]
+        return reached[-1] if reached else self
+
+    @classmethod
+    def of(cls, given: Prices | Mapping[str, float | None]) -> Prices:
+        """Prices from a mapping: by our names, or by those of a profile (`inputPrice`, …)."""
+        if isinstance(given, Prices):
+            return given
+        named: dict[str, float | None] = {}
+        for key, value in given.items():
+            name = PROFILE_NAMES.get(key, key)
+            if name not in NAMES:
+                known = ", ".join((*NAMES, *PROFILE_NAMES))
+                raise ConfigError(f"no price {key!r}; there are {known}")
+            named[name] = value
+        return cls(*map(named.get, NAMES))
+
+
+@dataclass(frozen=True, slots=True)
+class Longer:
+    """The prices of requests with more input tokens than `above`."""
+
+    above: int
+    prices: Prices
+
+
+Overrides: TypeAlias = Prices | Mapping[str, float | None]
+
+
+def prices(
+    provider: str, model: str, overrides: Overrides | None = None, *, at: datetime | None = None
+) -> Prices | None:
+    """What a provider's model costs, as far as a profile or the library says. None: unknown.
+
+    `at` is when, for models whose price depends on it; now, if none is given.
+    """
+    info = find(provider, model)
+    known = None
+    if info is not None:
+        known = _from_library(info.get_prices(at or datetime.now(tz=UTC)))
+    if overrides is not None:
+        known = _over(known or Prices(), Prices.of(overrides))
+    return None if known in (None, Prices()) else known
+
+
+def _check(name: str, price: Any) -> None:
+    if price is None:
+        return
+    if isinstance(price, bool) or not isinstance(price, int | float) or not isfinite(price):
+        raise ConfigError(f"the {name} price is {price!r}; a number of US dollars is expected")
+    if price < 0:
+        raise ConfigError(f"the {name} price is {price!r}; it cannot be negative")
+
+
+def _from_library(entry: ModelPrice) -> Prices:
+    """The entry as ours; only prices of text tokens are taken."""
+    marks = sorted({mark for name in NAMES for mark in _marks(entry, name)})
+    long = tuple(Longer(mark, _reached(entry, mark)) for mark in marks)
+    return replace(_reached(entry, None), longer=long)
+
+
+def _marks(entry: ModelPrice, name: str) -> Iterable[int]:
+    price = getattr(entry, _LIBRARY_KEYS[name])
+    return (tier.start for tier in getattr(price, "tiers", ()))
+
+
+def _reached(entry: ModelPrice, mark: int | None) -> Prices:
+    """The prices of requests longer than the mark; of the shortest ones without a mark."""
+    found: dict[str, float] = {}
+    for name in NAMES:
+        price = getattr(entry, _LIBRARY_KEYS[name])
+        if price is None:
+            continue
+        tiers = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= (mark or -1)]
+        found[name] = float(tiers[-1] if tiers else getattr(price, "base", price))
+    return Prices(*map(found.get, NAMES))
+
+
+def _over(known: Prices, own: Prices) -> Prices:
+    """The known prices with a profile's own laid over them, at every length."""
+    said = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
+    longer = own.longer or tuple(
+        Longer(each.above, replace(each.prices, **said)) for each in known.longer
+    )
+    plain = replace(known, **said, longer=())
+    return replace(plain, longer=tuple(each for each in longer if each.prices != plain))

@@ -1,0 +1,99 @@
+"""The report: what a condensation did, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from enfold.condensation import Step
+from enfold.money import dollars
+
+_NAMES = {"native": "Native", "lossless": "Lossless", "truncation": "Truncation", "smart": "Smart"}
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was done: by which strategy, in which steps, how far, how fast, and at what price."""
+
+    strategy: str
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    steps: tuple[Step, ...] = ()
+    operations: tuple[str, ...] = ()
+    """What ran and what was left out: `<id>_completed`, `skip_<id>`."""
+    warnings: tuple[str, ...] = ()
+    cost: float | None = None
+    """Of the condensation, in US dollars. None is unknown; without a model it is 0."""
+    saved: float | None = None
+    """With every later request, in US dollars. None is unknown."""
+
+    @property
+    def reduction(self) -> float:
+        """The share of the tokens that is gone."""
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "strategy": self.strategy,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "reduction": self.reduction,
+            "seconds": self.seconds,
+            "cost": self.cost,
+            "saved": self.saved,
+            "operations": list(self.operations),
+            "steps": [
+                {
+                    "name": step.name,
+                    "tokens_before": step.tokens_before,
+                    "tokens_after": step.tokens_after,
+                    "reduction": step.reduction,
+                }
+                for step in self.steps
+            ],
+            "warnings": list(self.warnings),
+        }
+
+    def __str__(self) -> str:
+        name = _NAMES.get(self.strategy, self.strategy)
+        return "\n".join((f"Condensed with the {name} strategy:", *self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        for step in self.steps:
+            change = _change(step.tokens_before, step.tokens_after, step.reduction)
+            yield f" - {_spoken(step.name)}: {change}"
+        yield f" - {self._total()}"
+        yield f" - Cost: {dollars(self.cost)}"
+        yield f" - Time: {duration(self.seconds)}"
+        if self.operations:
+            yield f" - Operations: {', '.join(self.operations)}"
+        yield from (f" - Warning: {warning}" for warning in self.warnings)
+
+    def _total(self) -> str:
+        tokens = f"{self.tokens_before:,} → {self.tokens_after:,} tokens"
+        saved = "" if self.saved is None else f" (saved {dollars(self.saved)} a request)"
+        return f"Total reduction: {self.reduction:.0%}, {tokens}{saved}"
+
+
+def duration(seconds: float) -> str:
+    """A time for people."""
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    return f"{seconds:.1f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"  # noqa: PLR2004
+
+
+def _change(before: int, after: int, reduction: float) -> str:
+    return (
+        f"{before:,} → {after:,} tokens ({-reduction:+.0%})"
+        if before != after
+        else (f"{before:,} tokens, unchanged")
+    )
+
+
+def _spoken(name: str) -> str:
+    """A step's name as the start of a line: `lossless_prelude` is `Lossless prelude`."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:]

@@ -1,0 +1,82 @@
+"""What a condensation did, in words and as data."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.condensation import Step
+from enfold.jsontext import dumps, loads
+from enfold.report import Report, duration
+
+REPORT = Report(
+    "smart",
+    8_500,
+    2_800,
+    1.8,
+    steps=(
+        Step("lossless_prelude", 8_500, 5_200),
+        Step("Pass 1 (Truncate)", 5_200, 3_800),
+        Step("Pass 2 (Suppress)", 3_800, 2_800),
+    ),
+    operations=("lossless_completed", "pass-1_completed", "pass-2_completed", "skip_pass-3"),
+    warnings=("a summary was written by the local summarizer",),
+    cost=0.0,
+    saved=0.0036,
+)
+
+
+def test_people_read_what_happened_in_which_order() -> None:
+    assert str(REPORT).splitlines() == [
+        "Condensed with the Smart strategy:",
+        " - Lossless prelude: 8,500 → 5,200 tokens (-39%)",
+        " - Pass 1 (Truncate): 5,200 → 3,800 tokens (-27%)",
+        " - Pass 2 (Suppress): 3,800 → 2,800 tokens (-26%)",
+        " - Total reduction: 67%, 8,500 → 2,800 tokens (saved $0.0036 a request)",
+        " - Cost: $0.00",
+        " - Time: 1.8 seconds",
+        " - Operations: lossless_completed, pass-1_completed, pass-2_completed, skip_pass-3",
+        " - Warning: a summary was written by the local summarizer",
+    ]
+
+
+def test_what_is_not_known_is_said_to_be_unknown_or_not_said() -> None:
+    text = str(Report("native", 1_000, 250, 0.25, steps=(Step("prune", 1_000, 1_000),)))
+    assert " - Prune: 1,000 tokens, unchanged" in text
+    assert " - Cost: unknown" in text
+    assert "saved" not in text
+
+
+def test_a_strategy_of_somebody_else_keeps_its_name() -> None:
+    assert str(Report("acme-squeeze", 10, 5, 0)).startswith("Condensed with the acme-squeeze ")
+
+
+def test_programs_get_the_same_as_data() -> None:
+    assert loads(dumps(REPORT.as_json())) == {
+        "strategy": "smart",
+        "tokens_before": 8_500,
+        "tokens_after": 2_800,
+        "reduction": pytest.approx(0.6706, abs=1e-4),
+        "seconds": 1.8,
+        "cost": 0.0,
+        "saved": 0.0036,
+        "operations": list(REPORT.operations),
+        "steps": [
+            {
+                "name": step.name,
+                "tokens_before": step.tokens_before,
+                "tokens_after": step.tokens_after,
+                "reduction": step.reduction,
+            }
+            for step in REPORT.steps
+        ],
+        "warnings": list(REPORT.warnings),
+    }
+    unknown = Report("native", 0, 0, 0.0).as_json()
+    assert (unknown["cost"], unknown["saved"], unknown["reduction"]) == (None, None, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"), [(0.0123, "12 ms"), (1.84, "1.8 seconds"), (90, "1.5 minutes")]
+)
+def test_times_have_a_unit(seconds: float, shown: str) -> None:
+    assert duration(seconds) == shown
