@@ -26,13 +26,13 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wiring",),
     ("engine", "flush", "stateless"),
     ("llm", "settings", "store", "strategies", "transcripts"),
-    ("modelconfig", "view"),
+    ("modelconfig", "receipt", "report", "view"),
     ("dialects", "summaries"),
     ("condensation", "planning"),
     ("budget", "retention"),
     ("history",),
     ("estimates", "identity", "ledger", "sample", "tokens"),
-    ("events", "jsontext", "messages"),
+    ("events", "jsontext", "messages", "money"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two

@@ -56,7 +56,7 @@ def test_each_call_has_the_price_of_its_own_length() -> None:
 
 
 def test_a_models_own_tokens_are_what_is_paid() -> None:
-    assert estimate(FIGURES, SONNET, correction=1.5) == Cost(0.036, pytest.approx(0.0225), 0, 0)
+    assert estimate(FIGURES, SONNET, correction=1.5).parts == pytest.approx((0.036, 0.0225, 0, 0))
 
 
 def test_candidates_are_ranked_by_cost_and_unknown_ones_come_last() -> None:

@@ -69,6 +69,12 @@ class Summary:
     """Exact, by the request's tokenizer."""
     usage: Usage | None = None
     """None where no model was called."""
+    cost: float | None = None
+    """In US dollars. None is unknown; 0 where no model was called."""
+
+    def __post_init__(self) -> None:
+        if self.usage is None and self.cost is None:
+            object.__setattr__(self, "cost", 0.0)
 
 
 class Summarizer(Protocol):
