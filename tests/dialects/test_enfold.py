@@ -147,6 +147,12 @@ def test_a_message_made_by_hand_is_written_in_the_usual_order() -> None:
     )
 
 
+def test_an_empty_text_made_by_hand_is_a_part_and_an_empty_content_is_none() -> None:
+    raw = enfold.render_message(Message("user", (Text(""),)))
+    assert raw["content"] == [{"type": "text", "text": ""}]
+    assert enfold.render_message(Message("user", ()))["content"] == ""
+
+
 def test_an_unknown_part_cannot_pass_for_one_that_is_known() -> None:
     message = Message("user", (Unknown({"type": "text", "text": "not a text"}),))
     raw = enfold.render_message(message)
@@ -270,6 +276,15 @@ def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None
     with pytest.raises(DialectError) as caught:
         enfold.parse(value)
     assert caught.value.place == place
+
+
+@pytest.mark.parametrize(
+    "value", [[{"role": "user", "content": Text("x" * 50)}], [{"role": "x" * 50}]]
+)
+def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+    with pytest.raises(DialectError) as caught:
+        enfold.parse(value)
+    assert "xxx" not in str(caught.value)
 
 
 def test_deep_nesting_is_carried() -> None:

@@ -357,6 +357,34 @@ def test_dropped_reasoning_is_gone_from_wherever_it_was() -> None:
     }
 
 
+def test_what_is_no_call_among_the_calls_stays() -> None:
+    odd = [5, {"name": "f"}]
+    call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
+    message = langchain.parse_message(
+        {"type": "ai", "content": "Hi", "additional_kwargs": {"tool_calls": [odd[0], call, odd[1]]}}
+    )
+    said = tuple(part for part in message.parts if isinstance(part, Text))
+    rendered = langchain.render_message(replace(message, parts=said))
+    assert rendered["additional_kwargs"] == {"tool_calls": odd}
+
+
+def test_a_thought_made_by_hand_in_this_dialect_is_written() -> None:
+    message = Message("assistant", (Reasoning("Hm."), Text("Yes.")), dialect="langchain")
+    assert langchain.render_message(message)["data"]["content"] == [
+        {"type": "reasoning", "reasoning": "Hm."},
+        {"type": "text", "text": "Yes."},
+    ]
+
+
+def test_parts_are_refused_where_they_have_no_place() -> None:
+    answered = langchain.parse_message({"type": "tool", "content": "r", "tool_call_id": "c"})
+    with pytest.raises(DialectError, match="one tool result and nothing else"):
+        langchain.render_message(replace(answered, parts=(Text("r"),)))
+    asked = langchain.parse_message({"type": "human", "content": "Hi"})
+    with pytest.raises(DialectError, match="a ToolResult part has no place"):
+        langchain.render_message(replace(asked, parts=(*asked.parts, ToolResult("c"))))
+
+
 def test_id_and_name_can_be_changed() -> None:
     message = langchain.parse_message({"type": "human", "content": "Hi", "id": "a", "name": None})
     assert langchain.render_message(replace(message, id="b", name="Ann")) == {

@@ -23,6 +23,9 @@ from enfold.messages import (
 Item = TypeVar("Item")
 Choice = TypeVar("Choice")
 
+_LONGEST_CHOICE = 40
+"""What is longer is not a name that was misspelt, and may be what somebody said."""
+
 
 def as_object(value: Any) -> dict[str, Any]:
     """The value, which must be a JSON object."""
@@ -84,7 +87,8 @@ def choice_field(raw: Mapping[str, Any], key: str, choices: Mapping[str, Choice]
     name = text_field(raw, key)
     if name in choices:
         return choices[name]
-    raise DialectError(f"expected one of {', '.join(choices)}; found {name!r}", place=key)
+    found = repr(name) if len(name) <= _LONGEST_CHOICE else "a longer text"
+    raise DialectError(f"expected one of {', '.join(choices)}; found {found}", place=key)
 
 
 def each(values: Any, parse: Callable[[Any], Item], place: str) -> tuple[Item, ...]:
@@ -230,10 +234,10 @@ def data_url(file: Attachment) -> str:
 
 
 def kind_of(value: Any) -> str:
-    """A value's JSON type, in words."""
+    """A value's JSON type, in words; never what it says."""
     names = {type(None): "null", bool: "a boolean", str: "text", list: "an array"}
     if isinstance(value, dict):
         return "an object"
-    return names.get(
-        type(value), "a number" if isinstance(value, int | float) else repr(value)[:40]
-    )
+    if isinstance(value, int | float):
+        return names.get(type(value), "a number")
+    return names.get(type(value), f"a Python {type(value).__name__}")
