@@ -48,7 +48,7 @@ def validate(template: str) -> None:
         raise ConfigError("the custom prompt is empty; give instructions, or leave it unset")
     if len(template) > MAX_LENGTH:
         raise ConfigError(
-            f"the custom prompt has {len(template):,} characters; at most {MAX_LENGTH:,} are allowed"
+            f"the custom prompt has {len(template):,} characters, and {MAX_LENGTH:,} are allowed"
         )
     names = _PLACEHOLDER.findall(template)
     unknown = sorted(set(names) - {CONVERSATION})

@@ -1,0 +1,197 @@
+"""The lexicon: what a run of characters between blanks says, worked out once per distinct run.
+
+Words of any language become concepts; paths, addresses, numbers, identifiers and names are exact
+items as well, which a summary must keep as they are written. Scripts without blanks between words
+(Chinese, Japanese, Thai) are read as overlapping pairs of characters, which needs no dictionary.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from itertools import pairwise
+from typing import NamedTuple
+
+from enfold.summaries.local import cues
+from enfold.summaries.local.cues import Cue
+from enfold.summaries.local.punctuation import CLOSING, EDGES, OPENING
+
+
+class Kind(IntEnum):
+    """What a chunk is; the higher, the more exactly it must be kept."""
+
+    MARK = 0
+    WORD = 1
+    NAME = 2
+    COUNT = 3
+    """A number in words."""
+    ACRONYM = 4
+    NUMBER = 5
+    IDENTIFIER = 6
+    PLACE = 7
+    """A path or an address: where something is."""
+
+
+class Chunk(NamedTuple):
+    """One run of characters between blanks, understood."""
+
+    kind: Kind
+    core: str
+    """Without the punctuation around it."""
+    concepts: tuple[str, ...] = ()
+    """What it is about, in one spelling."""
+    items: tuple[str, ...] = ()
+    """What in it must be kept exactly."""
+    cues: int = 0
+
+
+MARK = Chunk(Kind.MARK, "")
+
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005\u3040-\u30ff"
+    "\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+UNSPACED = re.compile(f"[{_UNSPACED}]")
+"""A character of a script without blanks between words."""
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
+_AMOUNT = re.compile(rf"\d[\d.,:/\-]*\s?[%\uff05‰°]?[{_UNSPACED}]{{0,2}}")
+_QUOTED = re.compile(rf"[{OPENING}]([^{OPENING}{CLOSING}\n]{{2,24}})[{CLOSING}]")
+_ADDRESS = re.compile(
+    r"^(?:[a-z][\w+.-]*://|www\.|mailto:)\S+|^[\w.+-]+@[\w-]+\.[\w.-]+$", re.IGNORECASE
+)
+_PATH = re.compile(
+    r"^(?:[~.]{0,2}[/\\]|[A-Za-z]:[/\\])[\w.@~*$(){}\[\]-]+"
+    r"|^[\w.@~-]+(?:[/\\][\w.@~*${}\[\]-]+){2,}"
+    r"|^(?:[\w.@~-]+[/\\])+[\w@~-]*\.\w+"
+    r"|^[\w@~-]*[A-Za-z_][\w@~-]*\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,5}$"
+)
+_ABBREVIATION = re.compile(r"^(?:\w\.)+\w?$")
+_IDENTIFIER = re.compile(
+    r"^--?[a-z][\w-]+$|^[@#$]\w{2,}|\w_\w|[a-z][A-Z]|\w::\w|\w\(\)?|\w->\w|^\w+(?:\.\w+){2,}$"
+    r"|^[A-Z]\w*-[A-Z]\w*-|^\w+[=:]\w"
+)
+_SETTING = re.compile(r"^([A-Za-z_][\w.]*)=(\S+)$")
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_CLITIC = re.compile(r"['’](?:s|m|d|t|re|ve|ll)$")
+_SHORTEST_PLURAL = 4
+_DIGIT = re.compile(r"\d")
+_LONGEST = 300
+"""Characters from which a chunk without an address in it is a blob that says nothing."""
+
+
+class Lexicon(dict[str, Chunk]):
+    """Chunks by their characters; an unseen one is understood when it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kinds: dict[str, Kind] = {}
+        """The most exact kind of chunk in which each concept was seen, names apart."""
+        self.names: set[str] = set()
+        """Concepts that were seen as a name where no sentence begins; filled by the reader."""
+
+    def __missing__(self, raw: str) -> Chunk:
+        chunk = self[raw] = understand(raw)
+        kinds, kind = self.kinds, chunk.kind
+        if kind is Kind.NAME:
+            kind = Kind.WORD
+        for concept in chunk.concepts:
+            if kinds.get(concept, Kind.MARK) < kind:
+                kinds[concept] = kind
+        if chunk.kind is Kind.WORD and chunk.items:
+            kinds.update((item.lower(), Kind.NUMBER) for item in chunk.items)
+        return chunk
+
+    def kind(self, concept: str) -> Kind:
+        """What a concept is. A name that is also written small is a word."""
+        kind = self.kinds[concept]
+        is_name = kind is Kind.WORD and concept in self.names and concept not in self
+        return Kind.NAME if is_name else kind
+
+
+def understand(raw: str) -> Chunk:
+    """What one run of characters says."""
+    core = raw if raw.isalnum() else _core(raw)
+    if not core:
+        return MARK
+    if not core.isascii() and UNSPACED.search(core):
+        return _understand_unspaced(raw, core)
+    setting = _SETTING.match(core) if "=" in core else None
+    if setting:
+        value = understand(setting[2])
+        return value._replace(core=core)
+    if len(core) > _LONGEST and not _ADDRESS.match(core[:_LONGEST]):
+        return MARK
+    kind = _kind(core)
+    lower = core.lower()
+    found = cues.of_word(lower)
+    if kind is Kind.PLACE and "{" in core and "}" not in core:
+        return understand(core[: core.index("{")])  # the folder of several files
+    if kind > Kind.NAME:
+        return Chunk(kind, core, (lower,), (core,), found)
+    if found & Cue.NUMBER:
+        return Chunk(Kind.COUNT, core, (lower,), (core,), found)
+    if found & Cue.COMMON:
+        return Chunk(Kind.WORD, core, (), (), found)
+    words = (lower,) if lower.isalpha() else _WORD.findall(lower)
+    concepts = tuple(
+        concept for concept in map(_concept, words) if not cues.of_word(concept) & Cue.COMMON
+    )
+    return Chunk(kind, core, concepts, (core,) if kind is Kind.NAME else (), found)
+
+
+def _core(raw: str) -> str:
+    if raw.endswith("()") or raw.startswith("--"):
+        return raw.rstrip(",;:.!?`*\"'").lstrip("`*\"'(")
+    return raw.strip(EDGES)
+
+
+def _kind(core: str) -> Kind:
+    if core.isalpha():
+        return _kind_of_word(core)
+    if _ADDRESS.match(core) or (_PATH.match(core) and not _ABBREVIATION.match(core)):
+        return Kind.PLACE
+    if _IDENTIFIER.search(core):
+        return Kind.IDENTIFIER
+    if _DIGIT.search(core):
+        return Kind.NUMBER
+    return Kind.NAME if core[0].isupper() and _WORD.search(core) else Kind.WORD
+
+
+def _kind_of_word(word: str) -> Kind:
+    if not word[0].isupper() or len(word) == 1:
+        has_hump = word.isascii() and not word.islower() and len(word) > 1
+        return Kind.IDENTIFIER if has_hump else Kind.WORD
+    if word.isascii() and not word[1:].islower():
+        return Kind.ACRONYM if word.isupper() else Kind.IDENTIFIER
+    return Kind.NAME
+
+
+def _concept(word: str) -> str:
+    """One spelling for a word and its plainest variants."""
+    if not word.isalpha():
+        word = _CLITIC.sub("", word)
+    if len(word) > _SHORTEST_PLURAL and word[-1] == "s" and word[-2] != "s":
+        return word[:-1]
+    return word
+
+
+def _understand_unspaced(raw: str, core: str) -> Chunk:
+    concepts: list[str] = []
+    items = [found.strip() for found in _AMOUNT.findall(core)] if _DIGIT.search(core) else []
+    items += _QUOTED.findall(raw)
+    found = cues.of_unspaced(raw)
+    cue_of = cues.PAIRS.get
+    for run in _RUN.findall(core):
+        if UNSPACED.match(run):
+            for pair in map("".join, pairwise(run)):
+                own = cue_of(pair, 0)
+                found |= own
+                if not own & Cue.COMMON:
+                    concepts.append(pair)
+            continue
+        inner = understand(run)
+        concepts += inner.concepts
+        if inner.kind >= Kind.NAME and not inner.core.isdigit():
+            items.append(inner.core)
+    concepts += [item.lower() for item in items]
+    return Chunk(Kind.WORD, core, tuple(concepts), tuple(items), found & ~Cue.COMMON)

@@ -1,0 +1,103 @@
+"""Material: everything a summary can be made of, read, weighed and counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from enfold.messages import Message, text_of
+from enfold.summaries.local.conversation import read_conversation
+from enfold.summaries.local.corrections import replaced
+from enfold.summaries.local.earlier import read_earlier
+from enfold.summaries.local.layout import JOINT, PEOPLE
+from enfold.summaries.local.lexicon import Lexicon
+from enfold.summaries.local.sections import Sections
+from enfold.summaries.local.splitting import Form
+from enfold.summaries.local.units import Unit
+from enfold.summaries.local.worth import concept_worths, unit_factors
+from enfold.summaries.request import SummaryRequest
+from enfold.tokens import Tokenizer
+
+_RECENT_LENGTH = 20_000
+"""Characters of the messages that stay that are looked at."""
+_CROWD = 3
+"""How many named speakers make a meeting, in which it helps to know who was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Units, with what each is worth and what it costs; lists go by the unit's index."""
+
+    units: list[Unit]
+    sections: Sections
+    costs: list[int]
+    """Tokens of the text, its bullet and its speaker."""
+    factors: list[float]
+    worths: dict[str, float]
+    """By concept."""
+    replaced: dict[int, float]
+    """Units that a correction made stale."""
+    people: tuple[str, ...] = field(default=())
+    """Everybody who is named, in a conversation of several."""
+
+    @property
+    def earlier(self) -> list[int]:
+        """The units of the earlier summary."""
+        return [i for i, u in enumerate(self.units) if u.is_earlier and u.form is not Form.ITEM]
+
+    @property
+    def all_earlier(self) -> list[int]:
+        """Those, and the items that it listed."""
+        return [i for i, u in enumerate(self.units) if u.is_earlier]
+
+    @property
+    def new(self) -> list[int]:
+        """The units of the messages."""
+        return [i for i, u in enumerate(self.units) if not u.is_earlier]
+
+
+def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
+    """The material of a request."""
+    lexicon = Lexicon()
+    earlier = read_earlier(request.previous or "", lexicon)
+    people = _people(earlier, request.messages)
+    units = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
+    units += read_conversation(request.messages, lexicon)
+    units = [unit for unit in units if unit.reading.concepts] or units
+    stale = replaced(units, lexicon)
+    factors = unit_factors(units, style=request.style)
+    for index, factor in stale.items():
+        factors[index] *= factor
+    return Material(
+        units=units,
+        sections=Sections(units, len(request.messages) - 1),
+        costs=_costs(units, tokenizer),
+        factors=factors,
+        worths=concept_worths(units, lexicon, _concepts(request.recent, lexicon)),
+        replaced=stale,
+        people=people,
+    )
+
+
+def _people(earlier: Iterable[Unit], messages: Iterable[Message]) -> tuple[str, ...]:
+    known = (u.reading.text.split(JOINT) for u in earlier if u.origin.speaker == PEOPLE)
+    names = dict.fromkeys(name for group in known for name in group)
+    names.update(dict.fromkeys(message.name for message in messages if message.name))
+    return tuple(names) if len(names) >= _CROWD else ()
+
+
+def _concepts(recent: Iterable[Message], lexicon: Lexicon) -> set[str]:
+    text = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in recent)
+    return {concept for raw in text[:_RECENT_LENGTH].split() for concept in lexicon[raw].concepts}
+
+
+def _costs(units: list[Unit], tokenizer: Tokenizer) -> list[int]:
+    """Tokens by unit; a speaker's name is counted once and added to each of their lines."""
+    speakers = sorted({unit.origin.speaker for unit in units})
+    labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
+    counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
+    by_speaker = dict(zip(speakers, counts, strict=False))
+    texts = counts[len(speakers) :]
+    return [
+        count + by_speaker[unit.origin.speaker] for count, unit in zip(texts, units, strict=True)
+    ]
