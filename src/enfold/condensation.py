@@ -3,19 +3,26 @@
 A strategy sees messages and counts, never a store, a dialect or a setting. It answers with one
 entry per message, in order: kept, edited, or folded into a summary. `validate` then checks the
 answer against the rules, so that no strategy can lose a message, break a tool pair, touch what
-retention protects, or make the view larger.
+retention protects, damage what it edits, or make the view larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, TypeAlias
 
-from enfold.errors import CompressionError, NoGainError
-from enfold.history import last_user_message, orphans
-from enfold.messages import Message
-from enfold.retention import Split
+from enfold.errors import CompressionError, InputError, NoGainError
+from enfold.history import (
+    follows_reasoning,
+    last_user_message,
+    open_loop_start,
+    orphans,
+    unanswered,
+)
+from enfold.jsontext import loads
+from enfold.messages import Attachment, Message, Reasoning, ToolCall, ToolResult, Unknown
+from enfold.retention import Split, Zones
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +43,41 @@ class Task:
     """The limit of the new summary."""
     show_recent: bool = True
     """Whether the summarizer may see what comes after the cutoff."""
+    target: int | None = None
+    """Tokens at or below which the view should end. None: as small as it gets."""
+    is_due: bool = False
+    """True if the target must be reached, so that another strategy takes over if one does not."""
+    zones: Zones | None = None
+    """Where messages may be edited. None: where they may be folded."""
+    beside: int = 0
+    """Tokens of what is sent beside the view: system prompt and tools."""
 
     @property
     def tokens(self) -> int:
         """What the view takes now."""
         return sum(self.counts) + self.previous_tokens
+
+    @property
+    def editable(self) -> tuple[int, ...]:
+        """Indexes of the messages that may be edited: old, and in no way untouchable."""
+        old = (self.zones or Zones(self.split.head, self.split.cut)).old
+        untouchable = self.untouchable
+        return tuple(index for index in old if index not in untouchable)
+
+    @property
+    def untouchable(self) -> frozenset[int]:
+        """What no edit may change, however old.
+
+        That is the last thing a user said, a running tool loop, and reasoning that is an item of
+        its own with the item that follows it: providers check those for changes.
+        """
+        messages = self.messages
+        found = set(range(open_loop_start(messages), len(messages)))
+        found.update(i for i in (last_user_message(messages), self.split.pinned) if i is not None)
+        for index in range(1, len(messages)):
+            if follows_reasoning(messages, index):
+                found.update((index - 1, index))
+        return frozenset(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +94,8 @@ class Edited:
     index: int
     message: Message
     tokens: int
+    lossless: bool = False
+    """True if all that it said is still in the view, here or in another message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +134,10 @@ class Condensation:
     entries: tuple[Entry, ...]
     steps: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()
+    """What was done and what was skipped, by name: `<id>_completed`, `skip_<id>`."""
+    cost: float | None = 0.0
+    """Of the models that were called, in US dollars. None is unknown."""
 
     def tokens(self, task: Task) -> int:
         """What the view takes afterwards."""
@@ -107,18 +150,20 @@ class Condensation:
         """The summary, if there is one."""
         return next((entry for entry in self.entries if isinstance(entry, Folded)), None)
 
-
-class Strategy(Protocol):
-    """How a view is condensed."""
+    @property
+    def edits(self) -> tuple[Edited, ...]:
+        """The messages that are shown with other content."""
+        return tuple(entry for entry in self.entries if isinstance(entry, Edited))
 
     @property
-    def id(self) -> str:
-        """Recorded with every snapshot it makes."""
-        ...
+    def is_unchanged(self) -> bool:
+        """True if the view stays as it was."""
+        return all(isinstance(entry, Kept) for entry in self.entries)
 
-    async def condense(self, task: Task) -> Condensation:
-        """The answer to the task; `validate` has the last word on it."""
-        ...
+
+def unchanged(task: Task, strategy: str, why: str) -> Condensation:
+    """The answer of a strategy that found nothing to do, and why."""
+    return Condensation(strategy, tuple(map(Kept, range(len(task.messages)))), warnings=(why,))
 
 
 def _tokens(entry: Entry, task: Task) -> int:
@@ -155,23 +200,81 @@ def _has_one_summary_with_text(_task: Task, answer: Condensation) -> str:
     return "the summary is empty" if folds and not folds[0].text.strip() else ""
 
 
-def _leaves_protected_messages_alone(task: Task, answer: Condensation) -> str:
-    kept = {entry.index for entry in answer.entries if isinstance(entry, Kept)}
+def _folds_what_may_be_folded(task: Task, answer: Condensation) -> str:
+    folded = set(answer.summary.indexes) if answer.summary is not None else set()
     protected = {*range(task.split.head), *range(task.split.cut, len(task.messages))}
     protected.update(
         index
         for index in (task.split.pinned, last_user_message(task.messages))
         if index is not None
     )
-    touched = sorted(protected - kept)
-    return f"message {touched[0]} is protected and was touched" if touched else ""
+    touched = sorted(protected & folded)
+    return f"message {touched[0]} is protected and was folded" if touched else ""
+
+
+def _edits_what_may_be_edited(task: Task, answer: Condensation) -> str:
+    if not answer.edits:
+        return ""
+    editable, untouchable = set(task.editable), task.untouchable
+    for edit in answer.edits:
+        if edit.index in untouchable or not (edit.lossless or edit.index in editable):
+            return f"message {edit.index} is protected and was edited"
+    return ""
 
 
 def _keeps_tool_pairs(task: Task, answer: Condensation) -> str:
     shown = _shown(task, answer)
     if len(orphans(shown)) > len(orphans(task.messages)):
         return f"message {orphans(shown)[0]} of the result holds a tool result without its call"
+    if len(unanswered(shown)) > len(unanswered(task.messages)):
+        return f"message {unanswered(shown)[0]} of the result holds a tool call without its result"
     return ""
+
+
+def _edits_keep_the_shape(task: Task, answer: Condensation) -> str:
+    for edit in answer.edits:
+        fault = _misshapen(task.messages[edit.index], edit.message)
+        if fault:
+            return f"message {edit.index}: the edit {fault}"
+    return ""
+
+
+def _misshapen(before: Message, after: Message) -> str:
+    """What an edit did that none may do. Empty if it kept to the rules."""
+    if _frame(before) != _frame(after):
+        return "changed who speaks, or the message's id"
+    if list(_skeleton(before)) != list(_skeleton(after)):
+        return "lost or changed a tool call, a result's id or error, or an attachment"
+    if any(isinstance(part, Reasoning) for part in after.parts):
+        return "kept reasoning, which is signed for the message as it was"
+    return ""
+
+
+def _frame(message: Message) -> tuple[Any, ...]:
+    return (message.role, message.id, message.name, message.dialect)
+
+
+def _skeleton(message: Message) -> Iterator[Any]:
+    """What of a message an edit leaves as it is: all but words, arguments and reasoning."""
+    for part in message.parts:
+        match part:
+            case ToolCall(id, name, arguments):
+                yield id, name, _is_object(arguments)
+            case ToolResult(id, inner, is_error, name):
+                files = tuple(each for each in inner if isinstance(each, Attachment | Unknown))
+                yield id, name, is_error, files
+            case Attachment() | Unknown():
+                yield part
+
+
+def _is_object(arguments: Any) -> bool:
+    """Whether a call's arguments are a JSON object, or a text that holds one."""
+    if not isinstance(arguments, str):
+        return True
+    try:
+        return isinstance(loads(arguments), dict)
+    except InputError:
+        return False
 
 
 def _shown(task: Task, answer: Condensation) -> Sequence[Message]:
@@ -185,6 +288,8 @@ def _shown(task: Task, answer: Condensation) -> Sequence[Message]:
 _CHECKS = (
     _accounts_for_every_message,
     _has_one_summary_with_text,
-    _leaves_protected_messages_alone,
+    _folds_what_may_be_folded,
+    _edits_what_may_be_edited,
     _keeps_tool_pairs,
+    _edits_keep_the_shape,
 )

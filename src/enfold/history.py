@@ -49,6 +49,11 @@ def is_said_by_user(message: Message) -> bool:
     )
 
 
+def answers_a_call(message: Message) -> bool:
+    """True if the message holds a tool's result, so that it cannot stand without the call."""
+    return any(isinstance(part, ToolResult) for part in message.parts)
+
+
 def open_loop_start(messages: Sequence[Message]) -> int:
     """Where the running tool loop begins: from there on nothing may be edited.
 
@@ -75,6 +80,23 @@ def orphans(messages: Sequence[Message]) -> tuple[int, ...]:
                 found.append(index)
                 break
     return tuple(found)
+
+
+def unanswered(messages: Sequence[Message]) -> tuple[int, ...]:
+    """Indexes of messages that hold a tool call without its result after it."""
+    waiting: dict[str, int] = {}
+    for index, message in enumerate(messages):
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                waiting[part.id] = index
+            elif isinstance(part, ToolResult):
+                waiting.pop(part.call_id, None)
+    return tuple(sorted(set(waiting.values())))
+
+
+def follows_reasoning(messages: Sequence[Message], index: int) -> bool:
+    """True if the item before is reasoning: the two are one unit, and neither may be edited."""
+    return index > 0 and _is_reasoning(messages[index - 1])
 
 
 def _units(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:

@@ -35,10 +35,11 @@ def count(messages: str | Messages, tokenizer: str = tokens.DEFAULT) -> int:
     return tokens.count_conversation(conversation_of(messages), tokenizer).total
 
 
-async def condense(
+async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     messages: Messages,
     strategy: str = "native",
     *,
+    config: Mapping[str, Any] | None = None,
     target: int | None = None,
     window: int | None = None,
     keep_tokens: int | None = None,
@@ -47,16 +48,18 @@ async def condense(
 ) -> Condensed:
     """The conversation made smaller, with a report, and a ledger that `restore` undoes it with.
 
-    It ends at or below `target` tokens, or 60 % of a `window`, if either is given and it can.
-    `keep_tokens` of the newest stay verbatim, else the last three messages. `summarizer` writes
-    summaries, the built-in one if none is given.
+    `config` is the strategy's own, as its JSON schema says. The conversation ends at or below
+    `target` tokens, or 60 % of a `window`, if either is given and it can. `keep_tokens` of the
+    newest stay verbatim, else what the config says. `summarizer` writes summaries, the built-in one
+    if none is given.
     """
     from enfold import stateless, wiring
     from enfold.settings import Settings
 
     options = stateless.Options(tokenizer, target, window, keep_tokens)
     writer = summarizer or wiring.local_summarizer()
-    chosen = wiring.make_strategy(Settings(strategy=strategy), writer)
+    configs = {} if config is None else {strategy: config}
+    chosen = wiring.make_strategy(Settings(strategy=strategy, strategy_config=configs), writer)
     return await stateless.condense(conversation_of(messages), chosen, options)
 
 

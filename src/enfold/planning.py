@@ -39,6 +39,8 @@ class Aim:
     """Where it stands: before the message of this index."""
     settled: int = 0
     """So many messages are behind the cutoff already; a plan must reach beyond them."""
+    room: int | None = None
+    """What may come after the user's last message before it is pinned. None: the goal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def _plan(
     summary_share: float,
 ) -> Plan:
     policy = replace(aim.retention, amount=aim.retention.amount * kept_share)
-    divided = split(messages, counts, policy, room=aim.goal)
+    divided = split(messages, counts, policy, room=aim.goal if aim.room is None else aim.room)
     if aim.previous_tokens and divided.head > aim.previous_at:
         divided = replace(divided, head=aim.previous_at)
     planned = plan_for(counts, divided, aim, summary_share)

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from enfold.errors import ConfigError
-from enfold.history import cut_points, last_user_message
+from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.messages import Message
 
 DEFAULT_RETENTION_TOKENS = 1_000
@@ -66,6 +66,28 @@ class Split:
         return all(index == self.pinned for index in self.folded)
 
 
+@dataclass(frozen=True, slots=True)
+class Zones:
+    """A history by age: `[:first]` and `[recent:]` stay as they are, what lies between is old."""
+
+    first: int
+    recent: int
+
+    @property
+    def old(self) -> range:
+        """The indexes between."""
+        return range(self.first, max(self.first, self.recent))
+
+
+def zones(counts: Sequence[int], retention: Retention) -> Zones:
+    """Where a policy lets messages be edited: unlike a cut, an edit may stand inside a tool group.
+
+    `counts` are the messages' tokens, as for `split`.
+    """
+    wanted, _ = _MEASURES[retention.by](_tail_tokens(counts), retention.amount)
+    return Zones(min(retention.keep_first, len(counts)), wanted)
+
+
 def split(
     messages: Sequence[Message],
     counts: Sequence[int],
@@ -76,7 +98,8 @@ def split(
     """Divide the messages, whose token counts are given, as the policy asks.
 
     The tail begins at or before the last user message. Where all that came after it does not fit
-    into `room` tokens, as in a long run of an agent, the cut falls later and the message is pinned.
+    into `room` tokens, as in a long run of an agent, the cut falls later and the message is pinned,
+    unless it also answers a call: then it cannot stand alone.
     """
     points = cut_points(messages)
     tails = _tail_tokens(counts)
@@ -86,7 +109,7 @@ def split(
     pinned = None
     if user is not None and user < cut:
         before_user = max(point for point in points if point <= user)
-        if room is None or tails[before_user] <= room:
+        if room is None or tails[before_user] <= room or answers_a_call(messages[user]):
             cut = before_user
         else:
             pinned = user

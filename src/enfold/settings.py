@@ -30,6 +30,12 @@ class Settings:
 
     strategy: str = "native"
     """How views are condensed."""
+    strategy_config: Mapping[str, Any] = field(default_factory=dict)
+    """Configs of strategies, by their names: `{"truncation": {"preserveRecentCount": 5}}`."""
+    preset: str | None = None
+    """A strategy with its config, by the preset's name; what is set beside it wins."""
+    parallel_summaries: int = 4
+    """How many summaries one compression may have written at the same time."""
     summarizer: str | None = None
     """Who writes summaries: `local`, or a profile's name. Unset: the profile in use, else local."""
     auto_compress: bool = True
@@ -121,6 +127,13 @@ def _choice(*names: str) -> Callable[[Any], str]:
     return check
 
 
+def _configs(value: Any) -> dict[str, Any]:
+    found = loads(value) if isinstance(value, str) else value
+    if isinstance(found, Mapping) and all(isinstance(each, Mapping) for each in found.values()):
+        return dict(found)
+    raise ValueError('expected configs by strategy, such as {"truncation": {…}}')
+
+
 def _model(value: Any) -> str:
     provider, colon, model = _text(value).partition(":")
     if provider and colon and model:
@@ -132,6 +145,9 @@ _share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "strategy": _text,
+    "strategy_config": _configs,
+    "preset": _text,
+    "parallel_summaries": _whole(1),
     "summarizer": _text,
     "auto_compress": _flag,
     "threshold": _share,
@@ -171,22 +187,33 @@ def check(name: str, value: Any) -> tuple[str, Any]:
         return known, None
     try:
         return known, CHECKS[known](value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, InputError) as error:
         raise ConfigError(f"{name} = {value!r}: {error}") from None
 
 
 def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
-    """The settings in force: for each the first level that sets it, from the strongest down."""
+    """The settings in force: for each the first level that sets it, from the strongest down.
+
+    Of configs each strategy's is looked for on its own, so that a level which configures one
+    strategy does not hide what another level says of the others.
+    """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
+    configs: dict[str, tuple[Any, str]] = {}
     for source, given in levels:
         for name, value in given.items():
             try:
                 known, checked = check(name, value)
             except ConfigError as error:
                 raise ConfigError(f"{source}: {error}") from None
-            if checked is not None and known not in values:
+            if known == "strategy_config":
+                for strategy, config in (checked or {}).items():
+                    configs.setdefault(strategy, (config, source))
+            elif checked is not None and known not in values:
                 values[known], sources[known] = checked, source
+    values["strategy_config"] = {strategy: config for strategy, (config, _) in configs.items()}
+    in_force = values.get("strategy", Settings.strategy)
+    sources["strategy_config"] = configs.get(in_force, (None, "default"))[1]
     for each in fields(Settings):
         sources.setdefault(each.name, "default")
     del sources["sources"]

@@ -12,30 +12,21 @@ from typing import Any
 
 from enfold import dialects, ledger
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
-from enfold.condensation import (
-    Condensation,
-    Edited,
-    Folded,
-    Kept,
-    Step,
-    Strategy,
-    Task,
-    validate,
-)
+from enfold.condensation import Condensation, Edited, Folded, Task, unchanged, validate
 from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
+from enfold.llm.comparison import savings
+from enfold.llm.prices import Prices
 from enfold.messages import Conversation
 from enfold.planning import Aim, plan
-from enfold.retention import Retention
+from enfold.report import Report
+from enfold.retention import Retention, zones
+from enfold.strategies.contract import Strategy
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import Shown, View
 
 _MESSAGE_FIELDS = ("messages", "input", "contents")
 """Where request bodies have their messages."""
-
-KEEP_FIRST = 1
-KEEP_LAST = 3
-"""What stays verbatim where nothing else is asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +39,9 @@ class Options:
     window: int | None = None
     """The model's window: end at or below 60 % of what it takes. None: as small as it gets."""
     keep_tokens: int | None = None
-    """Newest tokens that stay verbatim. None: the last three messages."""
-    keep_first: int = KEEP_FIRST
+    """Newest tokens that stay verbatim. None: what the strategy's config says."""
+    prices: Prices | None = None
+    """Of the model that the conversation is for: what makes savings known. None is unknown."""
 
     def __post_init__(self) -> None:
         for name in ("target", "window"):
@@ -57,12 +49,16 @@ class Options:
             if value is not None and value < 1:
                 raise ConfigError(f"{name} is {value}, at least 1 expected")
 
-    @property
-    def retention(self) -> Retention:
-        """What stays verbatim."""
+    def retention(self, strategy: Strategy) -> Retention:
+        """What stays verbatim: what was asked for, else what the strategy itself would keep."""
         if self.keep_tokens is not None:
-            return Retention("tokens", self.keep_tokens, self.keep_first)
-        return Retention("messages", KEEP_LAST, self.keep_first)
+            return Retention("tokens", self.keep_tokens, strategy.retention.keep_first)
+        return strategy.retention
+
+    @property
+    def has_goal(self) -> bool:
+        """True if it matters where the conversation ends."""
+        return self.target is not None or self.window is not None
 
     def goal(self, tokens: int) -> int:
         """Where a conversation of so many tokens should end."""
@@ -71,61 +67,6 @@ class Options:
         if self.window is not None:
             return int(self.window * (1 - SAFETY_MARGIN) * FREED_TARGET)
         return tokens
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What was done, for people and for programs."""
-
-    strategy: str
-    tokens_before: int
-    tokens_after: int
-    seconds: float
-    steps: tuple[Step, ...] = ()
-    operations: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    cost: float | None = None
-    """In US dollars. None is unknown."""
-    saved: float | None = None
-
-    @property
-    def reduction(self) -> float:
-        """The share of the tokens that is gone."""
-        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "strategy": self.strategy,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "reduction": self.reduction,
-            "seconds": self.seconds,
-            "cost": self.cost,
-            "saved": self.saved,
-            "operations": list(self.operations),
-            "steps": [
-                {
-                    "name": step.name,
-                    "tokens_before": step.tokens_before,
-                    "tokens_after": step.tokens_after,
-                    "reduction": step.reduction,
-                }
-                for step in self.steps
-            ],
-            "warnings": list(self.warnings),
-        }
-
-    def __str__(self) -> str:
-        lines = [f"Context condensed using the {self.strategy} strategy:"]
-        lines += [
-            f" - {step.name}: {step.tokens_before:,} → {step.tokens_after:,} tokens "
-            f"({-step.reduction:.0%})"
-            for step in self.steps
-        ]
-        lines.append(f" - Total reduction: {self.reduction:.0%}")
-        lines.append(f" - Time: {self.seconds:.1f} seconds")
-        return "\n".join([*lines, *(f" - Warning: {warning}" for warning in self.warnings)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,24 +80,31 @@ class Condensed:
 
 
 async def condense(conversation: Conversation, strategy: Strategy, options: Options) -> Condensed:
-    """The conversation, smaller; as it was if there is nothing to fold."""
+    """The conversation, smaller; as it was, with the reason, if there is nothing to do."""
     started = perf_counter()
     beside = count_conversation(replace(conversation, messages=()), options.tokenizer).total
-    task = _task(conversation, options, beside)
+    task = _task(conversation, strategy, options, beside)
     answer = await _answer(task, strategy)
     smaller = _apply(conversation, task, answer)
     wire = dialects.render(smaller)
     report = Report(
-        strategy=strategy.id,
+        strategy=answer.strategy,
         tokens_before=beside + task.tokens,
         tokens_after=beside + answer.tokens(task),
         seconds=perf_counter() - started,
         steps=answer.steps,
-        operations=tuple(f"{step.name}_completed" for step in answer.steps),
-        warnings=answer.warnings,
+        operations=answer.operations,
+        warnings=(*answer.warnings, *_missed(task, answer)),
+        cost=answer.cost,
+        saved=_saved(beside + task.tokens, beside + answer.tokens(task), options),
     )
     before, after = _messages_in(dialects.render(conversation)), _messages_in(wire)
     return Condensed(wire, report, ledger.write(before, after))
+
+
+def _saved(before: int, after: int, options: Options) -> float | None:
+    """What every later request costs less, sent without a prompt cache."""
+    return savings(before, after, options.prices).later_turn
 
 
 def restore(value: Any, written: Ledger) -> Any:
@@ -168,34 +116,42 @@ def restore(value: Any, written: Ledger) -> Any:
     return {**value, key: restored if isinstance(value[key], list) else restored[0]}
 
 
-def _task(conversation: Conversation, options: Options, beside: int) -> Task:
+def _task(conversation: Conversation, strategy: Strategy, options: Options, beside: int) -> Task:
     counts = tuple(count_messages(conversation.messages, options.tokenizer))
     goal = max(1, options.goal(sum(counts) + beside) - beside)
-    planned = plan(conversation.messages, counts, Aim(options.retention, goal))
+    retention = options.retention(strategy)
+    room = None if options.has_goal else 0
+    planned = plan(conversation.messages, counts, Aim(retention, goal, room=room))
     return Task(
         conversation.messages,
         counts,
         planned.split,
         options.tokenizer,
         summary_tokens=planned.summary_tokens,
+        target=goal if options.has_goal else None,
+        zones=zones(counts, retention),
+        beside=beside,
     )
 
 
 async def _answer(task: Task, strategy: Strategy) -> Condensation:
     """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
-    if task.split.is_empty:
-        return _unchanged(task, strategy, "there is nothing to fold")
-    answer = await strategy.condense(task)
     try:
-        validate(task, answer)
+        answer = await strategy.condense(task)
+        if not answer.is_unchanged:
+            validate(task, answer)
     except NoGainError as error:
-        return _unchanged(task, strategy, str(error))
+        return unchanged(task, strategy.id, str(error))
     return answer
 
 
-def _unchanged(task: Task, strategy: Strategy, why: str) -> Condensation:
-    kept = tuple(Kept(index) for index in range(len(task.messages)))
-    return Condensation(strategy.id, kept, warnings=(why,))
+def _missed(task: Task, answer: Condensation) -> tuple[str, ...]:
+    """What to say where the conversation does not end where it should."""
+    after = answer.tokens(task)
+    if task.target is None or after <= task.target:
+        return ()
+    over = f"{task.beside + after:,} tokens stay, more than {task.beside + task.target:,}"
+    return (f"{over}: what must stay verbatim is too much, or the strategy does not go further",)
 
 
 def _apply(conversation: Conversation, task: Task, answer: Condensation) -> Conversation:

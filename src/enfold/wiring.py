@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from enfold import settings as known_settings
-from enfold.condensation import Strategy
 from enfold.engine import Engine
 from enfold.engine.models import to_row
 from enfold.engine.viewing import message_of
@@ -17,15 +17,20 @@ from enfold.llm.models import current
 from enfold.modelconfig import SHIPPED
 from enfold.settings import Settings
 from enfold.store import Store, catalog, open_store
-from enfold.strategies.native import Native
+from enfold.strategies import registry
+from enfold.strategies.contract import Means, Strategy
+from enfold.strategies.fallback import WithFallback
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LocalSummarizer
 
 LOCAL = "local"
+CALL = "call"
 
-STRATEGIES: Mapping[str, Callable[[Settings, Summarizer], Strategy]] = {
-    "native": lambda settings, summarizer: Native(summarizer, settings.style, settings.prompt),
-}
+NATIVE = "native"
+"""The strategy that is used where none is named, and where another fails."""
+
+STRATEGIES = registry.BUILT_IN
+"""The strategies that come with enfold; other packages may bring more."""
 
 
 @asynccontextmanager
@@ -93,8 +98,48 @@ def _summarizer(
     return known[name]
 
 
-def make_strategy(settings: Settings, summarizer: Summarizer) -> Strategy:
-    """The strategy that the settings name."""
-    if settings.strategy not in STRATEGIES:
-        raise ConfigError(f"no strategy {settings.strategy!r}; there are {', '.join(STRATEGIES)}")
-    return STRATEGIES[settings.strategy](settings, summarizer)
+def make_strategy(
+    settings: Settings,
+    summarizer: Summarizer,
+    by_profile: Callable[[str], Summarizer] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Strategy:
+    """The strategy that the settings name, with native in reserve.
+
+    What a call asks for must be right. What was stored and can no longer be used is replaced by
+    the default, and the report says so.
+    """
+    means = Means(summarizer, parallel=settings.parallel_summaries)
+    if by_profile is not None:
+        means = replace(means, by_profile=by_profile)
+    said = list(notes)
+    first = _first(settings, means, said)
+    second = None if first.id == NATIVE else _configured(NATIVE, settings, means, said)
+    return first if second is None and not said else WithFallback(first, second, tuple(said))
+
+
+def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
+    """The strategy that is named; native, and a note, where a stored name means nothing."""
+    try:
+        registry.get(settings.strategy)
+    except ConfigError as error:
+        if settings.sources.get("strategy", CALL) == CALL:
+            raise
+        said.append(f"{error}; {NATIVE} is used instead")
+        return _configured(NATIVE, settings, means, said)
+    return _configured(settings.strategy, settings, means, said)
+
+
+def _configured(name: str, settings: Settings, means: Means, said: list[str]) -> Strategy:
+    """The strategy with its config; with the defaults, and a note, where that is broken."""
+    kind = registry.get(name)
+    general = {"style": settings.style, "prompt": settings.prompt} if name == NATIVE else {}
+    config = {**general, **settings.strategy_config.get(name, {})}
+    try:
+        return kind.make_from(config, means)
+    except ConfigError as error:
+        sources = {settings.sources.get(each, CALL) for each in ("strategy_config", *general)}
+        if CALL in sources and name == settings.strategy:
+            raise ConfigError(f"config of {name}: {error}") from None
+        said.append(f"the config of {name} cannot be used, its defaults are: {error}")
+        return kind.make_from(None, means)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,8 @@ from enfold.errors import SummaryError
 from enfold.history import last_user_message
 from enfold.messages import Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
-from enfold.strategies.native import Native
+from enfold.strategies.contract import Means
+from enfold.strategies.native import Native, NativeConfig
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages
 from tests.histories import histories
@@ -25,12 +28,16 @@ def task_for(messages: list[Message], retention: Retention, **values: object) ->
     return Task(tuple(messages), counts, divided, "o200k_base", **values)  # type: ignore[arg-type]
 
 
+def native(summarizer: ScriptedSummarizer, **values: Any) -> Native:
+    return Native(NativeConfig(**values), Means(summarizer))
+
+
 CHAT = [user(f"{LONG} {n}") if n % 2 == 0 else assistant(f"{LONG} {n}") for n in range(10)]
 
 
 async def test_first_summary_and_last_messages_stay_in_that_order() -> None:
     task = task_for(CHAT, Retention("messages", 2, keep_first=1))
-    answer = await Native(ScriptedSummarizer("In short.")).condense(task)
+    answer = await native(ScriptedSummarizer("In short.")).condense(task)
     validate(task, answer)
     kinds = [type(entry) for entry in answer.entries]
     assert kinds == [Kept, Folded, Kept, Kept]
@@ -42,7 +49,7 @@ async def test_first_summary_and_last_messages_stay_in_that_order() -> None:
 async def test_the_previous_summary_and_the_recent_messages_are_handed_over() -> None:
     summarizer = ScriptedSummarizer()
     task = task_for(CHAT, Retention("messages", 2), previous="Before.", previous_tokens=9)
-    await Native(summarizer, style="code", prompt="Mine: {conversation_history}").condense(task)
+    await native(summarizer, style="code", prompt="Mine: {conversation_history}").condense(task)
     (request,) = summarizer.requests
     assert request.previous == "Before."
     assert request.messages == tuple(CHAT[:8])
@@ -53,7 +60,7 @@ async def test_the_previous_summary_and_the_recent_messages_are_handed_over() ->
 async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
     summarizer = ScriptedSummarizer("One.", "Two.", "Three.", max_input=4_000)
     task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
-    answer = await Native(summarizer).condense(task)
+    answer = await native(summarizer).condense(task)
     assert answer.summary is not None
     requests = summarizer.requests
     assert len(requests) > 1
@@ -65,7 +72,7 @@ async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
     huge = "".join(f"word{n} " for n in range(6_000))
     task = task_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
-    await Native(summarizer).condense(task)
+    await native(summarizer).condense(task)
     read = [
         part.text
         for request in summarizer.requests
@@ -81,7 +88,7 @@ async def test_tool_calls_are_read_with_their_results() -> None:
     rounds = [m for n in range(6) for m in (assistant(LONG, call(str(n))), result(str(n), LONG))]
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
     task = task_for([user("go"), *rounds, user("and?")], Retention("messages", 1))
-    await Native(summarizer).condense(task)
+    await native(summarizer).condense(task)
     for request in summarizer.requests:
         parts = [part for message in request.messages for part in message.parts]
         calls = {part.id for part in parts if isinstance(part, ToolCall)}
@@ -91,7 +98,7 @@ async def test_tool_calls_are_read_with_their_results() -> None:
 @pytest.mark.parametrize("reply", ["", "  \n", SummaryError("away")])
 async def test_nothing_usable_is_an_error(reply: str | Exception) -> None:
     with pytest.raises(SummaryError):
-        await Native(ScriptedSummarizer(reply)).condense(task_for(CHAT, Retention("messages", 2)))
+        await native(ScriptedSummarizer(reply)).condense(task_for(CHAT, Retention("messages", 2)))
 
 
 @given(histories(), st.integers(0, 200), st.integers(0, 2))
@@ -102,7 +109,7 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
     task = task_for(messages, Retention("tokens", tokens, first))
     if task.split.is_empty:
         return
-    answer: Condensation = await Native(summarizer).condense(task)
+    answer: Condensation = await native(summarizer).condense(task)
     (request,) = summarizer.requests
     kept = [task.messages[entry.index] for entry in answer.entries if isinstance(entry, Kept)]
     assert len(kept) + len(request.messages) == len(messages)

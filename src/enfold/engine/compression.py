@@ -14,7 +14,7 @@ from time import monotonic
 from uuid import uuid4
 
 from enfold.budget import FREED_TARGET, Decision
-from enfold.condensation import Condensation, Folded, Strategy, Task, validate
+from enfold.condensation import Condensation, Folded, Task, validate
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
@@ -22,6 +22,7 @@ from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.retention import Retention, Split
 from enfold.store import leases, records, snapshots
 from enfold.store.store import Store
+from enfold.strategies.contract import Strategy
 from enfold.view import View
 
 _POLL_SECONDS = 0.05

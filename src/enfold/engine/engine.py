@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from enfold import settings as known_settings
-from enfold.condensation import Strategy
 from enfold.engine.models import Models
 from enfold.engine.session import Session
 from enfold.engine.state import Level
@@ -17,6 +16,7 @@ from enfold.store import catalog, records, search, sessions
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
 from enfold.store.store import Store
+from enfold.strategies.contract import Strategy
 from enfold.summaries import Summarizer
 
 SummarizerChoice = Callable[[Settings, str | None], Summarizer]

@@ -8,43 +8,87 @@ previous summary of the next, and every message is in one of them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Annotated
 
-from enfold.condensation import Condensation, Entry, Folded, Kept, Step, Task
-from enfold.errors import SummaryError
-from enfold.summaries import Style, Summarizer, Summary, SummaryRequest, fence
-from enfold.summaries.sequence import pieces
-from enfold.tokens import STRUCTURE_TOKENS, get
+from enfold.condensation import Condensation, Entry, Folded, Kept, Step, Task, unchanged
+from enfold.errors import ConfigError
+from enfold.retention import Retention
+from enfold.strategies.configs import Checked, Fault, Option
+from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.rehearsal import rehearse
+from enfold.strategies.writing import fold, summary_tokens
+from enfold.summaries import Style, SummaryRequest
+from enfold.summaries.prompts import validate
 
-ATTEMPTS = 3
-"""How often a summary that is too long is asked for."""
+KEEP_FIRST = 1
+KEEP_LAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NativeConfig(Checked):
+    """What can be set of the native strategy."""
+
+    style: Annotated[Style, Option("Style of summaries")] = "default"
+    prompt: Annotated[str | None, Option("A prompt of your own for summaries")] = None
+    keep_first: Annotated[
+        int,
+        Option(
+            "First messages that stay verbatim, where a conversation is condensed without a store",
+            least=0,
+        ),
+    ] = KEEP_FIRST
+    keep_last: Annotated[int, Option("Likewise, last messages", least=0)] = KEEP_LAST
+    fresh_start: Annotated[
+        bool, Option("Likewise, keep only the summary and what belongs to the user's last message")
+    ] = False
+
+    def contradictions(self) -> Iterator[Fault]:
+        """A prompt that cannot be used."""
+        if self.prompt is not None:
+            try:
+                validate(self.prompt)
+            except ConfigError as error:
+                yield Fault("prompt", str(error))
 
 
 @dataclass(frozen=True, slots=True)
 class Native:
     """Keep the head, one summary, and the tail."""
 
-    summarizer: Summarizer
-    style: Style = "default"
-    prompt: str | None = None
+    config: NativeConfig
+    means: Means
 
     id = "native"
 
+    @property
+    def retention(self) -> Retention:
+        """The first and the last messages, or nothing but the user's last."""
+        if self.config.fresh_start:
+            return Retention("messages", 0)
+        return Retention("messages", self.config.keep_last, self.config.keep_first)
+
+    def touches(self, task: Task) -> tuple[int, ...]:
+        """What lies between head and tail."""
+        return tuple(index for index in task.split.folded if index != task.split.pinned)
+
     async def condense(self, task: Task) -> Condensation:
         """The task with its folded part summarized."""
-        split = task.split
-        indexes = tuple(index for index in split.folded if index != split.pinned)
+        split, indexes = task.split, self.touches(task)
+        if not indexes:
+            return unchanged(task, self.id, "there is nothing to fold")
         request = SummaryRequest(
             messages=tuple(task.messages[index] for index in indexes),
             previous=task.previous,
             recent=task.messages[split.cut :] if task.show_recent else (),
             max_tokens=task.summary_tokens,
             tokenizer=task.tokenizer,
-            style=self.style,
-            prompt=self.prompt,
+            style=self.config.style,
+            prompt=self.config.prompt,
         )
-        summary = await self._fold(request)
-        tokens = STRUCTURE_TOKENS + get(task.tokenizer).count(fence(summary.text))
+        summary = await fold(self.means.summarizer, request)
+        tokens = summary_tokens(summary.text, task.tokenizer)
         folded = Folded(indexes, summary.text, tokens, summary.author)
         entries: tuple[Entry, ...] = (
             *map(Kept, range(split.head)),
@@ -52,27 +96,25 @@ class Native:
             *(() if split.pinned is None else (Kept(split.pinned),)),
             *map(Kept, range(split.cut, len(task.messages))),
         )
-        answer = Condensation(self.id, entries)
+        operations = ("summarize_completed",)
+        answer = Condensation(self.id, entries, operations=operations, cost=summary.cost)
         step = Step("summarize", task.tokens, answer.tokens(task))
         return replace(answer, steps=(step,))
 
-    async def _fold(self, request: SummaryRequest) -> Summary:
-        summary: Summary | None = None
-        for piece in pieces(request, self.summarizer.max_input):
-            previous = request.previous if summary is None else summary.text
-            summary = await self._summarize(replace(request, messages=piece, previous=previous))
-        if summary is None:
-            raise SummaryError("there is nothing to summarize")
-        return summary
+    async def estimate_reduction(self, task: Task) -> Reduction:
+        """With a summary as long as it may be."""
+        return (await rehearse(self, task)).reduction
 
-    async def _summarize(self, request: SummaryRequest) -> Summary:
-        for tightness in range(ATTEMPTS):
-            summary = await self.summarizer.summarize(replace(request, tightness=tightness))
-            if not summary.text.strip():
-                raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
-            if summary.tokens <= request.max_tokens:
-                return summary
-        raise SummaryError(
-            f"the summarizer {summary.author!r} gave {summary.tokens:,} tokens where "
-            f"{request.max_tokens:,} were asked for, {ATTEMPTS} times"
-        )
+    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
+        """One call, or as many as it takes to read everything."""
+        return (await rehearse(self, task)).cost(prices)
+
+
+KIND = Kind(
+    id="native",
+    name="Native",
+    description="Folds what is old into one summary; the first and the newest messages stay.",
+    capabilities=Capabilities(batch=True, summaries=True, speed="slow"),
+    config=NativeConfig,
+    make=Native,
+)

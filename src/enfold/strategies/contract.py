@@ -1,0 +1,169 @@
+"""The contract of strategies: who one is, what it can do, what can be set, and how it is asked.
+
+A `Kind` is what the registry knows by name: identity, capabilities, config, and how to make a
+strategy. A `Strategy` is one that was made, with its config and its means. It sees messages and
+counts, never a store, a dialect or a setting.
+
+Third parties offer a `Kind` through an entry point of the group `enfold.strategies`:
+
+    [project.entry-points."enfold.strategies"]
+    mine = "my_package.module:KIND"
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, Protocol, TypeAlias
+
+from enfold.condensation import Condensation, Task
+from enfold.errors import SummaryError
+from enfold.retention import Retention
+from enfold.strategies import configs
+from enfold.strategies.configs import Config, Fault
+from enfold.summaries import Summarizer
+
+Speed: TypeAlias = Literal["fast", "medium", "slow"]
+Prices: TypeAlias = Callable[[str, int, int], float | None]
+"""What a summarizer takes for so many input and output tokens, in US dollars; None is unknown."""
+
+PARALLEL_SUMMARIES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What a strategy can do."""
+
+    lossless: bool = False
+    """Nothing that the view said is gone from it."""
+    batch: bool = False
+    """Many messages become one summary."""
+    individual: bool = False
+    """Messages are made smaller one by one."""
+    multi_pass: bool = False
+    summaries: bool = False
+    """It may ask a model."""
+    speed: Speed = "fast"
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """What a strategy would make of a view."""
+
+    tokens_before: int
+    tokens_after: int
+
+    @property
+    def share(self) -> float:
+        """The share of the tokens that would be gone."""
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Calls of one summarizer."""
+
+    author: str
+    calls: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a strategy would ask of summarizers."""
+
+    by_author: tuple[Calls, ...] = ()
+    dollars: float | None = None
+    """None where a price is unknown; 0 only where nobody is asked."""
+
+    @property
+    def calls(self) -> int:
+        """How often a summarizer would be asked."""
+        return sum(each.calls for each in self.by_author)
+
+    @property
+    def input_tokens(self) -> int:
+        """What they would read."""
+        return sum(each.input_tokens for each in self.by_author)
+
+    @property
+    def output_tokens(self) -> int:
+        """What they would write."""
+        return sum(each.output_tokens for each in self.by_author)
+
+
+def _nobody_else(name: str) -> Summarizer:
+    raise SummaryError(f"no profile {name!r} is at hand here")
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a strategy works with beside its config."""
+
+    summarizer: Summarizer
+    """Who writes summaries where the config names nobody."""
+    by_profile: Callable[[str], Summarizer] = field(default=_nobody_else)
+    """Who writes them for a profile; `SummaryError` if there is no such profile."""
+    parallel: int = PARALLEL_SUMMARIES
+    """How many summaries may be written at the same time."""
+
+
+class Strategy(Protocol):
+    """How a view is condensed."""
+
+    @property
+    def id(self) -> str:
+        """Recorded with every snapshot it makes."""
+        ...
+
+    @property
+    def retention(self) -> Retention:
+        """What stays verbatim by its own config, where nothing else is asked for."""
+        ...
+
+    def touches(self, task: Task) -> Sequence[int]:
+        """Indexes of the messages that it may fold or edit; none if there is nothing to do."""
+        ...
+
+    async def condense(self, task: Task) -> Condensation:
+        """The answer to the task; `validate` has the last word on it."""
+        ...
+
+    async def estimate_reduction(self, task: Task) -> Reduction:
+        """What it would come to; no model is asked."""
+        ...
+
+    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
+        """What it would ask of summarizers; no model is asked."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[Config]):
+    """A strategy as the registry knows it."""
+
+    id: str
+    name: str
+    description: str
+    capabilities: Capabilities
+    config: type[Config]
+    """A frozen dataclass; every field has an `Option` and a default."""
+    make: Callable[[Config, Means], Strategy]
+    version: str = "1.0.0"
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its config."""
+        return {**configs.schema(self.config), "title": self.name}
+
+    def faults(self, value: Any) -> tuple[Fault, ...]:
+        """All that is wrong with a config."""
+        return configs.faults(self.config, value)
+
+    def read(self, value: Any) -> Config:
+        """A config from JSON, None for the defaults; `ConfigError` names the fields in question."""
+        return configs.read(self.config, value)
+
+    def make_from(self, value: Any, means: Means) -> Strategy:
+        """The strategy with a config from JSON."""
+        return self.make(self.read(value), means)

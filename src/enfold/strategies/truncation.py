@@ -1,0 +1,218 @@
+"""The truncation strategy: old tool output and parameters are cut short, mechanically and at once.
+
+Messages stay where they are, with their ids, calls, results and attachments; only words go. What
+the user and the model said stays too, unless the config says otherwise. No model is asked, and the
+same input gives the same output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal, TypeAlias
+
+from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
+from enfold.errors import InputError
+from enfold.jsontext import dump_text, loads
+from enfold.messages import (
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    ResultPart,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from enfold.retention import Retention
+from enfold.strategies.configs import Option
+from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.shortening import Edit, Limits, map_texts, suppress, truncate
+from enfold.tokens import Tokenizer, count_messages, get
+
+Mode: TypeAlias = Literal["suppress", "truncate"]
+TypeMode: TypeAlias = Literal["keep", "suppress", "truncate"]
+
+
+@dataclass(frozen=True, slots=True)
+class TruncationConfig:
+    """What can be set of truncation."""
+
+    preserve_recent_count: Annotated[
+        int, Option("Newest messages that stay as they are", least=0)
+    ] = 10
+    preserve_first_count: Annotated[
+        int, Option("First messages that stay as they are", least=0)
+    ] = 1
+    truncation_mode: Annotated[Mode, Option("What becomes of old content")] = "truncate"
+    tool_result_mode: Annotated[TypeMode | None, Option("Instead of that, for tool results")] = None
+    tool_param_mode: Annotated[TypeMode | None, Option("Instead of that, for tool parameters")] = (
+        None
+    )
+    message_text_mode: Annotated[TypeMode | None, Option("Instead of that, for text")] = None
+    max_tool_result_lines: Annotated[int, Option("Lines that stay of a tool result", least=0)] = 10
+    max_tool_result_chars: Annotated[int, Option("Characters that stay of it", least=0)] = 1_000
+    max_tool_param_chars: Annotated[int, Option("Characters that stay of a parameter", least=0)] = (
+        200
+    )
+    max_message_chars: Annotated[int, Option("Characters that stay of a text", least=0)] = 1_000
+    preserve_user_messages: Annotated[bool, Option("What users said stays")] = True
+    preserve_assistant_text: Annotated[bool, Option("What the model said stays")] = True
+    preserve_errors: Annotated[bool, Option("Results that are errors stay")] = True
+    head_and_tail: Annotated[
+        bool, Option("Keep beginning and end, as logs and errors need it, not the beginning alone")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """Cut old content short."""
+
+    config: TruncationConfig
+    means: Means
+
+    id = "truncation"
+
+    @property
+    def retention(self) -> Retention:
+        """The first and the newest messages."""
+        config = self.config
+        return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
+
+    def touches(self, task: Task) -> tuple[int, ...]:
+        """Old messages with something in them that is too long."""
+        return tuple(self._edits(task))
+
+    async def condense(self, task: Task) -> Condensation:
+        """The task with old content cut short, where that saves tokens."""
+        edits = self._edits(task)
+        counts = count_messages(list(edits.values()), task.tokenizer)
+        smaller = {
+            index: Edited(index, message, tokens)
+            for (index, message), tokens in zip(edits.items(), counts, strict=True)
+            if tokens < task.counts[index]
+        }
+        if not smaller:
+            return unchanged(task, self.id, "nothing old is long enough to be cut short")
+        entries: tuple[Entry, ...] = tuple(
+            smaller.get(index) or Kept(index) for index in range(len(task.messages))
+        )
+        answer = Condensation(self.id, entries, operations=(f"{self._step}_completed",))
+        return replace(answer, steps=(Step(self._step, task.tokens, answer.tokens(task)),))
+
+    async def estimate_reduction(self, task: Task) -> Reduction:
+        """Exactly what it will be: it costs nothing to try."""
+        return Reduction(task.tokens, (await self.condense(task)).tokens(task))
+
+    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:  # noqa: ARG002
+        """Nothing: nobody is asked."""
+        return Cost(dollars=0.0)
+
+    @property
+    def _step(self) -> str:
+        return self.config.truncation_mode
+
+    def _edits(self, task: Task) -> dict[int, Message]:
+        first = self.config.preserve_first_count
+        recent = len(task.messages) - self.config.preserve_recent_count
+        cutter = _Cutter(self.config, get(task.tokenizer))
+        edited = {
+            index: cutter.message(task.messages[index])
+            for index in task.editable
+            if first <= index < recent
+        }
+        return {index: message for index, message in edited.items() if message is not None}
+
+
+class _Cutter:
+    """The config's modes as functions on texts, one for each type of content."""
+
+    def __init__(self, config: TruncationConfig, tokenizer: Tokenizer) -> None:
+        def edit(mode: TypeMode | None, limits: Limits) -> Edit | None:
+            edits: Mapping[TypeMode, Edit | None] = {
+                "keep": None,
+                "suppress": lambda text: suppress(text, tokenizer),
+                "truncate": lambda text: truncate(text, limits, tokenizer),
+            }
+            return edits[mode or config.truncation_mode]
+
+        both = config.head_and_tail
+        result_limits = Limits(
+            config.max_tool_result_lines, config.max_tool_result_chars, head_and_tail=both
+        )
+        param_limits = Limits(chars=config.max_tool_param_chars, head_and_tail=both)
+        text_limits = Limits(chars=config.max_message_chars, head_and_tail=both)
+        self._result = edit(config.tool_result_mode, result_limits)
+        self._param = edit(config.tool_param_mode, param_limits)
+        text = edit(config.message_text_mode, text_limits)
+        self._text: Mapping[str, Edit | None] = {
+            "user": None if config.preserve_user_messages else text,
+            "assistant": None if config.preserve_assistant_text else text,
+        }
+        self._keeps_errors = config.preserve_errors
+        self._items = max(1, config.max_tool_result_lines)
+
+    def message(self, message: Message) -> Message | None:
+        """The message cut short, without its reasoning; None if there is nothing to cut."""
+        parts = tuple(self._part(part, message.role) for part in message.parts)
+        if all(new is old for new, old in zip(parts, message.parts, strict=True)):
+            return None
+        return replace(message, parts=tuple(p for p in parts if not isinstance(p, Reasoning)))
+
+    def _part(self, part: Part, role: str) -> Part:
+        match part:
+            case ToolResult():
+                return part if self._result is None else self._cut_result(part, self._result)
+            case ToolCall():
+                return part if self._param is None else _cut_call(part, self._param)
+            case Text(text):
+                edit = self._text.get(role)
+                shorter = text if edit is None else edit(text)
+                return part if shorter is text else replace(part, text=shorter)
+        return part
+
+    def _cut_result(self, result: ToolResult, edit: Edit) -> ToolResult:
+        if result.is_error and self._keeps_errors:
+            return result
+        inner = tuple(self._cut_inner(part, edit) for part in result.parts)
+        if all(new is old for new, old in zip(inner, result.parts, strict=True)):
+            return result
+        return replace(result, parts=inner)
+
+    def _cut_inner(self, part: ResultPart, edit: Edit) -> ResultPart:
+        match part:
+            case Text(text):
+                shorter = edit(text)
+                return part if shorter is text else replace(part, text=shorter)
+            case Data(value):
+                smaller = map_texts(value, edit, most_items=self._items)
+                return part if smaller is value else replace(part, value=smaller)
+        return part
+
+
+def _cut_call(call: ToolCall, edit: Edit) -> ToolCall:
+    """The call with the texts in its arguments cut: they stay an object, and text where they were.
+
+    Arguments that are no object are left alone: there is nothing in them that can be cut safely.
+    """
+    given: Any = call.arguments
+    if isinstance(given, str):
+        try:
+            given = loads(given)
+        except InputError:
+            return call
+    smaller = map_texts(given, edit) if isinstance(given, Mapping) else given
+    if smaller is given:
+        return call
+    written = dump_text(smaller) if isinstance(call.arguments, str) else smaller
+    return replace(call, arguments=written)
+
+
+KIND = Kind(
+    id="truncation",
+    name="Truncation",
+    description="Cuts old tool output and parameters short, mechanically; no model is asked.",
+    capabilities=Capabilities(individual=True, speed="fast"),
+    config=TruncationConfig,
+    make=Truncation,
+)
