@@ -11,6 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.databases import server, url
+
+__all__ = ["server", "url"]
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples on every machine, unless `--hypothesis-profile=thorough` asks for a real search.

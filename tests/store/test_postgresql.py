@@ -14,7 +14,7 @@ from enfold.store import Database, Store, catalog, open_store
 from enfold.store.postgresql import PostgreSQL
 
 if TYPE_CHECKING:
-    from tests.store.conftest import Server
+    from tests.databases import Server
 
 KILL_OTHERS = (
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
