@@ -167,8 +167,8 @@ def main() -> None:
         asyncio.run(run(options.pg, options.pg, options.messages))
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
-        urls = [f"sqlite:///{Path(folder) / name}.db" for name in ("short", "long")]
-        asyncio.run(run(*urls, options.messages))
+        short, long = (f"sqlite:///{Path(folder) / name}.db" for name in ("short", "long"))
+        asyncio.run(run(short, long, options.messages))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import time
 import pytest
 from tests.store.making import numbered
 
+from enfold.errors import InputError
 from enfold.store import Database, Store, catalog, sessions, tree
 from enfold.store.records import Session
 
@@ -44,6 +45,20 @@ async def test_the_clock_is_the_databases(store: Store) -> None:
     before = time.time()
     now = await store.read(Database.now)
     assert before - 60 < now / 1000 < before + 60
+
+
+@pytest.mark.parametrize("text", ["a\x00", "\ud83d"], ids=repr)
+async def test_text_that_no_database_holds_is_bad_input(
+    store: Store, session: Session, text: str
+) -> None:
+    for refused in (
+        store.read(sessions.find, "ours", text),
+        store.read(tree.get, session.key, text),
+        store.read(catalog.profile, text),
+        store.write(catalog.put_setting, "global", text, 1),
+    ):
+        with pytest.raises(InputError, match="surrogate"):
+            await refused
 
 
 async def test_an_unknown_query_is_a_mistake(store: Store) -> None:

@@ -12,8 +12,9 @@ from tests.conftest import ROOT
 from enfold.store.queries import migrations, queries
 
 FOLDER = ROOT / "src" / "enfold" / "store"
-ONE_ENGINE = {"sqlite": {"delete_words", "texts_after_key"}, "postgresql": set[str]()}
-"""Queries that only one engine needs: SQLite's index must be told what to forget."""
+ONE_ENGINE = {"sqlite": {"delete_words", "texts_after_key"}, "postgresql": {"search_recent"}}
+"""Queries that only one engine needs: SQLite's index must be told what to forget, and gives the
+newest first by itself."""
 
 WHOLE = {"model_configs", "profiles", "waiting", "has_migrations", "version", "new_message_keys"}
 """Queries that read a whole table, which is small, or an index of what waits."""

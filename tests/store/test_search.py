@@ -110,6 +110,21 @@ async def test_pages_of_hits(store: Store, session: Session) -> None:
     assert depths == list(range(25, 0, -1))
 
 
+async def test_what_was_said_long_ago_is_found(store: Store, session: Session) -> None:
+    """More messages than PostgreSQL looks at before it asks its index."""
+    await store.write(tree.append, session.key, drafts("a needle", *["some hay"] * 1_200))
+    (hit,) = await store.read(search.search, "needle", Where(session=session.key))
+    assert hit.depth == 1
+    depths: list[int] = []
+    last = None
+    while hits := await store.read(
+        search.search, "hay", Where(session=session.key), limit=500, after=last
+    ):
+        depths += [hit.depth for hit in hits]
+        last = hits[-1]
+    assert depths == list(range(1_201, 1, -1))
+
+
 async def test_where_it_looks(store: Store, session: Session) -> None:
     line = await store.write(tree.append, session.key, drafts("tea one", "tea two", "tea three"))
     branch = await store.write(tree.append, session.key, drafts("tea elsewhere"), line[0].id)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from enfold.errors import InputError
 from enfold.store.queries import EngineName, queries
+from enfold.store.words import is_storable
 
 Row: TypeAlias = Mapping[str, Any]
 
@@ -64,6 +66,9 @@ class Database:
             key = rows[-1]["key"]
 
     def _run(self, query: str, params: Mapping[str, Any]) -> Cursor:
+        for name, value in params.items():
+            if isinstance(value, str) and not is_storable(value):
+                raise InputError(f"{name}: U+0000 and half a surrogate pair cannot be in it")
         cursor = self._cursor()
         cursor.execute(self._queries[query], params)
         return cursor

@@ -92,10 +92,15 @@ def _tsvector_rows(
     """Pieces that overlap by the longest phrase, so that every phrase is whole in one of them."""
     terms = texts_of_terms(text)
     without_place = [*scopes, *parts_of(text)]
-    stride = WINDOW - LONGEST_PHRASE
-    for piece, at in enumerate(range(0, max(1, len(terms) - LONGEST_PHRASE), stride)):
-        words = _tsvector(terms[at : at + WINDOW], without_place)
-        yield {"message": key, "piece": piece, "session": session, "words": words}
+    starts = range(0, max(1, len(terms) - LONGEST_PHRASE), WINDOW - LONGEST_PHRASE)
+    for piece, at in enumerate(starts):
+        yield {
+            "message": key,
+            "piece": piece,
+            "session": session,
+            "is_whole": len(starts) == 1,
+            "words": _tsvector(terms[at : at + WINDOW], without_place),
+        }
         without_place = list(scopes)
 
 

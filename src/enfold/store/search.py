@@ -16,6 +16,7 @@ from enfold.store.records import Hit, SessionKey
 from enfold.store.words import Phrase, Term, parts_of, phrases_of, terms_of
 
 _END = 2**62
+_RECENT = 1_000
 _AROUND = 80
 """Characters of a snippet on each side of what was found."""
 
@@ -49,7 +50,11 @@ def search(
     if not phrases:
         return []
     expression = _EXPRESSIONS[db.engine](scope, phrases)
-    pages = _best(db, expression, limit) if best_first else _newest(db, expression, limit, after)
+    before = after.key if after else _END
+    if best_first:
+        pages = _best(db, expression, limit)
+    else:
+        pages = _newest(db, expression, limit, before, where.session)
     hits: list[Hit] = []
     for found in pages:
         allowed = _on_path(db, where, [row["key"] for row in found])
@@ -88,12 +93,36 @@ def _scope(where: Where) -> str:
 
 
 def _newest(
-    db: Database, expression: str, limit: int, after: Hit | None
+    db: Database, expression: str, limit: int, before: int, session: SessionKey | None
 ) -> Iterator[Sequence[Row]]:
-    before = after.key if after else _END
-    while rows := db.rows("search_newest", query=expression, before=before, limit=limit):
+    """Pages of what was found, newest first."""
+    while True:
+        rows = _recent(db, expression, limit, before, session)
+        if len(rows) < limit:
+            rows = db.rows("search_newest", query=expression, before=before, limit=limit)
+        if not rows:
+            return
         yield rows
         before = rows[-1]["key"]
+
+
+def _recent(
+    db: Database, expression: str, limit: int, before: int, session: SessionKey | None
+) -> Sequence[Row]:
+    """What is found among a session's newest messages; only PostgreSQL needs this to be quick.
+
+    The oldest of them may be cut, but a full page never reaches down to it.
+    """
+    if db.engine == "sqlite" or session is None:
+        return ()
+    return db.rows(
+        "search_recent",
+        query=expression,
+        session=session,
+        before=before,
+        limit=limit,
+        recent=_RECENT,
+    )
 
 
 def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:

@@ -11,7 +11,7 @@ from enfold.jsontext import dump_text, loads
 from enfold.store import index
 from enfold.store.database import Database, Row
 from enfold.store.records import Session, SessionKey
-from enfold.store.words import storable
+from enfold.store.words import is_storable, storable
 
 _LONGEST_NAME = 256
 _FAR_FUTURE = 2**62
@@ -121,7 +121,7 @@ def lock(db: Database, key: SessionKey) -> int | None:
 
 
 def _check_name(what: str, name: str) -> None:
-    if storable(name) != name or len(name) > _LONGEST_NAME:
+    if not is_storable(name) or len(name) > _LONGEST_NAME:
         raise InputError(
             f"{what} {name[:40]!r}: expected at most {_LONGEST_NAME} characters of plain text"
         )

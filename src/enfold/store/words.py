@@ -32,6 +32,7 @@ _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _CANDIDATE = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
 """What may be a word; beyond ASCII it must be looked at more closely, which is slower."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_HAS_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
 _QUOTED = re.compile(r'"([^"]*)"?|([^"\s]+)')
 _MARKED = re.compile("[\x80-\u06ff\u1e00-\u1fff]")
 """Letters and marks of Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic, where a mark can be
@@ -72,6 +73,11 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def is_storable(text: str) -> bool:
+    """Whether a database's text can hold it as it is."""
+    return not _UNSTORABLE.search(text)
+
+
 def terms_of(text: str) -> Iterator[Term]:
     """The terms of a text, in order."""
     for match in _CANDIDATE.finditer(text):
@@ -85,13 +91,19 @@ def terms_of(text: str) -> Iterator[Term]:
 
 def texts_of_terms(text: str) -> list[str]:
     """The terms of a text without their places, which is faster to make."""
-    if text.isascii():
-        return [word[:LONGEST_TERM] for word in _ASCII_WORD.findall(text.lower())]
-    return [term.text for term in terms_of(text)]
+    texts: list[str] = []
+    for candidate in _CANDIDATE.findall(text):
+        if candidate.isascii():
+            texts.append(candidate.lower()[:LONGEST_TERM])
+        else:
+            texts += [term.text for term in terms_of(candidate)]
+    return texts
 
 
 def parts_of(text: str) -> set[str]:
     """The parts of the names in camel case, in lower case."""
+    if not _HAS_CAMEL.search(text):
+        return set()
     return {
         part.lower()[:LONGEST_TERM]
         for word in _ASCII_WORD.findall(text)

@@ -1,5 +1,6 @@
 -- fragment: for_update
-FOR UPDATE
+-- Rows that refer to the locked one can still be written by others.
+FOR NO KEY UPDATE
 
 -- fragment: keys
 (SELECT CAST(value AS bigint) AS value FROM json_array_elements_text(CAST(:keys AS json)))

@@ -1,26 +1,57 @@
 -- name: insert_words
-INSERT INTO message_words (message, piece, session, words)
-VALUES (:message, :piece, :session, CAST(:words AS tsvector))
+INSERT INTO message_words (message, piece, session, is_whole, words)
+VALUES (:message, :piece, :session, :is_whole, CAST(:words AS tsvector))
 
--- fragment: found
--- All phrases must be in a message, though not all in the same piece of it.
-FROM json_array_elements_text(CAST(:query AS json)) WITH ORDINALITY AS phrase (text, place)
-JOIN message_words AS w ON w.words @@ CAST(phrase.text AS tsquery)
+-- fragment: phrases
+json_array_elements_text(CAST(:query AS json)) WITH ORDINALITY AS phrase (text, place)
+
+-- fragment: has_all
+HAVING count(DISTINCT phrase.place) = json_array_length(CAST(:query AS json))
+
+-- fragment: all_at_once
+-- Every phrase in one query.
+(SELECT CAST(string_agg('(' || value || ')', ' & ') AS tsquery)
+FROM json_array_elements_text(CAST(:query AS json)))
+
+-- name: search_recent
+-- Among a session's newest messages, in the order they are stored: what is common is found here,
+-- long before an index could list all that has it.
+SELECT w.message AS key, NULL AS rank
+FROM (
+    SELECT message, words FROM message_words
+    WHERE session = :session AND message < :before
+    ORDER BY message DESC
+    LIMIT :recent
+) AS w
+JOIN {phrases} ON w.words @@ CAST(phrase.text AS tsquery)
+GROUP BY w.message
+{has_all}
+ORDER BY w.message DESC
+LIMIT :limit
 
 -- name: search_newest
-SELECT w.message AS key, NULL AS rank
-{found}
-WHERE w.message < :before
-GROUP BY w.message
-HAVING count(DISTINCT phrase.place) = json_array_length(CAST(:query AS json))
-ORDER BY w.message DESC
+-- Messages with all phrases in one piece; and long ones that have them in several.
+SELECT found.key, NULL AS rank
+FROM (
+    SELECT w.message AS key FROM message_words AS w
+    WHERE w.words @@ {all_at_once} AND w.message < :before
+    UNION
+    SELECT w.message AS key
+    FROM {phrases}
+    JOIN message_words AS w ON NOT w.is_whole AND w.words @@ CAST(phrase.text AS tsquery)
+    WHERE json_array_length(CAST(:query AS json)) > 1 AND w.message < :before
+    GROUP BY w.message
+    {has_all}
+) AS found
+ORDER BY found.key DESC
 LIMIT :limit
 
 -- name: search_best
 -- A message is as good as its best piece; 2 sets the finds against the length of the piece.
 SELECT w.message AS key, max(ts_rank(w.words, CAST(phrase.text AS tsquery), 2)) AS rank
-{found}
+FROM {phrases}
+JOIN message_words AS w ON w.words @@ CAST(phrase.text AS tsquery)
 GROUP BY w.message
-HAVING count(DISTINCT phrase.place) = json_array_length(CAST(:query AS json))
+{has_all}
 ORDER BY rank DESC, w.message DESC
 LIMIT :limit OFFSET :offset

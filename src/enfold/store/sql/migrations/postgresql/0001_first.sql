@@ -209,9 +209,11 @@ CREATE TABLE message_words (
     message BIGINT NOT NULL,
     piece BIGINT NOT NULL,
     session BIGINT NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
+    is_whole BOOLEAN NOT NULL,
     words TSVECTOR NOT NULL,
     PRIMARY KEY (message, piece)
 );
 
-CREATE INDEX message_words_by_session ON message_words (session);
+CREATE INDEX message_words_by_session ON message_words (session, message);
 CREATE INDEX message_words_by_word ON message_words USING gin (words);
+CREATE INDEX message_words_of_long_messages ON message_words USING gin (words) WHERE NOT is_whole;
