@@ -6,7 +6,7 @@ What was taken out is in the ledger, so the input can be restored exactly.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -73,10 +73,10 @@ class Options:
 class Condensed:
     """A condensed conversation."""
 
-    messages: Any
+    messages: Any = field(repr=False)
     """In the dialect and the shape in which it came: an array, or a request body."""
     report: Report
-    ledger: Ledger
+    ledger: Ledger = field(repr=False)
 
 
 async def condense(conversation: Conversation, strategy: Strategy, options: Options) -> Condensed:

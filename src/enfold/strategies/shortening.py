@@ -11,14 +11,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from enfold.errors import InputError
+from enfold.jsontext import dump_text, loads
+from enfold.messages import ToolCall
 from enfold.tokens import Tokenizer
 
 SUPPRESSED = "⟨ Content suppressed ⟩"
 _TRUNCATED = "⟨ ... truncated, {missing} of {total} {unit} ⟩"
 _MARKER = re.compile(r"[\n ]?⟨ \.\.\. truncated, \d+ of \d+ (?:lines|characters|items) ⟩[\n ]?")
 _MARKER_START = "⟨ ... truncated"
-_PROBE = 120
-"""So many characters are counted first to see whether a marker pays."""
+_MOST_MARKER_TOKENS = 24
+_FEW_CHARACTERS = 400
+"""So many are looked at first to see whether a marker pays."""
 
 Edit: TypeAlias = Callable[[str], str]
 """What becomes of a text; the very same text if nothing does."""
@@ -34,32 +38,26 @@ class Limits:
     """Keep two thirds at the beginning and a third at the end, instead of the beginning alone."""
     with_marker: bool = True
 
-    @property
-    def head(self) -> Limits:
-        """What of it is for the beginning."""
-        return self if not self.head_and_tail else self._share(lambda all_: all_ - all_ // 3)
-
-    @property
-    def tail(self) -> Limits:
-        """What of it is for the end."""
-        return self._share(lambda all_: all_ // 3 if self.head_and_tail else 0)
-
-    def _share(self, part: Callable[[int], int]) -> Limits:
-        lines = None if self.lines is None else part(self.lines)
-        return Limits(lines, None if self.chars is None else part(self.chars))
+    def allow(self, text: str) -> bool:
+        """Whether the whole text may stay."""
+        return (self.chars is None or len(text) <= self.chars) and (
+            self.lines is None or text.count("\n", 0, -1) < self.lines
+        )
 
 
 def suppress(text: str, tokenizer: Tokenizer) -> str:
     """A marker in place of the text, if it is shorter."""
-    if text == SUPPRESSED or not _pays(text, SUPPRESSED, tokenizer):
+    if len(text) <= len(SUPPRESSED) or not _pays(text, SUPPRESSED, tokenizer):
         return text
     return SUPPRESSED
 
 
 def truncate(text: str, limits: Limits, tokenizer: Tokenizer) -> str:
     """What the limits leave of the text, and a marker that says how much is missing."""
-    start, end = _head_end(text, limits.head), _tail_start(text, limits)
-    if start >= end or _is_truncated_already(text, limits):
+    if limits.allow(text) or _is_truncated_already(text, limits):
+        return text
+    start, end = _gap(text, limits)
+    if start >= end:
         return text
     head, tail = text[:start], text[end:]
     if not limits.with_marker:
@@ -81,60 +79,93 @@ def map_texts(value: Any, edit: Edit, *, most_items: int | None = None) -> Any:
         changed = {key: map_texts(item, edit, most_items=most_items) for key, item in value.items()}
         return changed if any(changed[key] is not value[key] for key in changed) else value
     if isinstance(value, list):
-        items = value if most_items is None else value[:most_items]
-        edited = [map_texts(item, edit, most_items=most_items) for item in items]
-        missing = len(value) - len(items)
-        if missing > 1:  # the marker is an item too
-            edited.append(_TRUNCATED.format(missing=missing, total=len(value), unit="items"))
-            return edited
-        edited += value[len(items) :]
-        return edited if any(a is not b for a, b in zip(edited, value, strict=True)) else value
+        return _map_items(value, edit, most_items)
     return value
 
 
-def _head_end(text: str, limits: Limits) -> int:
-    """Where the beginning that may stay ends."""
-    end = len(text) if limits.chars is None else min(len(text), limits.chars)
-    if limits.lines is None:
-        return end
+def map_arguments(call: ToolCall, edit: Edit) -> ToolCall | None:
+    """The call with the texts in its arguments edited; None if nothing changed.
+
+    Arguments stay an object, and JSON text where they were one. What is no object is left alone:
+    nothing in it can be cut safely.
+    """
+    given: Any = call.arguments
+    if isinstance(given, str):
+        try:
+            given = loads(given)
+        except InputError:
+            return None
+    smaller = map_texts(given, edit) if isinstance(given, Mapping) else given
+    if smaller is given:
+        return None
+    arguments = dump_text(smaller) if isinstance(call.arguments, str) else smaller
+    return ToolCall(call.id, call.name, arguments, call.extras)
+
+
+def _map_items(items: list[Any], edit: Edit, most: int | None) -> list[Any]:
+    shown = items if most is None or len(items) <= most + 1 else items[:most]
+    edited = [map_texts(item, edit, most_items=most) for item in shown]
+    if len(shown) < len(items):
+        missing = len(items) - len(shown)
+        return [*edited, _TRUNCATED.format(missing=missing, total=len(items), unit="items")]
+    return edited if any(a is not b for a, b in zip(edited, items, strict=True)) else items
+
+
+def _gap(text: str, limits: Limits) -> tuple[int, int]:
+    """Where what goes begins and ends."""
+    tail_lines = (limits.lines or 0) // 3 if limits.head_and_tail else 0
+    tail_chars = (limits.chars or 0) // 3 if limits.head_and_tail else 0
+    start = _head_end(
+        text,
+        None if limits.lines is None else limits.lines - tail_lines,
+        None if limits.chars is None else limits.chars - tail_chars,
+    )
+    if not limits.head_and_tail:
+        return start, len(text)
+    end = _tail_start(
+        text,
+        None if limits.lines is None else tail_lines,
+        None if limits.chars is None else tail_chars,
+    )
+    return start, end
+
+
+def _head_end(text: str, lines: int | None, chars: int | None) -> int:
+    """Where a beginning of so many lines and characters ends."""
+    end = len(text) if chars is None else min(len(text), chars)
     at = 0
-    for _ in range(limits.lines):
+    for _ in range(0 if lines is None else lines):
         newline = text.find("\n", at, end)
         if newline < 0:
             return end
         at = newline + 1
-    return at
+    return end if lines is None else at
 
 
-def _tail_start(text: str, limits: Limits) -> int:
-    """Where the end that may stay begins."""
-    tail, size = limits.tail, len(text)
-    start = 0 if tail.chars is None else max(0, size - tail.chars)
-    if tail.lines is None:
+def _tail_start(text: str, lines: int | None, chars: int | None) -> int:
+    """Where an end of so many lines and characters begins."""
+    start = 0 if chars is None else len(text) - chars
+    if lines is None:
         return start
-    at = size - 1 if text.endswith("\n") else size
-    for _ in range(tail.lines):
+    at = len(text) - text.endswith("\n")
+    for _ in range(lines):
         newline = text.rfind("\n", start, at)
         if newline < 0:
             return start
         at = newline
-    return size if not tail.lines else at + 1
+    return at + 1 if lines else len(text)
 
 
 def _is_truncated_already(text: str, limits: Limits) -> bool:
     """Whether the text is within the limits but for the marker in it."""
-    if _MARKER_START not in text:
-        return False
-    bare = _MARKER.sub("", text, count=1)
-    return bare != text and _head_end(bare, limits.head) >= _tail_start(bare, limits)
+    return _MARKER_START in text and limits.allow(_MARKER.sub("", text, count=1))
 
 
 def _describe(text: str, start: int, end: int) -> tuple[str, str]:
     """The marker for a gap, and what joins it to the text around it."""
-    at_lines = (not start or text[start - 1] == "\n") and (
-        end == len(text) or text[end - 1] == "\n"
-    )
-    if not at_lines:
+    from_line = not start or text[start - 1] == "\n"
+    to_line = end == len(text) or text[end - 1] == "\n"
+    if not (from_line and to_line):
         marker = _TRUNCATED.format(missing=end - start, total=len(text), unit="characters")
         return marker, " "
     missing, total = _lines(text[start:end]), _lines(text)
@@ -148,9 +179,9 @@ def _lines(text: str) -> int:
 def _pays(removed: str, marker: str, tokenizer: Tokenizer) -> bool:
     """Whether the marker takes fewer tokens than what it replaces.
 
-    A few characters of it are nearly always enough to see that.
+    The first few characters are nearly always enough to see that: a word is at least one token.
     """
-    cost = tokenizer.count(marker)
-    if len(removed) > _PROBE and tokenizer.count(removed[:_PROBE]) > cost + 1:
+    few = removed[:_FEW_CHARACTERS]
+    if len(few.split()) > _MOST_MARKER_TOKENS or tokenizer.count(few) > _MOST_MARKER_TOKENS:
         return True
-    return tokenizer.count(removed) > cost
+    return tokenizer.count(removed) > tokenizer.count(marker)

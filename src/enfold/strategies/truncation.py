@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
-from enfold.errors import InputError
-from enfold.jsontext import dump_text, loads
 from enfold.messages import (
     Data,
     Message,
@@ -27,7 +25,15 @@ from enfold.messages import (
 from enfold.retention import Retention
 from enfold.strategies.configs import Option
 from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
-from enfold.strategies.shortening import Edit, Limits, map_texts, suppress, truncate
+from enfold.strategies.shortening import (
+    SUPPRESSED,
+    Edit,
+    Limits,
+    map_arguments,
+    map_texts,
+    suppress,
+    truncate,
+)
 from enfold.tokens import Tokenizer, count_messages, get
 
 Mode: TypeAlias = Literal["suppress", "truncate"]
@@ -149,6 +155,9 @@ class _Cutter:
             "user": None if config.preserve_user_messages else text,
             "assistant": None if config.preserve_assistant_text else text,
         }
+        is_cut = (config.tool_param_mode or config.truncation_mode) == "truncate"
+        self._shortest_param = config.max_tool_param_chars if is_cut else len(SUPPRESSED)
+        """Texts up to this length stay, so arguments that are no longer need not be read."""
         self._keeps_errors = config.preserve_errors
         self._items = max(1, config.max_tool_result_lines)
 
@@ -164,12 +173,17 @@ class _Cutter:
             case ToolResult():
                 return part if self._result is None else self._cut_result(part, self._result)
             case ToolCall():
-                return part if self._param is None else _cut_call(part, self._param)
+                return part if self._param is None else self._cut_call(part, self._param)
             case Text(text):
                 edit = self._text.get(role)
                 shorter = text if edit is None else edit(text)
                 return part if shorter is text else replace(part, text=shorter)
         return part
+
+    def _cut_call(self, call: ToolCall, edit: Edit) -> ToolCall:
+        if isinstance(call.arguments, str) and len(call.arguments) <= self._shortest_param:
+            return call
+        return map_arguments(call, edit) or call
 
     def _cut_result(self, result: ToolResult, edit: Edit) -> ToolResult:
         if result.is_error and self._keeps_errors:
@@ -188,24 +202,6 @@ class _Cutter:
                 smaller = map_texts(value, edit, most_items=self._items)
                 return part if smaller is value else replace(part, value=smaller)
         return part
-
-
-def _cut_call(call: ToolCall, edit: Edit) -> ToolCall:
-    """The call with the texts in its arguments cut: they stay an object, and text where they were.
-
-    Arguments that are no object are left alone: there is nothing in them that can be cut safely.
-    """
-    given: Any = call.arguments
-    if isinstance(given, str):
-        try:
-            given = loads(given)
-        except InputError:
-            return call
-    smaller = map_texts(given, edit) if isinstance(given, Mapping) else given
-    if smaller is given:
-        return call
-    written = dump_text(smaller) if isinstance(call.arguments, str) else smaller
-    return replace(call, arguments=written)
 
 
 KIND = Kind(
