@@ -20,7 +20,8 @@ class CompressionStarted:
     automatic: bool
 
     def __str__(self) -> str:
-        return f"Summarizing {self.messages:,} messages ({self.tokens:,} tokens)..."
+        verb = "Summarizing" if self.strategy == "native" else "Condensing"
+        return f"{verb} {self.messages:,} messages ({self.tokens:,} tokens)..."
 
 
 @dataclass(frozen=True, slots=True)

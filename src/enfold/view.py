@@ -27,6 +27,8 @@ class Shown:
     estimate: int = 0
     edit: str | None = None
     """The id of the edit that is shown in place of the message's own content."""
+    depth: int = 0
+    """Its place on its branch; the first is 1. 0 where there is no branch."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,11 @@ class View:
     summary_at: int = 0
     """The summary stands before the message of this index."""
     settled: int = 0
+    """So many of the messages shown were left by the last fold: to fold them brings nothing new."""
+    covered: int = 0
     """So many of the messages shown stand at or before the snapshot's cutoff."""
+    cutoff: str | None = None
+    """The last message that the snapshot covers, shown or not."""
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

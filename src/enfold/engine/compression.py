@@ -7,23 +7,27 @@ record is only made if the snapshot that applied at the start still applies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from uuid import uuid4
 
 from enfold.budget import FREED_TARGET, Decision
-from enfold.condensation import Condensation, Folded, Task, validate
+from enfold.condensation import Condensation, Task, validate
+from enfold.engine.recording import record
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
 from enfold.planning import Aim, Plan, plan, plan_for
-from enfold.retention import Retention, Split
+from enfold.retention import Retention, Split, zones
 from enfold.store import leases, records, snapshots
 from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
 from enfold.view import View
+
+NATIVE = "native"
+"""The strategy whose result the plan foretells, because all it does is fold."""
 
 _POLL_SECONDS = 0.05
 _SPARE_SECONDS = 30.0
@@ -88,87 +92,94 @@ def planned(job: Job) -> Plan:
         view.summary_at,
         view.settled,
     )
-    if job.instead_of is not None:
-        return plan_for(job.counts, _same_split(job, job.instead_of), aim)
-    return plan(view.messages, job.counts, aim)
+    same = _same_split(job, job.instead_of) if job.instead_of is not None else None
+    return plan(view.messages, job.counts, aim) if same is None else plan_for(job.counts, same, aim)
 
 
-def _same_split(job: Job, snapshot: records.Snapshot) -> Split:
-    """The division that a snapshot made, in the view of before."""
+def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
+    """The division that a snapshot made, in the view of before; None if it folded nothing."""
+    if not snapshot.content.get("messagesIncluded"):
+        return None
     places = {shown.id: index for index, shown in enumerate(job.view.shown)}
-    if snapshot.cutoff not in places:
+    last = places.get(snapshot.content["messageRange"]["lastMessageId"])
+    if last is None:
         raise NotFoundError("what the summary folds is no longer on this branch")
     at = next(
         i for i, entry in enumerate(snapshot.manifest) if isinstance(entry, records.Summarized)
     )
+    head = sum(_length(entry, places) for entry in snapshot.manifest[:at])
     kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, records.Kept)]
-    cut = places[snapshot.cutoff] + 1
     return Split(
-        head=at,
-        cut=cut,
-        pinned=places[kept[0]] if kept else None,
-        tail_tokens=sum(job.counts[cut:]),
+        head=head,
+        cut=last + 1,
+        pinned=next((places[id] for id in kept if places[id] < last), None),
+        tail_tokens=sum(job.counts[last + 1 :]),
         overshoot=0,
     )
 
 
-def preview(job: Job) -> Preview:
-    """What the compression would come to at most; no model is asked."""
+def _length(entry: records.ManifestEntry, places: Mapping[str, int]) -> int:
+    """How many messages an entry shows."""
+    if isinstance(entry, records.Kept):
+        return places[entry.last] - places[entry.first] + 1
+    return 1
+
+
+async def preview(job: Job) -> Preview:
+    """What the compression would come to; no model is asked."""
     made = planned(job)
-    folds = _folds(made)
+    task = _task(job, made)
+    touched = job.strategy.touches(task)
     before = job.view.tokens
+    folds_only = job.strategy.id == NATIVE
+    after = made.most if folds_only else (await job.strategy.estimate_reduction(task)).tokens_after
     return Preview(
-        messages=len(folds),
-        kept_messages=len(job.view.shown) - len(folds),
+        messages=len(touched),
+        kept_messages=len(job.view.shown) - len(touched),
         tokens_before=before,
-        tokens_after=min(before, made.most) if folds else before,
-        summary_tokens=made.summary_tokens if folds else 0,
+        tokens_after=min(before, after) if touched else before,
+        summary_tokens=made.summary_tokens if touched and folds_only else 0,
         author=job.author,
-        warnings=_warnings(job, made) if folds else (),
+        warnings=_warnings(job, made, after) if touched and folds_only else (),
     )
 
 
 async def compress(store: Store, events: Events, job: Job) -> Compression:
     """Do it, and say what came of it."""
     made = planned(job)
-    _refuse_hopeless(job, made)
-    folds = _folds(made)
-    if not folds:
+    if job.strategy.id == NATIVE:
+        _refuse_hopeless(job, made)
+    task = _task(job, made)
+    touched = job.strategy.touches(task)
+    if not touched:
         outcome: Outcome = "nothing_to_compress" if job.view.snapshot is None else "nothing_new"
         return Compression(outcome, job.view.tokens, job.view.tokens)
     events.emit(
         CompressionStarted(
             job.session.id,
-            messages=len(folds),
-            tokens=sum(job.counts[index] for index in folds),
+            messages=len(touched),
+            tokens=sum(job.counts[index] for index in touched),
             strategy=job.strategy.id,
             automatic=job.automatic,
         )
     )
     started = monotonic()
-    task = _task(job, made)
-    events.emit(CompressionProgress(job.session.id, "summarizing", len(folds)))
+    step = "summarizing" if job.strategy.id == NATIVE else "condensing"
+    events.emit(CompressionProgress(job.session.id, step, len(touched)))
     try:
-        async with asyncio.timeout(job.timeout):
-            answer = await job.strategy.condense(task)
-    except TimeoutError:
-        raise SummaryError(
-            f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
-        ) from None
-    try:
-        validate(task, answer)
+        answer = await _answer(job, task)
     except NoGainError as error:
         if job.automatic:
             raise
         return Compression("no_gain", task.tokens, task.tokens, warnings=(str(error),))
-    events.emit(CompressionProgress(job.session.id, "recording", len(folds)))
-    snapshot = await _record(store, job, made, task, answer)
+    events.emit(CompressionProgress(job.session.id, "recording", len(touched)))
+    snapshot = await _record(store, job, task, answer)
     finished = _finished(job, made, task, answer, snapshot, monotonic() - started)
     events.emit(
         CompressionFinished(
             job.session.id,
             snapshot=snapshot.id,
-            messages=finished.messages,
+            messages=finished.messages + finished.edited,
             tokens_before=finished.tokens_before,
             tokens_after=finished.tokens_after,
             seconds=finished.seconds,
@@ -180,11 +191,39 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     return finished
 
 
-def _folds(made: Plan) -> tuple[int, ...]:
-    """The messages that would be folded."""
-    if made.folds_nothing:
-        return ()
-    return tuple(index for index in made.split.folded if index != made.split.pinned)
+async def _answer(job: Job, task: Task) -> Condensation:
+    """The strategy's answer, in time and fit for use."""
+    try:
+        async with asyncio.timeout(job.timeout):
+            answer = await job.strategy.condense(task)
+    except TimeoutError:
+        raise SummaryError(
+            f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
+        ) from None
+    validate(task, answer)
+    after = answer.tokens(task) + job.view.estimate
+    if job.automatic and after > job.decision.threshold_tokens:
+        raise UncompressibleError(
+            f"the strategy {answer.strategy} ends at {after:,} tokens, and "
+            f"{job.decision.threshold_tokens:,} are allowed; use a model with a larger window, or "
+            "another strategy"
+        )
+    return answer
+
+
+async def _record(
+    store: Store, job: Job, task: Task, answer: Condensation
+) -> records.SnapshotDraft:
+    recording = record(job.view, task, answer, automatic=job.automatic, instead_of=job.instead_of)
+    await store.write(
+        snapshots.record,
+        job.session.key,
+        recording.draft,
+        snapshots.Beside(edits=recording.edits, flush=recording.flush),
+        expected=job.instead_of.id if job.instead_of is not None else job.view.snapshot,
+        share_across_branches=job.share_across_branches,
+    )
+    return recording.draft
 
 
 def _refuse_hopeless(job: Job, made: Plan) -> None:
@@ -201,69 +240,23 @@ def _refuse_hopeless(job: Job, made: Plan) -> None:
 
 def _task(job: Job, made: Plan) -> Task:
     view = job.view
+    divided = replace(made.split, cut=made.split.head) if made.folds_nothing else made.split
+    load = job.decision.load
     return Task(
         messages=view.messages,
         counts=job.counts,
-        split=made.split,
+        split=divided,
         tokenizer=view.tokenizer,
         previous=view.summary,
         previous_tokens=view.summary_tokens,
         previous_at=view.summary_at,
         summary_tokens=made.summary_tokens,
         show_recent=not job.share_across_branches,
+        target=job.goal if job.automatic or view.tokens > job.goal else None,
+        is_due=job.automatic,
+        zones=zones(job.counts, job.retention),
+        beside=load.system + load.tools,
     )
-
-
-async def _record(
-    store: Store, job: Job, made: Plan, task: Task, answer: Condensation
-) -> records.SnapshotDraft:
-    folded = answer.summary
-    ids = [shown.id for shown in job.view.shown]
-    summarized = folded.indexes if folded is not None else ()
-    draft = records.SnapshotDraft(
-        content={
-            "summaryText": folded.text if folded is not None else None,
-            "messageRange": {
-                "firstMessageId": ids[summarized[0]] if summarized else None,
-                "lastMessageId": ids[made.split.cut - 1],
-            },
-            "compressionType": "auto" if job.automatic else "manual",
-            "originalTokenCount": task.tokens,
-            "newTokenCount": answer.tokens(task),
-            "messagesIncluded": len(summarized),
-        },
-        cutoff=ids[made.split.cut - 1],
-        parent=job.view.tip,
-        manifest=tuple(_manifest(job, made, answer)),
-        token_count=folded.tokens if folded is not None else None,
-        tokenizer=job.view.tokenizer,
-        previous=job.instead_of.id if job.instead_of is not None else job.view.snapshot,
-        strategy=answer.strategy,
-        author=folded.author if folded is not None else answer.strategy,
-    )
-    await store.write(
-        snapshots.record,
-        job.session.key,
-        draft,
-        snapshots.Beside(flush=[ids[index] for index in summarized]),
-        expected=job.instead_of.id if job.instead_of is not None else job.view.snapshot,
-        share_across_branches=job.share_across_branches,
-    )
-    return draft
-
-
-def _manifest(job: Job, made: Plan, answer: Condensation) -> list[records.ManifestEntry]:
-    """What is shown of the messages up to the cutoff."""
-    entries: list[records.ManifestEntry] = []
-    for entry in answer.entries:
-        if isinstance(entry, Folded):
-            entries.append(records.Summarized())
-        elif entry.index < made.split.cut:
-            shown = job.view.shown[entry.index]
-            entries.append(
-                records.Edited(shown.edit) if shown.edit else records.Kept(shown.id, shown.id)
-            )
-    return entries
 
 
 def _finished(
@@ -280,17 +273,20 @@ def _finished(
         tokens_before=task.tokens,
         tokens_after=answer.tokens(task),
         messages=len(folded.indexes) if folded is not None else 0,
+        edited=len(answer.edits),
         snapshot=snapshot.id,
         cutoff=snapshot.cutoff,
         summary=folded.text if folded is not None else None,
         author=snapshot.author,
+        strategy=answer.strategy,
         seconds=seconds,
         steps=answer.steps,
-        warnings=(*_warnings(job, made), *answer.warnings),
+        operations=answer.operations,
+        warnings=(*_warnings(job, made, answer.tokens(task)), *answer.warnings),
     )
 
 
-def _warnings(job: Job, made: Plan) -> tuple[str, ...]:
+def _warnings(job: Job, made: Plan, after: int) -> tuple[str, ...]:
     warnings: list[str] = []
     if made.split.overshoot:
         warnings.append(
@@ -299,6 +295,6 @@ def _warnings(job: Job, made: Plan) -> tuple[str, ...]:
         )
     if made.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")
-    if made.most + job.view.estimate > job.goal:
+    if after + job.view.estimate > job.goal:
         warnings.append("the context is critically limited: the next compression is not far away")
     return tuple(warnings)

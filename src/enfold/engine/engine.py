@@ -21,7 +21,8 @@ from enfold.summaries import Summarizer
 
 SummarizerChoice = Callable[[Settings, str | None], Summarizer]
 """Who writes summaries under these settings, for a session with that profile."""
-StrategyChoice = Callable[[Settings, Summarizer], Strategy]
+StrategyChoice = Callable[[Settings, Summarizer, Callable[[str], Summarizer]], Strategy]
+"""How views are condensed under these settings, by whom, and by whom for a profile's name."""
 
 
 class Engine:

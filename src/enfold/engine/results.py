@@ -47,12 +47,18 @@ class Compression:
     tokens_after: int
     messages: int = 0
     """How many were folded."""
+    edited: int = 0
+    """How many are shown with other content."""
     snapshot: str | None = None
     cutoff: str | None = None
     summary: str | None = None
     author: str | None = None
+    strategy: str | None = None
+    """Which did it; not the one that was asked for if another took its place."""
     seconds: float = 0.0
     steps: tuple[Step, ...] = ()
+    operations: tuple[str, ...] = ()
+    """What ran and what was left out: `<id>_completed`, `skip_<id>`."""
     warnings: tuple[str, ...] = ()
 
     @property
@@ -71,7 +77,7 @@ class Preview:
     """What a compression would do; no model is asked."""
 
     messages: int
-    """How many would be folded."""
+    """How many would be folded or edited."""
     kept_messages: int
     tokens_before: int
     tokens_after: int

@@ -24,6 +24,7 @@ from enfold.store.sessions import Changes
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
     from enfold.modelconfig import ModelConfig
+    from enfold.summaries import Summarizer
 
 
 class Session:
@@ -120,7 +121,8 @@ class Session:
     async def preview(self, *, keep_tokens: int | None = None, **settings: Any) -> Preview:
         """What `compress` would do; no model is asked and nothing is written."""
         state, model = await self._state(settings)
-        return compression.preview(self._job(state, model, Request(), keep_tokens=keep_tokens))
+        job = self._job(state, model, Request(), keep_tokens=keep_tokens)
+        return await compression.preview(job)
 
     async def status(
         self,
@@ -200,7 +202,7 @@ class Session:
         """Put other words in place of the summary in use; the old ones stay on record."""
         state, model = await self._state()
         current = state.rows.snapshot
-        if current is None:
+        if current is None or current.text is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
@@ -294,11 +296,15 @@ class Session:
     ) -> Job:
         view, decision = decide_on(state, model, request)
         summarizer = self._engine.summarizer(state.settings, state.rows.session.profile)
+
+        def by_profile(name: str) -> Summarizer:
+            return self._engine.summarizer(replace(state.settings, summarizer=name), None)
+
         return Job(
             session=state.rows.session,
             view=view,
             decision=decision,
-            strategy=self._engine.strategy(state.settings, summarizer),
+            strategy=self._engine.strategy(state.settings, summarizer, by_profile),
             author=summarizer.name,
             retention=retention_of(state, model, keep_tokens),
             summary_tokens=state.settings.summary_tokens,

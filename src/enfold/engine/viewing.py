@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 from enfold import dialects
@@ -14,6 +15,9 @@ from enfold.store.records import Draft, Edit, StoredMessage, Summarized, ViewRow
 from enfold.summaries import fence
 from enfold.tokens import STRUCTURE_TOKENS, count_messages, get
 from enfold.view import Shown, View
+
+SETTLED = "settledMessages"
+"""The field of a snapshot's content that says how many of the messages shown its fold left."""
 
 _DECODED = 4_096
 """How many decoded messages are kept at hand."""
@@ -71,9 +75,7 @@ def view_of(rows: ViewRows, tokenizer: str) -> View:
     foreign = [i for i, row in enumerate((*entries, *rows.after)) if row.tokenizer != tokenizer]
     counts = count_messages([shown[i].message for i in foreign], tokenizer)
     for index, tokens in zip(foreign, counts, strict=True):
-        shown[index] = Shown(
-            shown[index].id, shown[index].message, tokens, shown[index].estimate, shown[index].edit
-        )
+        shown[index] = replace(shown[index], tokens=tokens)
     return View(
         shown=tuple(shown),
         tokenizer=tokenizer,
@@ -82,8 +84,15 @@ def view_of(rows: ViewRows, tokenizer: str) -> View:
         summary=summary,
         summary_tokens=summary_tokens(summary, tokenizer) if summary is not None else 0,
         summary_at=at,
-        settled=len(entries),
+        settled=_settled(rows, len(entries)),
+        covered=len(entries),
+        cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
     )
+
+
+def _settled(rows: ViewRows, entries: int) -> int:
+    """How many of the entries the last fold left; all of them where the snapshot does not say."""
+    return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
 
 
 def summary_tokens(text: str, tokenizer: str) -> int:
@@ -93,5 +102,5 @@ def summary_tokens(text: str, tokenizer: str) -> int:
 
 def _shown(row: StoredMessage | Edit) -> Shown:
     if isinstance(row, Edit):
-        return Shown(row.message, message_of(row), row.tokens, row.estimate, edit=row.id)
-    return Shown(row.id, message_of(row), row.tokens, row.estimate)
+        return Shown(row.message, message_of(row), row.tokens, row.estimate, row.id, row.depth)
+    return Shown(row.id, message_of(row), row.tokens, row.estimate, depth=row.depth)
