@@ -31,7 +31,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("condensation", "planning"),
     ("budget", "retention"),
     ("history",),
-    ("estimates", "identity", "ledger", "sample", "tokens"),
+    ("estimates", "identity", "ledger", "references", "sample", "tokens"),
+    ("recipes",),
+    ("encodings",),
     ("events", "jsontext", "messages", "money"),
     ("errors",),
 )

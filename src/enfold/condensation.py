@@ -22,6 +22,8 @@ from enfold.history import (
 )
 from enfold.jsontext import loads
 from enfold.messages import Attachment, Message, Reasoning, ToolCall, ToolResult, Unknown
+from enfold.recipes import Shortening
+from enfold.references import explains, unresolved
 from enfold.retention import Split, Zones
 
 
@@ -94,8 +96,14 @@ class Edited:
     index: int
     message: Message
     tokens: int
-    lossless: bool = False
-    """True if all that it said is still in the view, here or in another message."""
+    shortenings: tuple[Shortening, ...] = ()
+    """The texts that were shortened without loss, if that is all that was done."""
+
+    @property
+    def lossless(self) -> bool:
+        """True if all that it said is still in the view, here or in another message."""
+        shortened = self.shortenings
+        return bool(shortened) and all(each.recipe.is_reference for each in shortened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,6 +247,23 @@ def _edits_keep_the_shape(task: Task, answer: Condensation) -> str:
     return ""
 
 
+def _shortenings_hold(task: Task, answer: Condensation) -> str:
+    """Whether all that was left out without loss is in view, or set aside to be put back."""
+    edits = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
+    if not edits:
+        return ""
+    shown = {
+        entry.index: entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        for entry in answer.entries
+        if not isinstance(entry, Folded)
+    }
+    for index, shortenings in edits.items():
+        if not explains(task.messages[index], shown[index], shortenings):
+            return f"message {index} was changed in more than the texts that were shortened"
+    faults = unresolved(shown, edits)
+    return next((f"message {index} {fault}" for index, fault in faults.items()), "")
+
+
 def _misshapen(before: Message, after: Message) -> str:
     """What an edit did that none may do. Empty if it kept to the rules."""
     if _frame(before) != _frame(after):
@@ -292,4 +317,5 @@ _CHECKS = (
     _edits_what_may_be_edited,
     _keeps_tool_pairs,
     _edits_keep_the_shape,
+    _shortenings_hold,
 )

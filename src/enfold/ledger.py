@@ -1,22 +1,32 @@
 """The ledger: what a condensation took out, enough to put it back exactly.
 
-It belongs to one condensed conversation, of which it holds a digest. Each change says which
-messages of the condensed conversation stand for which original ones. Messages that were added
-afterwards are kept; a conversation that was altered otherwise is refused.
+It belongs to one condensed conversation, of which it holds a digest. A change says which messages
+of the condensed conversation stand for which original ones, and holds those. A text that was
+shortened without loss needs less: a recipe, which says where in the condensed conversation its
+pieces are. Messages that were added afterwards are kept; a conversation that was altered otherwise
+is refused.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeAlias
 
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps
+from enfold.recipes import Recipe, Shortening
 
 VERSION = 1
+
+Path: TypeAlias = tuple[str | int, ...]
+"""The keys and indexes that lead to a value inside a message."""
+Place: TypeAlias = tuple[int, Path]
+"""A message of the condensed conversation, and a value inside it."""
+Edits: TypeAlias = Mapping[int, Sequence[Shortening]]
+"""What was shortened in each message, by its index before the condensation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +39,30 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
+class TextChange:
+    """A text inside a message stands for a longer one."""
+
+    place: Place
+    recipe: Recipe
+    sources: tuple[Place, ...] = ()
+    """Where the other texts are that the recipe takes pieces from."""
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "place": _place_as_json(self.place),
+            "sources": [_place_as_json(place) for place in self.sources],
+            **self.recipe.as_json(),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> TextChange:
+        """From a file; `KeyError`, `TypeError` or `ValueError` if it is none."""
+        sources = tuple(_place_from_json(place) for place in value["sources"])
+        return cls(_place_from_json(value["place"]), Recipe.from_json(value), sources)
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All changes, in order, and the digest of what they apply to."""
 
@@ -36,6 +70,7 @@ class Ledger:
     length: int
     """How many messages the condensed conversation has."""
     changes: tuple[Change, ...] = ()
+    texts: tuple[TextChange, ...] = ()
     version: int = VERSION
 
     def as_json(self) -> dict[str, Any]:
@@ -49,6 +84,7 @@ class Ledger:
             "digest": self.digest,
             "length": self.length,
             "changes": changes,
+            "texts": [text.as_json() for text in self.texts],
         }
 
     @classmethod
@@ -62,18 +98,26 @@ class Ledger:
                 Change(int(raw["at"]), int(raw["taken"]), tuple(raw["originals"]))
                 for raw in value["changes"]
             )
-            return cls(str(value["digest"]), int(value["length"]), changes)
+            texts = tuple(TextChange.from_json(raw) for raw in value.get("texts", ()))
+            return cls(str(value["digest"]), int(value["length"]), changes, texts)
         except (KeyError, TypeError, ValueError) as error:
             raise RestoreError(f"not a ledger: {type(error).__name__} at {error}") from None
 
 
-def write(before: Sequence[Any], after: Sequence[Any]) -> Ledger:
+def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = None) -> Ledger:
     """The ledger that leads from the wire messages after a condensation to those before it.
 
-    Messages that are the same in both, byte for byte, are the fixed points; what lies between two
-    of them is a change.
+    Messages that are the same in both, byte for byte, are the fixed points, and so are those that
+    differ only in texts for which `edits` has recipes; what lies between two of them is a change.
     """
     old, new = [dumps(message) for message in before], [dumps(message) for message in after]
+    digest = _digest(new)
+    texts: list[TextChange] = []
+    for index, at, changed in _edited(before, after, edits or {}):
+        restored = _with_texts(after, changed)[at] if changed else after[at]
+        if dumps(restored) == old[index]:
+            old[index] = new[at] = b"edited %d" % at  # no message looks like that, so they meet
+            texts += changed
     changes: list[Change] = []
     old_at = new_at = 0
     for old_fixed, new_fixed in (*_fixed_points(old, new), (len(old), len(new))):
@@ -81,7 +125,7 @@ def write(before: Sequence[Any], after: Sequence[Any]) -> Ledger:
             originals = tuple(before[old_at:old_fixed])
             changes.append(Change(new_at, new_fixed - new_at, originals))
         old_at, new_at = old_fixed + 1, new_fixed + 1
-    return Ledger(_digest(new), len(new), tuple(changes))
+    return Ledger(digest, len(new), tuple(changes), tuple(texts))
 
 
 def restore(messages: Sequence[Any], ledger: Ledger) -> list[Any]:
@@ -92,12 +136,135 @@ def restore(messages: Sequence[Any], ledger: Ledger) -> list[Any]:
             f"the ledger belongs to {ledger.length} messages with the digest {ledger.digest}; "
             "this conversation is another, or was altered"
         )
+    whole = _with_texts(messages, ledger.texts)
     restored: list[Any] = []
     at = 0
     for change in ledger.changes:
-        restored += [*messages[at : change.at], *change.originals]
+        restored += [*whole[at : change.at], *change.originals]
         at = change.at + change.taken
-    return [*restored, *messages[at:]]
+    return [*restored, *whole[at:]]
+
+
+def _edited(
+    before: Sequence[Any], after: Sequence[Any], edits: Edits
+) -> Iterator[tuple[int, int, list[TextChange]]]:
+    """Each edited message whose differences recipes explain: its index before and after."""
+    places = _places(after, edits)
+    at = 0
+    for index, shortenings in sorted(edits.items()):
+        shown = {message for each in shortenings for message, _ in places.get(each.shown, ())}
+        for candidate in sorted(message for message in shown if message >= at):
+            changed = _text_changes(before[index], candidate, after, shortenings, places)
+            if changed is not None:
+                yield index, candidate, changed
+                at = candidate + 1
+                break
+
+
+def _places(after: Sequence[Any], edits: Edits) -> dict[str, list[Place]]:
+    """Where the texts are that recipes speak of."""
+    wanted = {each.shown for shortenings in edits.values() for each in shortenings}
+    wanted |= {
+        source.text
+        for shortenings in edits.values()
+        for each in shortenings
+        for source in each.sources
+    }
+    places: dict[str, list[Place]] = {}
+    for index, message in enumerate(after):
+        for path, text in _texts(message):
+            if text in wanted:
+                places.setdefault(text, []).append((index, path))
+    return places
+
+
+def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every text inside a value, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _texts(item, (*path, index))
+
+
+def _text_changes(
+    old: Any,
+    at: int,
+    after: Sequence[Any],
+    shortenings: Sequence[Shortening],
+    places: Mapping[str, Sequence[Place]],
+) -> list[TextChange] | None:
+    """How the message after becomes the one before; None if recipes alone do not say it."""
+    known = {(each.original, each.shown): each for each in shortenings}
+    changed: list[TextChange] = []
+    for path, was, now in _differences(old, after[at]):
+        found = known.get((was, now)) if isinstance(was, str) and isinstance(now, str) else None
+        if found is None or not all(source.text in places for source in found.sources):
+            return None
+        sources = tuple(places[source.text][0] for source in found.sources)
+        changed.append(TextChange((at, path), found.recipe, sources))
+    return changed
+
+
+def _differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, Any, Any]]:
+    """The values in which two differ, with their path; keys in another order are a difference."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping) and list(old) == list(new):
+        for key in old:
+            yield from _differences(old[key], new[key], (*path, key))
+    elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (was, now) in enumerate(zip(old, new, strict=True)):
+            yield from _differences(was, now, (*path, index))
+    elif old is not new and (type(old) is not type(new) or old != new):
+        yield path, old, new
+
+
+def _with_texts(messages: Sequence[Any], texts: Sequence[TextChange]) -> list[Any]:
+    """The messages with every shortened text restored."""
+    whole = list(messages)
+    for change in texts:
+        message, path = change.place
+        sources = [_text_at(messages, place) for place in change.sources]
+        original = change.recipe.follow(_text_at(messages, change.place), sources)
+        whole[message] = _replaced(whole[message], path, original)
+    return whole
+
+
+def _text_at(messages: Sequence[Any], place: Place) -> str:
+    message, path = place
+    try:
+        value = messages[message]
+        for step in path:
+            value = value[step]
+    except (KeyError, IndexError, TypeError):
+        value = None
+    if not isinstance(value, str):
+        raise RestoreError(f"there is no text at {list(path)} of message {message}")
+    return value
+
+
+def _replaced(value: Any, path: Path, text: str) -> Any:
+    """The value with another text at the path; what is around it is copied, not changed."""
+    if not path:
+        return text
+    step, *rest = path
+    copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
+    copied[step] = _replaced(value[step], tuple(rest), text)
+    return copied
+
+
+def _place_as_json(place: Place) -> list[Any]:
+    message, path = place
+    return [message, *path]
+
+
+def _place_from_json(value: Any) -> Place:
+    message, *path = value
+    if not all(isinstance(step, str | int) for step in path):
+        raise ValueError("path")
+    return int(message), tuple(path)
 
 
 def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:

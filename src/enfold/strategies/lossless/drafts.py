@@ -1,0 +1,124 @@
+"""Drafts: texts on their way to being shorter.
+
+A draft has the text as it is to be shown before anything is taken out, and holes: ranges of it that
+a marker replaces. From both follow what is shown and the recipe that leads back.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from enfold.recipes import (
+    BARE,
+    ITSELF,
+    Aside,
+    Copy,
+    Form,
+    Own,
+    Piece,
+    Recipe,
+    Shortening,
+    Source,
+    digest,
+)
+from enfold.strategies.lossless.texts import Right, Shown
+
+
+@dataclass(frozen=True, slots=True)
+class Hole:
+    """Characters `[start, stop)` of a draft, replaced by a marker."""
+
+    start: int
+    stop: int
+    marker: str
+    source: int | None
+    """The draft that shows what was there. None: nothing in view does."""
+    at: tuple[int, int] = (0, 0)
+    """The characters of the source that say it."""
+    of: Form = BARE
+    to: Form = BARE
+    first: int = 0
+
+
+@dataclass(slots=True)
+class Draft:
+    """One text in view."""
+
+    was: Shown
+    text: str
+    """What holes are cut into: the original, or another encoding of it."""
+    right: Right
+    encodings: list[tuple[str, Any]] = field(default_factory=list)
+    holes: list[Hole] = field(default_factory=list)
+    is_whole: bool = False
+    """Whether others point to all of it, so that it must be shown in full."""
+    is_named: bool = False
+    """Whether others are superseded by it, so that it must be shown."""
+
+    @classmethod
+    def of(cls, shown: Shown) -> Draft:
+        """A draft of which nothing is taken out yet."""
+        return cls(shown, shown.text, shown.right)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether what is shown differs from the original."""
+        return bool(self.holes or self.encodings)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether a marker stands for all of it."""
+        return bool(self.holes) and self.holes[0].stop - self.holes[0].start == len(self.text)
+
+    def shown(self) -> str:
+        """The text with markers in its holes."""
+        pieces: list[str] = []
+        at = 0
+        for hole in self.holes:
+            pieces += (self.text[at : hole.start], hole.marker)
+            at = hole.stop
+        return "".join([*pieces, self.text[at:]])
+
+    def shown_at(self, place: int) -> int:
+        """Where a character of the text that is in no hole is shown."""
+        before = self.holes[: bisect_right(self.holes, place, key=lambda hole: hole.start)]
+        return place - sum(hole.stop - hole.start - len(hole.marker) for hole in before)
+
+    def line_at(self, place: int) -> int:
+        """The number of the line, as it is shown, at a character that is in no hole."""
+        before = self.holes[: bisect_right(self.holes, place, key=lambda hole: hole.start)]
+        hidden = sum(self.text.count("\n", hole.start, hole.stop) for hole in before)
+        return 1 + self.text.count("\n", 0, place) - hidden
+
+
+def shortening(drafts: Sequence[Draft], index: int, shown: Sequence[str]) -> Shortening:
+    """How a draft's original comes back; `shown` are the texts that all drafts come to."""
+    draft = drafts[index]
+    sources: dict[int, int] = {}
+    pieces: list[Piece] = []
+    at = place = 0
+    for hole in draft.holes:
+        if hole.start > at:
+            pieces.append(Own(place, place + hole.start - at))
+        place += hole.start - at + len(hole.marker)
+        at = hole.stop
+        pieces.append(_filling(drafts, index, hole, sources))
+    if at < len(draft.text):
+        pieces.append(Own(place, place + len(draft.text) - at))
+    recipe = Recipe(tuple(pieces), digest(draft.was.text), tuple(draft.encodings))
+    used = tuple(Source(drafts[source].was.message, shown[source]) for source in sources)
+    return Shortening(draft.was.text, shown[index], recipe, used)
+
+
+def _filling(drafts: Sequence[Draft], index: int, hole: Hole, sources: dict[int, int]) -> Piece:
+    """What a hole is filled with again; sources are numbered as they come."""
+    if hole.source is None:
+        return Aside(drafts[index].text[hole.start : hole.stop])
+    source = drafts[hole.source]
+    first, last = hole.at
+    start = source.shown_at(first)
+    number = ITSELF if hole.source == index else sources.setdefault(hole.source, len(sources))
+    return Copy(number, start, start + last - first, hole.of, hole.to, hole.first)

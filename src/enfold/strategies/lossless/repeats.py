@@ -1,0 +1,133 @@
+"""Repeats: results that another result shows in full become a reference to it.
+
+Operations that were repeated with the same outcome, or with one that contains the other's, are
+consolidated; what failed never is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enfold.jsontext import dump_text
+from enfold.messages import ToolCall
+from enfold.strategies.lossless import markers
+from enfold.strategies.lossless.drafts import Draft, Hole
+from enfold.strategies.lossless.operations import OPERATIONS, kind_of
+from enfold.strategies.lossless.texts import Right
+from enfold.tokens import Tokenizer
+
+_MOST_OUTCOMES = 8
+"""How many different outcomes of one operation are compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What both steps go by."""
+
+    numbers: Sequence[int]
+    """The number of every message in the view."""
+    tokenizer: Tokenizer
+    least: int
+    """Tokens that a reference must save."""
+    keep_last: bool
+
+    def order(self, drafts: Sequence[Draft]) -> list[int]:
+        """Drafts of results, those first that are kept where several say the same."""
+        results = [i for i, draft in enumerate(drafts) if _may_be_pointed_to(draft)]
+        return results[::-1] if self.keep_last else results
+
+
+def fold_repeats(drafts: Sequence[Draft], reach: Reach) -> None:
+    """Replace results that are in view elsewhere, word for word."""
+    kept: dict[str, int] = {}
+    for index in reach.order(drafts):
+        draft = drafts[index]
+        source = kept.setdefault(draft.text, index)
+        if source != index:
+            marker = _reference(drafts, source, index, reach)
+            _replace(drafts, index, source, (0, len(draft.text)), marker, reach)
+
+
+def _reference(drafts: Sequence[Draft], source: int, index: int, reach: Reach) -> str:
+    call = drafts[source].was.call
+    number = reach.numbers[drafts[source].was.message]
+    if call is not None and kind_of(call) == "read":
+        return markers.file_reference(number, markers.describe(call), above=source < index)
+    return markers.reference(number, markers.describe(call))
+
+
+def consolidate(drafts: Sequence[Draft], reach: Reach) -> None:
+    """Replace outcomes of an operation that another run of the same operation contains."""
+    groups: dict[tuple[str, str], list[int]] = {}
+    for index in reach.order(drafts):
+        call = drafts[index].was.call
+        if call is not None and kind_of(call) in OPERATIONS:
+            groups.setdefault(_operation(call), []).append(index)
+    for group in groups.values():
+        if len(group) > 1:
+            _consolidate(drafts, group, reach)
+
+
+def _consolidate(drafts: Sequence[Draft], group: Sequence[int], reach: Reach) -> None:
+    """One group of the same operation: what contains most is kept, then what comes first."""
+    kept: list[int] = []
+    contained: dict[int, list[tuple[int, int]]] = {}
+    for index in sorted(group, key=lambda i: -len(drafts[i].text)):
+        found = _container(drafts, index, kept[:_MOST_OUTCOMES])
+        if found is None:
+            kept.append(index)
+        else:
+            source, at = found
+            contained.setdefault(source, []).append((index, at))
+    for source, members in contained.items():
+        number = reach.numbers[drafts[source].was.message]
+        description = markers.describe(drafts[source].was.call)
+        marker = markers.consolidated(len(members) + 1, number, description)
+        for index, at in members:
+            place = (at, at + len(drafts[index].text))
+            _replace(drafts, index, source, place, marker, reach)
+
+
+def _container(drafts: Sequence[Draft], index: int, kept: Sequence[int]) -> tuple[int, int] | None:
+    """An outcome that contains this one as whole lines, and where."""
+    text = drafts[index].text
+    for source in kept:
+        at = f"\n{drafts[source].text}\n".find(f"\n{text}\n")
+        if at >= 0:
+            return source, at
+    return None
+
+
+def _replace(
+    drafts: Sequence[Draft],
+    index: int,
+    source: int,
+    at: tuple[int, int],
+    marker: str,
+    reach: Reach,
+) -> None:
+    draft = drafts[index]
+    if draft.right is Right.NOTHING or draft.is_whole or draft.is_named:
+        return
+    tokens, cost = reach.tokenizer.count_many((draft.text, marker))
+    if tokens - cost >= reach.least:
+        draft.holes.append(Hole(0, len(draft.text), marker, source, at))
+        drafts[source].is_whole = True
+
+
+def _may_be_pointed_to(draft: Draft) -> bool:
+    """A result that is shown in full; one with a marker in it is not, whoever put it there."""
+    shown = draft.was
+    return (
+        shown.is_result
+        and not shown.is_error
+        and bool(draft.text)
+        and not draft.holes
+        and "⟨ " not in draft.text
+    )
+
+
+def _operation(call: ToolCall) -> tuple[str, str]:
+    arguments = call.arguments
+    return call.name, arguments if isinstance(arguments, str) else dump_text(arguments)

@@ -1,0 +1,189 @@
+"""The lossless strategy, step by step: obsolete state, encodings, consolidation, repeats, blocks.
+
+Each step leaves what the steps before it point to as it is, so that every marker in the result
+stands for a text that the view shows in full.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task
+from enfold.encodings import ENCODINGS, encode
+from enfold.recipes import Shortening
+from enfold.strategies.lossless.blocks import Names, fold_blocks
+from enfold.strategies.lossless.config import LosslessConfig
+from enfold.strategies.lossless.drafts import Draft, shortening
+from enfold.strategies.lossless.obsolete import take_out_obsolete
+from enfold.strategies.lossless.repeats import Reach, consolidate, fold_repeats
+from enfold.strategies.lossless.texts import Path, Right, pointed_at, texts_of, with_texts
+from enfold.tokens import Tokenizer, count_messages, get
+from enfold.view import USER_ROLE_SUMMARIES
+
+
+@dataclass(frozen=True, slots=True)
+class Lossless:
+    """What a view says twice it says once."""
+
+    config: LosslessConfig = field(default_factory=LosslessConfig)
+
+    id = "lossless"
+
+    async def condense(self, task: Task) -> Condensation:
+        """The task with markers for what is in view already."""
+        return await asyncio.to_thread(self.shorten, task)
+
+    def shorten(self, task: Task) -> Condensation:
+        """`condense`, for those who have no event loop to keep free."""
+        work = _Work(task, self.config)
+        steps = work.run()
+        return Condensation(self.id, work.entries(), steps)
+
+
+class _Work:
+    """One run of the strategy."""
+
+    def __init__(self, task: Task, config: LosslessConfig) -> None:
+        self._task = task
+        self._config = config
+        self._tokenizer: Tokenizer = get(task.tokenizer)
+        self._numbers = numbers_of(task)
+        texts = texts_of(task)
+        self._drafts = [Draft.of(shown) for shown in texts]
+        frozen = pointed_at(texts, self._numbers.__getitem__)
+        for draft in self._drafts:
+            if draft.was.message in frozen:
+                draft.right = Right.NOTHING
+        self._tokens = task.tokens
+        self._counted: dict[int, int] = {}
+
+    def run(self) -> tuple[Step, ...]:
+        """Do every step that is asked for, and say what each took away."""
+        config = self._config
+        asked: tuple[tuple[str, bool, Callable[[], None]], ...] = (
+            ("state_cleanup", config.remove_obsolete_state, self._take_out_obsolete),
+            ("reencoding", config.reencode, self._reencode),
+            ("result_consolidation", config.consolidate_tool_results, self._consolidate),
+            ("file_deduplication", config.deduplicate_file_reads, self._fold_repeats),
+            ("block_deduplication", config.deduplicate_blocks, self._fold_blocks),
+        )
+        steps: list[Step] = []
+        for name, is_asked, work in asked:
+            if is_asked:
+                before = self._tokens
+                work()
+                self._count()
+                steps.append(Step(name, before, self._tokens))
+        return tuple(steps)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """One entry for every message."""
+        drafts = self._drafts
+        shown = [draft.shown() for draft in drafts]
+        changed: dict[int, dict[tuple[int, int, Path], str]] = {}
+        shortenings: dict[int, list[Shortening]] = {}
+        for index, draft in enumerate(drafts):
+            if draft.is_changed:
+                was = draft.was
+                place = (was.part, was.inner, was.path)
+                changed.setdefault(was.message, {})[place] = shown[index]
+                shortenings.setdefault(was.message, []).append(shortening(drafts, index, shown))
+        messages = {i: with_texts(self._task.messages[i], texts) for i, texts in changed.items()}
+        counts = dict(
+            zip(messages, count_messages(tuple(messages.values()), self._tokenizer), strict=True)
+        )
+        return tuple(
+            Edited(i, messages[i], counts[i], shortenings=tuple(shortenings[i]))
+            if i in messages
+            else Kept(i)
+            for i in range(len(self._task.messages))
+        )
+
+    def _take_out_obsolete(self) -> None:
+        take_out_obsolete(
+            self._drafts,
+            self._config.obsolete,
+            self._numbers,
+            self._tokenizer,
+            self._config.min_saving,
+        )
+
+    def _reencode(self) -> None:
+        names = [name for name in ENCODINGS if name in self._config.encodings.names]
+        candidates: list[tuple[Draft, str, list[tuple[str, object]]]] = []
+        for draft in self._drafts:
+            if draft.right is Right.ANYTHING and not draft.holes and not draft.is_whole:
+                text, applied = _encoded(draft.text, names)
+                if applied:
+                    candidates.append((draft, text, applied))
+        before = self._tokenizer.count_many([draft.text for draft, _, _ in candidates])
+        after = self._tokenizer.count_many([text for _, text, _ in candidates])
+        for (draft, text, applied), was, now in zip(candidates, before, after, strict=True):
+            if was - now >= self._config.min_saving:
+                draft.text, draft.encodings = text, applied
+
+    def _reach(self) -> Reach:
+        return Reach(
+            self._numbers,
+            self._tokenizer,
+            self._config.min_saving,
+            self._config.keep == "last",
+        )
+
+    def _consolidate(self) -> None:
+        consolidate(self._drafts, self._reach())
+
+    def _fold_repeats(self) -> None:
+        fold_repeats(self._drafts, self._reach())
+
+    def _fold_blocks(self) -> None:
+        drafts = self._drafts
+        order = range(len(drafts))
+        fold_blocks(
+            drafts,
+            reversed(order) if self._config.keep == "last" else order,
+            Names(self._numbers, _which(drafts)),
+            self._tokenizer,
+            self._config.min_saving,
+        )
+
+    def _count(self) -> None:
+        """Bring the tokens of the view up to date."""
+        changed = [(i, draft) for i, draft in enumerate(self._drafts) if draft.is_changed]
+        counts = self._tokenizer.count_many([draft.shown() for _, draft in changed])
+        originals = self._tokenizer.count_many([draft.was.text for _, draft in changed])
+        self._tokens = self._task.tokens + sum(counts) - sum(originals)
+
+
+def numbers_of(task: Task) -> list[int]:
+    """The number of every message in the view, counted from 1, with the summary among them."""
+    numbers = list(range(1, len(task.messages) + 1))
+    if task.previous is not None and task.messages[0].dialect not in USER_ROLE_SUMMARIES:
+        numbers[task.previous_at :] = [number + 1 for number in numbers[task.previous_at :]]
+    return numbers
+
+
+def _encoded(text: str, names: Sequence[str]) -> tuple[str, list[tuple[str, object]]]:
+    """The text in all encodings that help, one after the other."""
+    applied: list[tuple[str, object]] = []
+    for name in names:
+        found = encode(name, text)
+        if found is not None:
+            text, how = found
+            applied.append((name, how))
+    return text, applied
+
+
+def _which(drafts: Sequence[Draft]) -> list[int]:
+    """For every draft which of several results of its message it is; 0 for an only one."""
+    sizes: dict[int, int] = {}
+    which = [0] * len(drafts)
+    for index, draft in enumerate(drafts):
+        if draft.was.is_result:
+            sizes[draft.was.message] = which[index] = sizes.get(draft.was.message, 0) + 1
+    return [
+        0 if sizes.get(draft.was.message, 0) <= 1 else which[index]
+        for index, draft in enumerate(drafts)
+    ]

@@ -1,0 +1,155 @@
+"""Texts: all that a view shows, text by text, with what may be done to each.
+
+Only what tools returned is ever shortened. Everything that was said, and what calls were given, may
+be pointed to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, TypeAlias
+
+from enfold.condensation import Task
+from enfold.messages import Data, Message, Part, ResultPart, Text, ToolCall, ToolResult
+
+_POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
+
+Path: TypeAlias = tuple[str | int, ...]
+
+
+class Right(IntEnum):
+    """What may be done to a text."""
+
+    NOTHING = 0
+    REFERENCE = 1
+    """Point to others for what it repeats; all it says stays in view."""
+    ANYTHING = 2
+    """Also write it in another way, or take it out of view."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A text in view."""
+
+    message: int
+    text: str
+    right: Right = Right.NOTHING
+    part: int = 0
+    inner: int = 0
+    path: Path = ()
+    """Inside structured output: the keys that lead to the text."""
+    call: ToolCall | None = None
+    """What a result answers."""
+    is_error: bool = False
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a tool returned it."""
+        return self.call is not None
+
+
+_NO_CALL = ToolCall("", "tool", {})
+
+
+def texts_of(task: Task) -> list[Shown]:
+    """All texts of the view, in order."""
+    rights = _rights(task)
+    calls: dict[str, ToolCall] = {}
+    found: list[Shown] = []
+    for index, message in enumerate(task.messages):
+        for number, part in enumerate(message.parts):
+            match part:
+                case Text(text):
+                    found.append(Shown(index, text, part=number))
+                case ToolCall(id):
+                    calls[id] = part
+                    found += (Shown(index, text) for text in _argument_texts(part.arguments))
+                case ToolResult(call_id):
+                    call = calls.get(call_id, _NO_CALL)
+                    found += _result_texts(index, number, part, call, rights[index])
+    return found
+
+
+def pointed_at(texts: list[Shown], number_of: Callable[[int], int]) -> set[int]:
+    """Messages that markers in the view point to already: they must stay as they are."""
+    numbers = {
+        int(found[1])
+        for shown in texts
+        if shown.is_result and "⟨ " in shown.text
+        for found in _POINTS_AT.finditer(shown.text)
+    }
+    return {shown.message for shown in texts if number_of(shown.message) in numbers}
+
+
+def with_texts(message: Message, changed: Mapping[tuple[int, int, Path], str]) -> Message:
+    """The message with other texts in its results."""
+    parts: list[Part] = list(message.parts)
+    for (number, inner, path), text in changed.items():
+        parts[number] = _with_text(parts[number], inner, path, text)
+    return replace(message, parts=tuple(parts))
+
+
+def _with_text(part: Part, inner: int, path: Path, text: str) -> Part:
+    if not isinstance(part, ToolResult):
+        return part
+    contents: list[ResultPart] = list(part.parts)
+    content = contents[inner]
+    match content:
+        case Text():
+            contents[inner] = replace(content, text=text)
+        case Data(value):
+            contents[inner] = replace(content, value=_replaced(value, path, text))
+    return replace(part, parts=tuple(contents))
+
+
+def _rights(task: Task) -> list[Right]:
+    """What may be done to the results of each message."""
+    rights = [Right.REFERENCE] * len(task.messages)
+    for index in task.editable:
+        rights[index] = Right.ANYTHING
+    for index in task.untouchable:
+        rights[index] = Right.NOTHING
+    for index, message in enumerate(task.messages):
+        if message.role == "assistant":
+            rights[index] = Right.NOTHING
+    return rights
+
+
+def _result_texts(
+    index: int, number: int, result: ToolResult, call: ToolCall, right: Right
+) -> Iterator[Shown]:
+    for inner, content in enumerate(result.parts):
+        match content:
+            case Text(text):
+                yield Shown(index, text, right, number, inner, (), call, result.is_error)
+            case Data(value):
+                for path, text in _texts_in(value):
+                    yield Shown(index, text, right, number, inner, path, call, result.is_error)
+
+
+def _argument_texts(arguments: str | Mapping[str, Any]) -> Iterator[str]:
+    return (text for _, text in _texts_in(arguments))
+
+
+def _texts_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
+    """Every text inside a JSON value, with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts_in(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _texts_in(item, (*path, index))
+
+
+def _replaced(value: Any, path: Path, text: str) -> Any:
+    if not path:
+        return text
+    step, *rest = path
+    copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
+    copied[step] = _replaced(value[step], tuple(rest), text)
+    return copied
