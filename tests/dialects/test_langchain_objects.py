@@ -172,7 +172,9 @@ def test_what_langchain_refuses_is_said_without_quoting_it() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("value", [object(), lc.HumanMessage, Message("user")], ids=str)
+@pytest.mark.parametrize(
+    "value", [object(), lc.HumanMessage, Message("user")], ids=["object", "class", "enfold"]
+)
 def test_other_objects_are_refused(value: Any) -> None:
     with pytest.raises(DialectError, match=r"found a Python \w+$") as caught:
         langchain.parse([value])
