@@ -53,6 +53,13 @@ def data_dir() -> Path:
     return folder
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A case named after an object's address has another name in every process that runs it."""
+    unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
+    if unnamed:
+        raise pytest.UsageError("give these cases names of their own: " + "\n".join(unnamed))
+
+
 def _forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
     """An audit hook, because it also sees those who took hold of `socket` before we could.
 

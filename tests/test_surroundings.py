@@ -69,22 +69,40 @@ def test_home_is_new_and_empty(own_home: Path) -> None:
 
 
 def test_settings_from_outside_are_cleared(tmp_path: Path) -> None:
-    """Seen from outside: a test run that is given a setting hides it from its tests."""
-    inner = tmp_path / "test_inner.py"
-    inner.write_text(
+    done = run_inner(
+        tmp_path,
         "import os\n"
-        "def test(own_home):\n"
-        "    assert [n for n in os.environ if n.startswith('ENFOLD_')] == ['ENFOLD_DATA']\n"
+        "def test():\n"
+        "    assert [n for n in os.environ if n.startswith('ENFOLD_')] == ['ENFOLD_DATA']\n",
+        ENFOLD_DB="sqlite:///mine.db",
+        ENFOLD_DATA="kept",
     )
-    conftest = tmp_path / "conftest.py"
-    conftest.write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
-    settings = {"ENFOLD_DB": "sqlite:///mine.db", "ENFOLD_DATA": "kept"}
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(inner)],
-        cwd=tmp_path,
-        env={**os.environ, **settings},
+    assert done.returncode == 0, done.stdout
+
+
+def test_cases_named_after_an_address_are_refused(tmp_path: Path) -> None:
+    done = run_inner(
+        tmp_path,
+        "import pytest\n"
+        "@pytest.mark.parametrize('value', [object()], ids=str)\n"
+        "def test(value): ...\n",
+    )
+    assert done.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "give these cases names" in done.stderr
+
+
+def run_inner(folder: Path, test: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """A test run of its own, in the same surroundings, started with these settings."""
+    (folder / "test_inner.py").write_text(test)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"],
+        cwd=folder,
+        env={
+            **os.environ,
+            **settings,
+            "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "src"))),
+        },
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
