@@ -99,7 +99,8 @@ async def condense(conversation: Conversation, strategy: Strategy, options: Opti
         saved=_saved(beside + task.tokens, beside + answer.tokens(task), options),
     )
     before, after = _messages_in(dialects.render(conversation)), _messages_in(wire)
-    return Condensed(wire, report, ledger.write(before, after))
+    shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
+    return Condensed(wire, report, ledger.write(before, after, shortened))
 
 
 def _saved(before: int, after: int, options: Options) -> float | None:

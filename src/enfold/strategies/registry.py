@@ -19,7 +19,7 @@ GROUP = "enfold.strategies"
 
 AnyKind: TypeAlias = Kind[Any]
 
-BUILT_IN = ("native", "truncation")
+BUILT_IN = ("native", "lossless", "truncation", "smart")
 """Each is a module beside this one with a `KIND`, in the order in which they are shown."""
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from enfold.recipes import BARE, Form
+from enfold.recipes import Form
 from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.drafts import Draft, Hole
 from enfold.strategies.lossless.matching import Match, Shelf
@@ -18,6 +18,9 @@ _SHORTEST = 40
 """Characters that a marker takes; to replace fewer never pays."""
 _ENOUGH = 600
 """Characters of a block that are counted: what they save, the whole saves too."""
+_FOREIGN = 2
+"""How many times as much a marker must save that points to another file, or within the same text:
+those make a text harder to read."""
 _DIGITS = re.compile(r" *(\d+)")
 
 
@@ -29,6 +32,8 @@ class Names:
     """The number of every message in the view."""
     texts: Sequence[int]
     """For every draft which of several results of its message it is; 0 for an only one."""
+    files: Sequence[str | None]
+    """For every draft the file that it shows, or was written to."""
 
 
 def fold_blocks(
@@ -80,7 +85,7 @@ class _Claim:
         hole = self._hole(match, number, start, stop)
         counted = draft.text[start : min(stop, start + _ENOUGH)]
         here, marker = self.tokenizer.count_many((counted, hole.marker))
-        if here - marker < self.least:
+        if here - marker < self.least * (1 if self._is_kin(hole) else _FOREIGN):
             return False
         draft.holes.append(hole)
         return True
@@ -92,28 +97,22 @@ class _Claim:
         to = shelf.form_of(number, match.start)
         of = shelf.form_of(match.source, match.at)
         text = self.drafts[self.index].text
-        first = _number_at(text, start, to)
         place = self._place(source)
-        size = match.stop - match.start
         if shelf.is_piece(number, match.start):
             marker = markers.characters(stop - start, place)
         else:
-            there = self._lines(source, at[0], of, size)
-            marker = (
-                markers.lines(_range(first, size), there, place)
-                if to.separator
-                else markers.bare_lines(to.sign, there, place)
-            )
+            there = _number_at(self.drafts[source].text, at[0], of)
+            marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
+        first = _number_at(text, start, to) or 0
         if match.is_raw:
-            of = to = BARE
-        return Hole(start, stop, marker, source, at, of, to, first if to.separator else 0)
+            return Hole(start, stop, marker, source, at)
+        return Hole(start, stop, marker, source, at, of, to, first)
 
-    def _lines(self, source: int, at: int, form: Form, size: int) -> str:
-        """The numbers of the source's lines: those it shows, else counted from its first line."""
-        draft = self.drafts[source]
-        if form.separator:
-            return _range(_number_at(draft.text, at, form), size)
-        return _range(draft.line_at(at), size)
+    def _is_kin(self, hole: Hole) -> bool:
+        """Whether a marker points to another look at the same thing."""
+        if hole.source is None or hole.source == self.index:
+            return False
+        return self.names.files[hole.source] == self.names.files[self.index]
 
     def _place(self, source: int) -> str:
         if source == self.index:
@@ -123,10 +122,18 @@ class _Claim:
         return f"in message #{number}.{which}" if which else f"in message #{number}"
 
 
-def _number_at(text: str, at: int, form: Form) -> int:
+def _marker(block: str, form: Form, there: int | None, size: int, place: str) -> str:
+    """The marker for lines: by the numbers they have here or there, else by how they begin."""
+    first = _number_at(block, 0, form)
+    if first is not None:
+        return markers.numbered_lines(first, there, size, place)
+    sign = form.sign.strip()
+    if there is not None:
+        return markers.lines(sign, there, size, place)
+    return markers.bare_lines(sign, block.lstrip().partition("\n")[0], size, place)
+
+
+def _number_at(text: str, at: int, form: Form) -> int | None:
+    """The number of the line that begins there; None where lines have none."""
     found = _DIGITS.match(text, at) if form.separator else None
-    return int(found[1]) if found else 0
-
-
-def _range(first: int, size: int) -> str:
-    return f"{first}-{first + size - 1}" if size > 1 else str(first)
+    return int(found[1]) if found else None

@@ -87,12 +87,6 @@ class Draft:
         before = self.holes[: bisect_right(self.holes, place, key=lambda hole: hole.start)]
         return place - sum(hole.stop - hole.start - len(hole.marker) for hole in before)
 
-    def line_at(self, place: int) -> int:
-        """The number of the line, as it is shown, at a character that is in no hole."""
-        before = self.holes[: bisect_right(self.holes, place, key=lambda hole: hole.start)]
-        hidden = sum(self.text.count("\n", hole.start, hole.stop) for hole in before)
-        return 1 + self.text.count("\n", 0, place) - hidden
-
 
 def shortening(drafts: Sequence[Draft], index: int, shown: Sequence[str]) -> Shortening:
     """How a draft's original comes back; `shown` are the texts that all drafts come to."""

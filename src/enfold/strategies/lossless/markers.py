@@ -11,6 +11,7 @@ from enfold.jsontext import loads
 from enfold.messages import ToolCall
 
 _LONGEST = 48
+_QUOTE = 20
 _TELLING = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "file", "name")
 """Arguments that say what a call was about, the best first."""
 
@@ -36,16 +37,24 @@ def superseded(number: int, description: str) -> str:
     return f"⟨ Superseded by message #{number}: {description} ⟩"
 
 
-def lines(wanted: str, there: str, place: str) -> str:
-    """For lines with numbers that stand elsewhere, under the same numbers or others."""
-    if wanted == there:
-        return f"⟨ lines {wanted} as {place} ⟩"
-    return f"⟨ lines {wanted} as {there} {place} ⟩"
+def numbered_lines(first: int, there: int | None, size: int, place: str) -> str:
+    """For lines with numbers; `there` is the number that the first has elsewhere, if it has one."""
+    wanted = _range(first, size)
+    if there is None or there == first:
+        return f"⟨ {wanted} as {place} ⟩"
+    return f"⟨ {wanted} as {_range(there, size, name='')} {place} ⟩"
 
 
-def bare_lines(sign: str, there: str, place: str) -> str:
-    """For lines without numbers; a patch's sign says what they are here."""
-    return f"⟨ {sign}lines {there} {place} ⟩"
+def lines(sign: str, there: int, size: int, place: str) -> str:
+    """For lines without numbers that have numbers elsewhere; a patch's sign says what they are."""
+    return f"⟨ {_range(there, size, name=f'{sign}line')} {place} ⟩"
+
+
+def bare_lines(sign: str, beginning: str, size: int, place: str) -> str:
+    """For lines that have numbers nowhere: how they begin tells where they are."""
+    words = re.sub(r"[⟨⟩]", "", " ".join(beginning.split()))
+    quoted = words if len(words) <= _QUOTE else f"{words[:_QUOTE].rstrip()}…"
+    return f'⟨ {size} {sign}line{"" if size == 1 else "s"} from "{quoted}" as {place} ⟩'
 
 
 def characters(size: int, place: str) -> str:
@@ -84,3 +93,9 @@ def _shortened(text: str) -> str:
         end = rest[-(_LONGEST - len(name) - 3) :]
         return f"{name} …/{end.partition('/')[2] or end}"
     return f"{text[: _LONGEST - 1].rstrip()}…"
+
+
+def _range(first: int, size: int, *, name: str = "line") -> str:
+    if size == 1:
+        return f"{name} {first}".strip()
+    return f"{name}s {first}-{first + size - 1}" if name else f"{first}-{first + size - 1}"

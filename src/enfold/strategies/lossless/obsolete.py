@@ -15,7 +15,7 @@ from enfold.messages import ToolCall
 from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.config import Obsolete
 from enfold.strategies.lossless.drafts import Draft, Hole
-from enfold.strategies.lossless.operations import arguments_of, kind_of, path_of
+from enfold.strategies.lossless.operations import Kind, arguments_of, kind_of, path_of
 from enfold.strategies.lossless.texts import Right
 from enfold.tokens import Tokenizer
 
@@ -68,29 +68,23 @@ def _superseded(drafts: Sequence[Draft], kinds: Obsolete) -> Iterator[tuple[int,
     for index in range(len(drafts) - 1, -1, -1):
         draft = drafts[index]
         call = draft.was.call
-        if call is None or draft.was.is_error or "⟨ " in draft.text:
+        if call is None or not draft.was.is_result or draft.was.is_error or "⟨ " in draft.text:
             continue
         kind = kind_of(call)
         later: int | None = None
-        if kind == "read":
+        if kind in {"read", "edit"}:
+            read = _read(draft.text, index, call, kind)
             path = path_of(call)
-            later = None if path is None else _later_read(draft, index, reads, path, call, kinds)
-        elif (kind == "todo" and kinds.todo_lists) or (kind == "command" and kinds.commands):
+            if read is not None and path is not None:
+                later = _later_read(read, reads.setdefault(path, []), kinds)
+        elif kinds.todo_lists if kind == "todo" else kinds.commands:
             later = latest.setdefault(_operation(call, kind), index)
         if later is not None and later != index and draft.right is Right.ANYTHING:
             yield index, later
 
 
-def _later_read(
-    draft: Draft,
-    index: int,
-    reads: dict[str, list[_Read]],
-    path: str,
-    call: ToolCall,
-    kinds: Obsolete,
-) -> int | None:
-    read = _read(draft.text, index, call)
-    later = reads.setdefault(path, [])
+def _later_read(read: _Read, later: list[_Read], kinds: Obsolete) -> int | None:
+    """The latest look at the file that covers this one; it joins the others if there is none."""
     for each in later[:_MOST_READS]:
         if each.covers(read) and (kinds.covered_reads if each.shows(read) else kinds.stale_reads):
             return each.draft
@@ -98,8 +92,12 @@ def _later_read(
     return None
 
 
-def _read(text: str, index: int, call: ToolCall) -> _Read:
-    """The lines that a read shows: those with numbers, else all from where it was told to begin."""
+def _read(text: str, index: int, call: ToolCall, kind: Kind) -> _Read | None:
+    """The lines of a file that a result shows.
+
+    Those with numbers, else, for a read, all from where it was told to begin. What an edit returns
+    is a look at the file only if lines have numbers.
+    """
     lines = text.split("\n")
     if is_numbered(text):
         longest = max(runs(lines), key=lambda run: run.stop - run.start, default=None)
@@ -107,6 +105,8 @@ def _read(text: str, index: int, call: ToolCall) -> _Read:
             own = lines[longest.start : longest.stop]
             bodies = [line.split(longest.separator, 1)[1] for line in own]
             return _Read(index, longest.first, bodies)
+    if kind == "edit":
+        return None
     arguments = arguments_of(call)
     told = (arguments.get(key) for key in _FIRST_LINE)
     first = next((n for n in told if isinstance(n, int) and not isinstance(n, bool)), 1)

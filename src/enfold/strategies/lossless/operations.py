@@ -9,13 +9,14 @@ from enfold.errors import InputError
 from enfold.jsontext import loads
 from enfold.messages import ToolCall
 
-Kind: TypeAlias = Literal["read", "list", "search", "command", "todo", "other"]
+Kind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]
 
 OPERATIONS: frozenset[Kind] = frozenset({"list", "search", "command"})
 """What is consolidated when it was done again."""
 
 _NAMES: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("todo", ("todo", "update_plan", "tasklist", "task_list")),
+    ("edit", ("edit", "write", "replace", "patch", "create", "insert")),
     ("search", ("grep", "search", "ripgrep", "find_in")),
     ("list", ("glob", "list", "find", "tree", "ls")),
     ("command", ("bash", "shell", "exec", "run", "command", "terminal")),

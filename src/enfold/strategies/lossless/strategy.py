@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task
+from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
 from enfold.encodings import ENCODINGS, encode
 from enfold.recipes import Shortening
+from enfold.retention import Retention
+from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
 from enfold.strategies.lossless.blocks import Names, fold_blocks
 from enfold.strategies.lossless.config import LosslessConfig
 from enfold.strategies.lossless.drafts import Draft, shortening
 from enfold.strategies.lossless.obsolete import take_out_obsolete
+from enfold.strategies.lossless.operations import path_of
 from enfold.strategies.lossless.repeats import Reach, consolidate, fold_repeats
 from enfold.strategies.lossless.texts import Path, Right, pointed_at, texts_of, with_texts
 from enfold.tokens import Tokenizer, count_messages, get
@@ -27,19 +30,54 @@ from enfold.view import USER_ROLE_SUMMARIES
 class Lossless:
     """What a view says twice it says once."""
 
-    config: LosslessConfig = field(default_factory=LosslessConfig)
+    config: LosslessConfig
+    means: Means
 
     id = "lossless"
 
+    @property
+    def retention(self) -> Retention:
+        """The first and the newest messages."""
+        config = self.config
+        return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
+
+    def touches(self, task: Task) -> tuple[int, ...]:
+        """Messages with results of tools that may be shortened."""
+        shown = texts_of(task)
+        return tuple(dict.fromkeys(each.message for each in shown if each.right))
+
     async def condense(self, task: Task) -> Condensation:
         """The task with markers for what is in view already."""
-        return await asyncio.to_thread(self.shorten, task)
+        return await asyncio.to_thread(shorten, task, self.config)
 
-    def shorten(self, task: Task) -> Condensation:
-        """`condense`, for those who have no event loop to keep free."""
-        work = _Work(task, self.config)
-        steps = work.run()
-        return Condensation(self.id, work.entries(), steps)
+    async def estimate_reduction(self, task: Task) -> Reduction:
+        """Exactly what it will be: it costs nothing to try."""
+        return Reduction(task.tokens, (await self.condense(task)).tokens(task))
+
+    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:  # noqa: ARG002
+        """Nothing: nobody is asked."""
+        return Cost(dollars=0.0)
+
+
+def shorten(task: Task, config: LosslessConfig | None = None) -> Condensation:
+    """The task with markers for what is in view already."""
+    work = _Work(task, config or LosslessConfig())
+    steps = work.run()
+    entries = work.entries()
+    if all(isinstance(entry, Kept) for entry in entries):
+        return unchanged(task, Lossless.id, "nothing is said twice")
+    operations = tuple(f"{step.name}_completed" for step in steps)
+    return Condensation(Lossless.id, entries, steps, operations=operations)
+
+
+KIND = Kind(
+    id="lossless",
+    name="Lossless",
+    description="What is said twice is said once; nothing is lost, and no model is asked",
+    capabilities=Capabilities(lossless=True, individual=True, multi_pass=True),
+    config=LosslessConfig,
+    make=Lossless,
+)
 
 
 class _Work:
@@ -144,7 +182,7 @@ class _Work:
         fold_blocks(
             drafts,
             reversed(order) if self._config.keep == "last" else order,
-            Names(self._numbers, _which(drafts)),
+            Names(self._numbers, _which(drafts), [_file(draft) for draft in drafts]),
             self._tokenizer,
             self._config.min_saving,
         )
@@ -187,3 +225,8 @@ def _which(drafts: Sequence[Draft]) -> list[int]:
         0 if sizes.get(draft.was.message, 0) <= 1 else which[index]
         for index, draft in enumerate(drafts)
     ]
+
+
+def _file(draft: Draft) -> str | None:
+    call = draft.was.call
+    return None if call is None else path_of(call)

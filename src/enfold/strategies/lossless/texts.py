@@ -7,7 +7,7 @@ be pointed to.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, TypeAlias
@@ -42,16 +42,10 @@ class Shown:
     path: Path = ()
     """Inside structured output: the keys that lead to the text."""
     call: ToolCall | None = None
-    """What a result answers."""
+    """The call that it was given to, or that it answers."""
+    is_result: bool = False
+    """Whether a tool returned it."""
     is_error: bool = False
-
-    @property
-    def is_result(self) -> bool:
-        """Whether a tool returned it."""
-        return self.call is not None
-
-
-_NO_CALL = ToolCall("", "tool", {})
 
 
 def texts_of(task: Task) -> list[Shown]:
@@ -66,10 +60,10 @@ def texts_of(task: Task) -> list[Shown]:
                     found.append(Shown(index, text, part=number))
                 case ToolCall(id):
                     calls[id] = part
-                    found += (Shown(index, text) for text in _argument_texts(part.arguments))
+                    texts = _texts_in(part.arguments)
+                    found += (Shown(index, text, call=part) for _, text in texts)
                 case ToolResult(call_id):
-                    call = calls.get(call_id, _NO_CALL)
-                    found += _result_texts(index, number, part, call, rights[index])
+                    found += _result_texts(index, number, part, calls.get(call_id), rights[index])
     return found
 
 
@@ -119,19 +113,28 @@ def _rights(task: Task) -> list[Right]:
 
 
 def _result_texts(
-    index: int, number: int, result: ToolResult, call: ToolCall, right: Right
+    index: int, number: int, result: ToolResult, call: ToolCall | None, right: Right
 ) -> Iterator[Shown]:
     for inner, content in enumerate(result.parts):
         match content:
             case Text(text):
-                yield Shown(index, text, right, number, inner, (), call, result.is_error)
+                texts: Iterable[tuple[Path, str]] = (((), text),)
             case Data(value):
-                for path, text in _texts_in(value):
-                    yield Shown(index, text, right, number, inner, path, call, result.is_error)
-
-
-def _argument_texts(arguments: str | Mapping[str, Any]) -> Iterator[str]:
-    return (text for _, text in _texts_in(arguments))
+                texts = _texts_in(value)
+            case _:
+                continue
+        for path, text in texts:
+            yield Shown(
+                index,
+                text,
+                right,
+                number,
+                inner,
+                path,
+                call,
+                is_result=True,
+                is_error=result.is_error,
+            )
 
 
 def _texts_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
