@@ -174,7 +174,8 @@ CODING = FactSet(
         ),
         result("c3", _TEST_RUN, is_error=True),
         user(
-            "Good find. How should we fix it? I had thought of a lock in Redis, we have one running "
+            "Good find. How should we fix it? I had thought of a lock in Redis, we have one "
+            "running "
             "on cache.internal:6379."
         ),
         assistant(
@@ -185,7 +186,8 @@ CODING = FactSet(
             "first one, since it also protects against replays of webhooks."
         ),
         user(
-            "Agreed, let's go with the idempotency key. Use uuid5 over the order id and the amount, "
+            "Agreed, let's go with the idempotency key. Use uuid5 over the order id and the "
+            "amount, "
             "and keep entries for 90 days."
         ),
         assistant(
@@ -238,7 +240,8 @@ CODING = FactSet(
         result("c6", "1 replacement made"),
         result(
             "c7",
-            "Applying 0042_refund_key.sql ... ok\n37 rows moved to ledger_quarantine\n148 passed in 11.87s",
+            "Applying 0042_refund_key.sql ... ok\n37 rows moved to ledger_quarantine\n148 passed "
+            "in 11.87s",
         ),
         assistant(
             "The migration works on staging now, and all 148 tests pass. The fix is on the branch "
@@ -246,7 +249,8 @@ CODING = FactSet(
             "because retries are safe now."
         ),
         user(
-            "Great work, thank you so much! Please put MAX_ATTEMPTS back to 3, Dana from operations "
+            "Great work, thank you so much! Please put MAX_ATTEMPTS back to 3, Dana from "
+            "operations "
             "wants fewer calls to the bank. Who has to approve the change, by the way?"
         ),
         assistant(
@@ -289,7 +293,8 @@ PLANNING = FactSet(
     "planning",
     (
         user(
-            "Hello! I am planning my parents' golden wedding and could use some help. There will be "
+            "Hello! I am planning my parents' golden wedding and could use some help. There will "
+            "be "
             "about 60 guests, and my budget is 9,000 euros in total."
         ),
         assistant(
@@ -298,7 +303,8 @@ PLANNING = FactSet(
             "that your parents would especially enjoy. Golden weddings are often celebrated with "
             "a lunch, since it is easier for older guests to travel during the day. Some families "
             "prefer an evening with dancing, others like a quiet meal with speeches and old "
-            "photographs. There is no right or wrong here, and we can go through everything step by "
+            "photographs. There is no right or wrong here, and we can go through everything step "
+            "by "
             "step, from the place to the small details, so that you can enjoy the day yourself."
         ),
         user(
@@ -306,25 +312,32 @@ PLANNING = FactSet(
             "must not be any stairs. My father Aldo is allergic to shellfish."
         ),
         assistant(
-            "Thank you, that is very helpful. For a day in June in Tuscany I would look for a place "
+            "Thank you, that is very helpful. For a day in June in Tuscany I would look for a "
+            "place "
             "with shade. There are three that are on one level. Villa Bottini has a garden in the "
             "old town and costs 2,400 euros for the day. The restaurant Antico Frantoio in "
-            "Capannori takes 45 euros per person with wine. The third one is the Tenuta San Pietro, "
+            "Capannori takes 45 euros per person with wine. The third one is the Tenuta San "
+            "Pietro, "
             "which is beautiful but has gravel paths. Each of them has its own charm, and you "
             "can't really go wrong; it depends on how formal the day should be. When you visit a "
-            "place, it is a good idea to look at the light in the afternoon, to try the chairs, and "
+            "place, it is a good idea to look at the light in the afternoon, to try the chairs, "
+            "and "
             "to ask who will be there on the day itself. People often forget to ask about the "
             "weather: even in early summer a shower can pass, so a roof nearby is worth a lot."
         ),
         user("Gravel is no good for the wheelchair. Does the frantoio have parking?"),
         assistant(
-            "Yes, Antico Frantoio has 40 parking spaces, and a ramp at the side entrance. You would "
+            "Yes, Antico Frantoio has 40 parking spaces, and a ramp at the side entrance. You "
+            "would "
             "have to reserve by 31 March with a deposit of 500 euros. Places of this kind fill up "
-            "quickly at that time of the year, so it would be wise not to wait for too long. If you "
+            "quickly at that time of the year, so it would be wise not to wait for too long. If "
+            "you "
             "like, I can write a friendly message to them for you, with the questions that are "
-            "usually asked in such a case. It is often worth asking for a quiet corner as well, for "
+            "usually asked in such a case. It is often worth asking for a quiet corner as well, "
+            "for "
             "those who would like to rest for a moment, and for somebody who speaks slowly and "
-            "clearly at the table with the older guests. Little things of that kind are what people "
+            "clearly at the table with the older guests. Little things of that kind are what "
+            "people "
             "remember in the end, more than the menu or the decoration."
         ),
         user(
@@ -333,34 +346,43 @@ PLANNING = FactSet(
         ),
         assistant(
             "How romantic! A small band that plays songs of the sixties would be wonderful. The "
-            "Quartetto Belvedere plays that repertoire and asks 850 euros for three hours. A cheaper "
+            "Quartetto Belvedere plays that repertoire and asks 850 euros for three hours. A "
+            "cheaper "
             "choice would be a DJ for around 300 euros, although live music tends to bring people "
-            "to the floor much more easily, especially those who remember the songs. It also helps to "
-            "think about where the musicians will stand, whether they bring their own equipment, and "
+            "to the floor much more easily, especially those who remember the songs. It also "
+            "helps to "
+            "think about where the musicians will stand, whether they bring their own equipment, "
+            "and "
             "how loud it may be, since older people like to be able to talk at the table. A short "
             "list of favourite songs is always welcome, and it makes the evening more personal."
         ),
         user("We'll take the Quartetto Belvedere. Please note that they need to start at 15:30."),
         assistant(
             "Noted. Now to the invitations: with 60 guests, printed cards cost about 120 euros at "
-            "Tipografia Baroni, and they need ten days. Many families send them eight weeks ahead. As for "
-            "the wording, something warm and simple works best: who invites, what is celebrated, and "
-            "where and when to come. It is also nice to say something about presents, because people "
-            "will ask anyway, and it saves you a number of telephone calls. A drawing by a grandchild "
+            "Tipografia Baroni, and they need ten days. Many families send them eight weeks "
+            "ahead. As for "
+            "the wording, something warm and simple works best: who invites, what is celebrated, "
+            "and "
+            "where and when to come. It is also nice to say something about presents, because "
+            "people "
+            "will ask anyway, and it saves you a number of telephone calls. A drawing by a "
+            "grandchild "
             "on the front would make them special without costing anything. If there is time, send "
             "them in real envelopes with a nice stamp; it feels different from a message on the "
             "phone, and for many older people it is the only kind of invitation that counts."
         ),
         user(
             "Let's print them. Text in Italian and English, because uncle Frank comes from Toronto "
-            "with his family. Oh, and actually we will be 72, not 60: I forgot the cousins from Pisa."
+            "with his family. Oh, and actually we will be 72, not 60: I forgot the cousins from "
+            "Pisa."
         ),
         assistant(
             "No problem at all! With 72 guests at 45 euros per person the lunch comes to 3,240 "
             "euros. Together with the band and the cards that is well within your budget. It would "
             "still be sensible to keep a little aside for surprises, as there is always something "
             "that nobody thought of: flowers, a taxi for somebody, or a few more bottles. You will "
-            "be glad to have that freedom when the day comes closer. It also takes some pressure off "
+            "be glad to have that freedom when the day comes closer. It also takes some pressure "
+            "off "
             "you, because you can say yes to a good idea without having to go through all the sums "
             "once more, and that is worth something when there is so much else to think about."
         ),
@@ -371,8 +393,10 @@ PLANNING = FactSet(
         ),
         assistant(
             "Then it would be safer to have a second, small cake without nuts from another baker, "
-            "so that nothing gets mixed up. Allergies are taken more seriously today than they used "
-            "to be, and most bakers will gladly explain what they use. It is also a good idea to put "
+            "so that nothing gets mixed up. Allergies are taken more seriously today than they "
+            "used "
+            "to be, and most bakers will gladly explain what they use. It is also a good idea to "
+            "put "
             "a small card next to each cake. Shall I look for one that delivers to Capannori?"
         ),
         user(
@@ -380,18 +404,29 @@ PLANNING = FactSet(
             "to Sunday 15 June. The band is free that day as well, I checked."
         ),
         assistant(
+            "These things happen, and it is good news that nobody else has to be asked again. In "
+            "my "
+            "experience a Sunday is even nicer, because people are rested and nobody has to hurry "
+            "home for an appointment. Those who come from far away can arrive in the evening "
+            "before "
+            "and take their time, and on the day after there is always somebody who stays to help "
+            "with the tidying up. If any of the guests cannot make it, they will surely "
+            "understand. "
             "Good that you checked with the band. I'll use Sunday 15 June from now on. The cards "
-            "have not been ordered yet, so nothing is lost. For the cake without nuts, Forno Amedeo "
+            "have not been ordered yet, so nothing is lost. For the cake without nuts, Forno "
+            "Amedeo "
             "delivers and asks 55 euros."
         ),
         user(
-            "Order from Forno Amedeo then. What about photographs? I haven't decided whether we want "
+            "Order from Forno Amedeo then. What about photographs? I haven't decided whether we "
+            "want "
             "a photographer. My cousin Luca has a good camera, but he should enjoy the day."
         ),
         assistant(
             "That is a fair point. Photographers in the area start at 600 euros for an afternoon. "
             "It can wait for a while, though in June many are booked early. Some hosts put a few "
-            "simple cameras on the tables and let the guests take pictures themselves, which can be "
+            "simple cameras on the tables and let the guests take pictures themselves, which can "
+            "be "
             "great fun and gives you a different view of the day. Others ask a young person in the "
             "family to walk around for an hour. Whatever you do, a picture of the whole family is "
             "something that everybody will be happy to have later on."
@@ -466,14 +501,17 @@ MEETING = FactSet(
         _said(
             "Kenji",
             "Yes, so, um, the sensor in the cellar should last five years on one battery. What we "
-            "measure is about fourteen months. The reason is the radio: it wakes up every 20 seconds "
+            "measure is about fourteen months. The reason is the radio: it wakes up every 20 "
+            "seconds "
             "instead of every 5 minutes, because the firmware 2.3.1 ignores the sleep setting.",
         ),
         _said("Priya", "Ouch. Is that something we can fix over the air?"),
         _said(
             "Kenji",
-            "I think so, yes. I have a patch, it is in the branch sleep-fix, and in the lab it draws "
-            "11 microamps now. Before it was 140. But it needs a bootloader newer than version 7, and "
+            "I think so, yes. I have a patch, it is in the branch sleep-fix, and in the lab it "
+            "draws "
+            "11 microamps now. Before it was 140. But it needs a bootloader newer than version "
+            "7, and "
             "we don't know how many devices out there have that.",
         ),
         _said(
@@ -502,7 +540,8 @@ MEETING = FactSet(
         _said("Priya", "Thanks. Third point: money."),
         _said(
             "Elena",
-            "So the campaign was planned at 80,000 euros. I have the offers now. The agency Nordlys "
+            "So the campaign was planned at 80,000 euros. I have the offers now. The agency "
+            "Nordlys "
             "wants 95,000, and Studio Brink would do it for 72,000, without the film.",
         ),
         _said("Tom", "That is quite a difference, I have to say."),
@@ -510,7 +549,8 @@ MEETING = FactSet(
         _said("Priya", "Do we need a film?"),
         _said(
             "Elena",
-            "Honestly, no. The installers look at data sheets. I would rather spend it on training, "
+            "Honestly, no. The installers look at data sheets. I would rather spend it on "
+            "training, "
             "say six workshops for the installers.",
         ),
         _said("Tom", "I like that. The installers in Malmö asked for it twice."),
@@ -523,14 +563,16 @@ MEETING = FactSet(
         ),
         _said(
             "Tom",
-            "One more thing: the app store rejected the last build, because the privacy text is missing in Danish.",
+            "One more thing: the app store rejected the last build, because the privacy text is "
+            "missing in Danish.",
         ),
         _said("Kenji", "Oh, right, that was build 418."),
         _said("Priya", "Tom, can you get the Danish text from legal by Friday?"),
         _said("Tom", "Yes, I'll ask Mette."),
         _said(
             "Priya",
-            "Correction to the first point, sorry: Bosch just wrote, the certificate comes on 5 August already. The date stays, we simply have more time for the test.",
+            "Correction to the first point, sorry: Bosch just wrote, the certificate comes on 5 "
+            "August already. The date stays, we simply have more time for the test.",
         ),
         _said("Elena", "Wonderful."),
         _said("Tom", "See, I told you they are nice people."),

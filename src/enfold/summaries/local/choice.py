@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from enfold.summaries.local.cues import Cue
+from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
 
 COVERED = 0.15
@@ -23,36 +25,45 @@ LEAST = 3.0
 DECISIVE = Cue.DECISION | Cue.CORRECTION
 LASTING = 0.6
 """The share of its worth that a decision keeps though all its words were said elsewhere."""
+JOINT = 2
+"""Tokens between two pieces in one line."""
 SHORTEST = 5
 """No line takes fewer tokens."""
 LENGTH_POWER = 0.9
 """Below 1, longer units are preferred to what the ratio alone would take."""
 
 
+class Cost(NamedTuple):
+    """What a unit takes, in tokens."""
+
+    text: int
+    line: int
+    """The bullet, the speaker and the end of a line of its own."""
+
+
 class Choice:
     """The units taken so far, what they cost, and what is still worth saying."""
 
     def __init__(
-        self,
-        units: Sequence[Unit],
-        costs: Sequence[int],
+        self, units: Sequence[Unit], costs: Sequence[Cost], worths: Mapping[str, float],
         factors: Sequence[float],
-        worths: Mapping[str, float],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.taken: list[int] = []
         self.spent = 0
-        self._concepts = [unit.reading.concepts for unit in units]
+        self._units = units
         self._costs = costs
+        self._lengths = [(cost.text + cost.line) ** LENGTH_POWER for cost in costs]
         self._factors = factors
         self._left = dict(worths)
         self._covered: set[str] = set()
+        self._begun: set[int] = set()
+        """Messages that have a line."""
         self._at_first = [self._worth(index) for index in range(len(units))]
         self._last_known = list(self._at_first)
         self._lasting = [
             LASTING * worth if unit.reading.cues & DECISIVE else 0.0
             for unit, worth in zip(units, self._at_first, strict=True)
         ]
-        self._lengths = [cost**LENGTH_POWER for cost in costs]
 
     def fill(
         self,
@@ -73,7 +84,7 @@ class Choice:
         heapq.heapify(heap)
         while heap and budget - self.spent >= SHORTEST:
             index = heap[0][1]
-            if self._costs[index] > budget - self.spent:
+            if self._cost(index) > budget - self.spent:
                 heapq.heappop(heap)
                 continue
             worth = self._worth(index)
@@ -88,17 +99,19 @@ class Choice:
 
     def take(self, index: int) -> None:
         """Take this one."""
+        self.spent += self._cost(index)
         self.taken.append(index)
-        self.spent += self._costs[index]
-        for concept in self._concepts[index]:
+        unit = self._units[index]
+        self._begun.add(unit.origin.message)
+        self._covered.update(unit.reading.concepts)
+        for concept in unit.reading.concepts:
             self._left[concept] *= COVERED
-        self._covered.update(self._concepts[index])
 
     def drop_last(self, tokens: int) -> None:
         """Give back what was taken last, until it makes up that many tokens."""
         freed = 0
         while self.taken and freed < tokens:
-            freed += self._costs[self.taken.pop()]
+            freed += self._costs[self.taken.pop()].text
         self.spent -= freed
 
     def best(self) -> int:
@@ -110,4 +123,11 @@ class Choice:
         return concept in self._covered
 
     def _worth(self, index: int) -> float:
-        return self._factors[index] * sum(map(self._left.__getitem__, self._concepts[index]))
+        concepts = self._units[index].reading.concepts
+        return self._factors[index] * sum(map(self._left.__getitem__, concepts))
+
+    def _cost(self, index: int) -> int:
+        """A piece that joins others of its message in a line takes only a joint besides."""
+        unit, cost = self._units[index], self._costs[index]
+        joins = unit.origin.message in self._begun and unit.form is not Form.TOOL
+        return cost.text + (JOINT if joins else cost.line)

@@ -1,7 +1,8 @@
 """Composition: which material goes into the summary, and how it is made to fit exactly.
 
-The earlier summary comes first and may take about half: a fact that was kept once is kept on, as a
-line or at least in the index. Then the messages; then whatever still fits.
+The earlier summary comes first and may take most of the room: a fact that was kept once is kept
+on, as a line or at least in the index, through ten folds and more. Then the messages; then whatever
+still fits.
 """
 
 from __future__ import annotations
@@ -14,19 +15,22 @@ from enfold.summaries.local.cues import Cue
 from enfold.summaries.local.index import Entry
 from enfold.summaries.local.layout import lay_out
 from enfold.summaries.local.material import Material
-from enfold.summaries.local.sections import CONTEXT
+from enfold.summaries.local.sections import CONTEXT, section_of
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
 from enfold.tokens import Tokenizer
 
-EARLIER_LINES = 0.5
-EARLIER_INDEX = 0.35
+EARLIER_LINES = 0.7
+EARLIER_INDEX = 0.2
 NEW_INDEX = 0.15
 OPENING = 0.15
 """Shares of the limit, at most."""
 LARGEST_NEW_INDEX = 300
+SMALLEST_OPENING = 25
 LARGEST_OPENING = 80
-"""In tokens: a longer list or introduction helps nobody."""
+"""In tokens: a shorter introduction says nothing, a longer list or introduction helps nobody."""
+INDEX_FROM = 100
+"""Tokens below which there is no room for a list of what is not told."""
 HEADINGS_FROM = 400
 """Tokens from which headings pay their way."""
 _HEADINGS = 30
@@ -55,7 +59,7 @@ class Composition:
         self._tokenizer = tokenizer
         self._headings = headings and limit >= HEADINGS_FROM
         self._people = material.people if self._headings else ()
-        self._choice = Choice(material.units, material.costs, material.factors, material.worths)
+        self._choice = Choice(material.units, material.costs, material.worths, material.factors)
         self._context: set[int] = set()
         self._index: list[Entry] = []
         self._index_tokens = 0
@@ -66,15 +70,17 @@ class Composition:
         """The text, within the limit."""
         earlier, new = self._material.earlier, self._material.new
         room = self._limit - self._overhead
-        self._take_context(int(min(room * OPENING, LARGEST_OPENING)))
+        self._take_context(int(min(max(room * OPENING, SMALLEST_OPENING), LARGEST_OPENING)))
         if earlier:
             self._keep_on(earlier, int(room * EARLIER_LINES))
             self._add_to_index(self._material.all_earlier, int(room * EARLIER_INDEX))
         kept_back = 0 if earlier else int(min(room * NEW_INDEX, LARGEST_NEW_INDEX))
+        kept_back = kept_back if room >= INDEX_FROM else 0
         self._choice.fill(new, room - self._index_tokens - kept_back)
         self._keep_on(earlier, room - self._index_tokens)
         left = room - self._index_tokens - self._choice.spent
-        self._add_to_index(new, min(left, LARGEST_NEW_INDEX))
+        if room >= INDEX_FROM:
+            self._add_to_index(new, min(left, LARGEST_NEW_INDEX))
         telling = [i for i in new if _tells_something(self._material.units[i])]
         return self._fitted([*earlier, *telling]) or self._best_cut_short()
 
@@ -102,7 +108,11 @@ class Composition:
             last = int(_OPENING_MESSAGES * units[asked[-1]].origin.message)
         opening = (i for i in asked if units[i].origin.message <= last)
         sentences = [
-            i for i in opening if units[i].form is Form.SENTENCE and _tells_something(units[i])
+            i
+            for i in opening
+            if units[i].form is Form.SENTENCE
+            and _tells_something(units[i])
+            and i not in self._material.replaced
         ]
         return sentences if self._material.people else sentences[:_OPENING_UNITS]
 
@@ -147,15 +157,19 @@ class Composition:
         material, taken = self._material, self._choice.taken
         chosen = (
             (
-                CONTEXT if i in self._context else material.sections.heading(material.units[i]),
+                CONTEXT if i in self._context else section_of(material.units[i], material.last),
                 material.units[i],
             )
             for i in taken
         )
         index = (entry for entry in self._index if not self._is_covered(entry))
-        listed = [entry.shown for entry in sorted(index, key=lambda entry: entry.unit)]
+        listed = [entry.shown for entry in sorted(index, key=self._place_in_index)]
         people = self._people if taken or listed else ()
         return lay_out(chosen, people=people, index=listed, headings=self._headings)
+
+    def _place_in_index(self, entry: Entry) -> tuple[bool, int]:
+        """What was listed before stays where it was; the list grows at its end."""
+        return self._material.units[entry.unit].form is not Form.ITEM, entry.unit
 
     def _best_cut_short(self) -> str:
         """The beginning of the best unit, as much of it as the limit allows."""

@@ -14,9 +14,11 @@ from enfold.summaries.local.lexicon import Kind, Lexicon
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
 
-REPLACED = 0.1
-"""The factor of a statement that was surely replaced."""
+REPLACED = 0.0
+"""The factor of a statement that was surely replaced. It would mislead; what else it named may
+still go into the index."""
 PERHAPS_REPLACED = 0.6
+"""For one that shares a single word with the correction."""
 _TOPIC = 6
 """A word in more units than this does not tell what a sentence is about."""
 
@@ -24,56 +26,51 @@ _TOPIC = 6
 def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
     """The indexes of the units that later ones replace, each with its factor."""
     corrections = [i for i, unit in enumerate(units) if unit.reading.cues & Cue.CORRECTION]
-    if not corrections:
-        return {}
-    kinds = lexicon.kinds
     topics: dict[str, list[int]] = {
         concept: []
         for index in corrections
         for concept in units[index].reading.concepts
-        if kinds[concept] <= Kind.NAME
+        if lexicon.kinds[concept] <= Kind.NAME
     }
-    for index, unit in enumerate(units):
+    for index, unit in enumerate(units if topics else ()):
         for concept in topics.keys() & unit.reading.concepts:
             topics[concept].append(index)
     factors: dict[int, float] = {}
     for index in corrections:
-        _find_replaced(index, units, topics, factors)
-    return factors
+        for other, shared in _about_the_same(index, units, topics).items():
+            factor = _factor(units[other], units[index], shared)
+            factors[other] = min(factor, factors.get(other, 1.0))
+    return {index: factor for index, factor in factors.items() if factor < 1}
 
 
-def _find_replaced(
-    index: int, units: Sequence[Unit], topics: dict[str, list[int]], factors: dict[int, float]
-) -> None:
+def _about_the_same(
+    index: int, units: Sequence[Unit], topics: dict[str, list[int]]
+) -> Counter[int]:
+    """Earlier statements, with how many telling words they share with this one."""
     new = units[index]
-    shared = Counter(
+    found = (topics.get(concept, []) for concept in new.reading.concepts)
+    return Counter(
         other
-        for concept in new.reading.concepts
-        if len(topics.get(concept, ())) <= _TOPIC
-        for other in topics.get(concept, ())
-        if units[other].place < new.place or units[other].is_earlier
+        for others in found
+        if len(others) <= _TOPIC
+        for other in others
+        if other < index and units[other].origin != new.origin
     )
-    values = _values(new)
-    if not values:
-        return
-    for other, topics_shared in shared.items():
-        old = units[other]
-        old_values = _values(old)
-        if old.form is Form.TOOL or old.origin == new.origin or not old_values - values:
-            continue
-        if old.reading.cues & Cue.CORRECTION and topics_shared < len(old.reading.concepts) / 2:
-            continue
-        sure = topics_shared > 1 or old_values & values
-        if not sure and not _both_count(old, new):
-            continue
-        factor = REPLACED if sure else PERHAPS_REPLACED
-        factors[other] = min(factor, factors.get(other, 1.0))
 
 
-def _both_count(old: Unit, new: Unit) -> bool:
-    """Whether both hold a number, so that the one may be the other's new value."""
-    return all(any(item.kind is Kind.NUMBER for item in u.reading.items) for u in (old, new))
+def _factor(old: Unit, new: Unit, shared: int) -> float:
+    """What is left of the old statement's worth beside the new one."""
+    before, now = _values(old), _values(new)
+    set_now = {now[concept] for concept in now.keys() - before.keys()}
+    changed = set_now & set(before.values())
+    if old.form is Form.TOOL or not changed:
+        return 1.0
+    if old.reading.cues & Cue.CORRECTION and shared < len(old.reading.concepts) / 2:
+        return 1.0  # it corrects something else
+    if shared == 1 and not before.keys() & now.keys():
+        return PERHAPS_REPLACED
+    return REPLACED
 
 
-def _values(unit: Unit) -> set[str]:
-    return {concept for item in unit.reading.items for concept in item.concepts}
+def _values(unit: Unit) -> dict[str, Kind]:
+    return {concept: item.kind for item in unit.reading.items for concept in item.concepts}

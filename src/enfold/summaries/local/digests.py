@@ -67,10 +67,17 @@ _CERTAIN_FAILURE = re.compile(
     r"^\s*(?:Error\b|error:|fatal:|Traceback|panic:|Exit code [1-9]|[A-Z]\w*(?:Error|Exception):|"
     r"<tool_use_error>|bash: )"
 )
+_FAULT_AT_THE_END = re.compile(
+    r"\berror(?:\[\w+\])?:|\bError:|\*\*\* .*Error|[a-z](?:Error|Exception):|\bFAILED\b|\bfatal:|"
+    r"\bpanic:|[Ee]xit (?:code|status):? [1-9]"
+)
+"""In the last lines of an output that the tool itself did not call a failure."""
+_LAST_LINES = 6
 _TRACEBACK = "Traceback"
 _RUN = re.compile(
     r"\b\d[\d,.]*\s+(?:passed|failed|errors?|warnings?|tests?|files?|lines?|matches|insertions?|"
-    r"rows?|results?|items?|vulnerabilities)\b|^(?:ok|PASS|FAIL|BUILD)\b|\b[Ss]uccess(?:fully)?\b",
+    r"rows?|results?|items?|vulnerabilities)\b(?![./\w-])|^(?:ok|PASS|FAIL|BUILD)\b|"
+    r"\b[Ss]uccess(?:fully)?\b"
 )
 _NUMBERED_LINE = re.compile(r"^\s*\d+[→|:\t]")
 
@@ -81,6 +88,7 @@ class Digest(NamedTuple):
     message: int
     """The index of the message with the result, or with the call where there is none."""
     tool: str
+    """Its name. Empty where the call is not known."""
     target: str
     outcome: str
     """Empty where the result says nothing beyond having worked."""
@@ -95,11 +103,13 @@ class Digest(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The line."""
+        """The line; empty where nothing at all is known."""
         outcome = self.outcome
         if self.failed:
             outcome = f"failed: {outcome}" if outcome else "failed"
-        return " ".join(filter(None, (self.tool, self.target, outcome and f"→ {outcome}")))
+        said = self.target or outcome or self.tool
+        parts = (self.tool or "tool", self.target, outcome and f"→ {outcome}")
+        return " ".join(filter(None, parts)) if said else ""
 
 
 def digest(call: ToolCall | None, result: ToolResult, message: int) -> Digest:
@@ -109,7 +119,7 @@ def digest(call: ToolCall | None, result: ToolResult, message: int) -> Digest:
     text = _text_of(result)
     failed = result.is_error or _CERTAIN_FAILURE.match(text[:_LONGEST_LINE]) is not None
     outcome = _fault_line(text) if failed else _outcome(text)
-    return Digest(message, tool or "tool", target, outcome, failed)
+    return Digest(message, tool, target, outcome, failed)
 
 
 def describe_arguments(arguments: str | Mapping[str, Any]) -> str:
@@ -185,15 +195,17 @@ def _fault_line(text: str) -> str:
 def _outcome(text: str) -> str:
     text = text.strip()
     if text.startswith(("{", "[")) and len(text) <= _LONGEST_JSON:
-        told = _json_outcome(text)
-        if told:
-            return told
+        values = _json_outcome(text)
+        if values:
+            return values
     if len(text) <= OUTCOME_LENGTH and "\n" not in text:
         return shorten(text, OUTCOME_LENGTH)
     if _NUMBERED_LINE.match(text):
         return ""
-    runs = [line for line in _telling_lines(text) if _RUN.search(line)]
-    return shorten(runs[-1], OUTCOME_LENGTH) if runs else ""
+    lines = _telling_lines(text)
+    told = [line for line in lines if _RUN.search(line)]
+    told = told or [line for line in lines[-_LAST_LINES:] if _FAULT_AT_THE_END.search(line)]
+    return shorten(told[-1], OUTCOME_LENGTH) if told else ""
 
 
 def _telling_lines(text: str) -> list[str]:

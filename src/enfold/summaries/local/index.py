@@ -17,6 +17,8 @@ from enfold.tokens import Tokenizer
 EARLIER = 3.0
 """What was kept once weighs more than what is new."""
 FROM_TOOLS = 0.3
+FROM_REPLACED = 0.5
+"""What a stale statement named beside its number may still hold."""
 WORTH_POWER = 1.5
 LENGTH_POWER = 0.4
 """A long path says more than a short name, so its tokens count against it only in part."""
@@ -40,8 +42,6 @@ def entries(
     """The items of these units that nothing which was taken mentions; each once."""
     found: dict[str, Entry] = {}
     for index in units:
-        if index in material.replaced:
-            continue
         for shown, concepts in _items(material, index):
             if concepts and not all(map(is_covered, concepts)) and shown not in found:
                 worth = max(material.worths[concept] for concept in concepts)
@@ -76,13 +76,15 @@ def _items(material: Material, index: int) -> Iterator[tuple[str, tuple[str, ...
         yield unit.reading.text, unit.reading.concepts
         return
     least = Kind.PLACE if unit.form is Form.TOOL and not unit.is_earlier else Kind.NAME
+    not_wanted = {Kind.COUNT, Kind.NUMBER} if index in material.replaced else {Kind.COUNT}
     for item in unit.reading.items:
-        if item.kind >= least and item.kind is not Kind.COUNT and len(item.shown) >= _SHORTEST:
+        if least <= item.kind not in not_wanted and len(item.shown) >= _SHORTEST:
             yield item.shown, item.concepts
 
 
 def _factor(material: Material, index: int) -> float:
     unit = material.units[index]
+    factor = material.factors[index] or FROM_REPLACED
     if unit.is_earlier:
-        return EARLIER
-    return material.factors[index] * (FROM_TOOLS if unit.form is Form.TOOL else 1)
+        return EARLIER * factor
+    return factor * (FROM_TOOLS if unit.form is Form.TOOL else 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from enfold.summaries.local.punctuation import PAUSES
+from enfold.summaries.local.punctuation import PAUSES, UNSPACED_ENDS
 from enfold.summaries.local.sections import CONTEXT, ORDER, TECHNICAL
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import UNNAMED, Unit
@@ -54,6 +54,8 @@ def _lines(units: list[Unit]) -> Iterator[str]:
     for unit in ordered:
         if line and not _goes_on(line, unit):
             yield _line(line)
+            if unit.origin.generation != line[-1].origin.generation:
+                yield ""
             line = []
         line.append(unit)
     if line:
@@ -82,12 +84,13 @@ def _joined(units: list[Unit]) -> str:
     """Pieces in one line, with a gap wherever something was left out."""
     text, before = units[0].reading.text, units[0]
     for unit in units[1:]:
-        if unit.place != before.place + 1 or unit.origin != before.origin:
+        reading = unit.reading
+        if reading.trimmed or unit.place != before.place + 1 or unit.origin != before.origin:
             joint = GAP
         elif unit.begins_line and not text.endswith(PAUSES):
             joint = ITEM_JOINT
         else:
-            joint = " "
-        text += joint + unit.reading.text
+            joint = "" if text.endswith(UNSPACED_ENDS) else " "
+        text += joint + reading.text
         before = unit
     return text

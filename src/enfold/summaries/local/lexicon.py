@@ -54,7 +54,11 @@ _UNSPACED = (
 UNSPACED = re.compile(f"[{_UNSPACED}]")
 """A character of a script without blanks between words."""
 _RUN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
-_AMOUNT = re.compile(rf"\d[\d.,:/\-]*\s?[%\uff05‰°]?[{_UNSPACED}]{{0,2}}")
+_AMOUNT = re.compile(
+    rf"\d[\d.,:/\-]*(?:(?:[年月日号点时分秒]\d*)+|[万千百亿](?:\d+[万千百亿]?)*[{_UNSPACED}]?"
+    rf"|[%\uff05‰°]|[{_UNSPACED}])?"
+)
+"""A date, a time, a sum or a count, with what it counts."""
 _QUOTED = re.compile(rf"[{OPENING}]([^{OPENING}{CLOSING}\n]{{2,24}})[{CLOSING}]")
 _ADDRESS = re.compile(
     r"^(?:[a-z][\w+.-]*://|www\.|mailto:)\S+|^[\w.+-]+@[\w-]+\.[\w.-]+$", re.IGNORECASE
@@ -117,30 +121,33 @@ def understand(raw: str) -> Chunk:
         return _understand_unspaced(raw, core)
     setting = _SETTING.match(core) if "=" in core else None
     if setting:
-        value = understand(setting[2])
-        return value._replace(core=core)
+        return understand(setting[2])._replace(core=core)
     if len(core) > _LONGEST and not _ADDRESS.match(core[:_LONGEST]):
         return MARK
+    return _understand_word(core)
+
+
+def _understand_word(core: str) -> Chunk:
     kind = _kind(core)
+    if kind is Kind.PLACE and "{" in core and "}" not in core:
+        core = core[: core.index("{")]  # the folder of several files
     lower = core.lower()
     found = cues.of_word(lower)
-    if kind is Kind.PLACE and "{" in core and "}" not in core:
-        return understand(core[: core.index("{")])  # the folder of several files
     if kind > Kind.NAME:
         return Chunk(kind, core, (lower,), (core,), found)
     if found & Cue.NUMBER:
         return Chunk(Kind.COUNT, core, (lower,), (core,), found)
-    if found & Cue.COMMON:
-        return Chunk(Kind.WORD, core, (), (), found)
     words = (lower,) if lower.isalpha() else _WORD.findall(lower)
     concepts = tuple(
         concept for concept in map(_concept, words) if not cues.of_word(concept) & Cue.COMMON
     )
+    if not concepts:
+        return Chunk(Kind.WORD, core, cues=found)
     return Chunk(kind, core, concepts, (core,) if kind is Kind.NAME else (), found)
 
 
 def _core(raw: str) -> str:
-    if raw.endswith("()") or raw.startswith("--"):
+    if raw.endswith("()") or (raw.startswith("--") and raw[2:3].isalpha()):
         return raw.rstrip(",;:.!?`*\"'").lstrip("`*\"'(")
     return raw.strip(EDGES)
 
@@ -153,7 +160,7 @@ def _kind(core: str) -> Kind:
     if _IDENTIFIER.search(core):
         return Kind.IDENTIFIER
     if _DIGIT.search(core):
-        return Kind.NUMBER
+        return Kind.IDENTIFIER if core[0].isalpha() else Kind.NUMBER
     return Kind.NAME if core[0].isupper() and _WORD.search(core) else Kind.WORD
 
 

@@ -6,18 +6,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from enfold.messages import Message, text_of
+from enfold.summaries.local.choice import Cost
 from enfold.summaries.local.conversation import read_conversation
 from enfold.summaries.local.corrections import replaced
-from enfold.summaries.local.earlier import read_earlier
+from enfold.summaries.local.earlier import ages, read_earlier
 from enfold.summaries.local.layout import JOINT, PEOPLE
 from enfold.summaries.local.lexicon import Lexicon
-from enfold.summaries.local.sections import Sections
+from enfold.summaries.local.questions import mark_open
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
 from enfold.summaries.local.worth import concept_worths, unit_factors
 from enfold.summaries.request import SummaryRequest
 from enfold.tokens import Tokenizer
 
+AGE = 3.0
+"""How much more the oldest lines of the earlier summary weigh than new ones: what was kept longest
+is lost for good if it is lost, and without this every fold would wash some of it away."""
 _RECENT_LENGTH = 20_000
 """Characters of the messages that stay that are looked at."""
 _CROWD = 3
@@ -29,9 +33,9 @@ class Material:
     """Units, with what each is worth and what it costs; lists go by the unit's index."""
 
     units: list[Unit]
-    sections: Sections
-    costs: list[int]
-    """Tokens of the text, its bullet and its speaker."""
+    last: int
+    """The index of the last message."""
+    costs: list[Cost]
     factors: list[float]
     worths: dict[str, float]
     """By concept."""
@@ -63,14 +67,17 @@ def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     people = _people(earlier, request.messages)
     units = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
     units += read_conversation(request.messages, lexicon)
-    units = [unit for unit in units if unit.reading.concepts] or units
+    last = len(request.messages) - 1
+    units = mark_open([unit for unit in units if unit.reading.concepts] or units, last)
     stale = replaced(units, lexicon)
     factors = unit_factors(units, style=request.style)
     for index, factor in stale.items():
         factors[index] *= factor
+    for index, age in enumerate(ages(units[: len(earlier)])):
+        factors[index] *= 1 + AGE * age
     return Material(
         units=units,
-        sections=Sections(units, len(request.messages) - 1),
+        last=last,
         costs=_costs(units, tokenizer),
         factors=factors,
         worths=concept_worths(units, lexicon, _concepts(request.recent, lexicon)),
@@ -91,13 +98,11 @@ def _concepts(recent: Iterable[Message], lexicon: Lexicon) -> set[str]:
     return {concept for raw in text[:_RECENT_LENGTH].split() for concept in lexicon[raw].concepts}
 
 
-def _costs(units: list[Unit], tokenizer: Tokenizer) -> list[int]:
-    """Tokens by unit; a speaker's name is counted once and added to each of their lines."""
+def _costs(units: list[Unit], tokenizer: Tokenizer) -> list[Cost]:
+    """Tokens by unit; what a line of each speaker takes besides is counted once."""
     speakers = sorted({unit.origin.speaker for unit in units})
     labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
     counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
-    by_speaker = dict(zip(speakers, counts, strict=False))
+    lines = dict(zip(speakers, counts, strict=False))
     texts = counts[len(speakers) :]
-    return [
-        count + by_speaker[unit.origin.speaker] for count, unit in zip(texts, units, strict=True)
-    ]
+    return [Cost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True)]

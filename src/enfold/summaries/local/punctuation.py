@@ -17,6 +17,8 @@ OPENING = "\u300c\u300e\u300a\u3010\u201c"
 CLOSING = "\u300d\u300f\u300b\u3011\u201d"
 """Quotation marks and title marks of East Asia, in pairs."""
 UNSPACED_CLOSING = f"{CLOSING}\uff09"
+UNSPACED_ENDS = tuple(f"{UNSPACED_STOPS}{UNSPACED_PAUSES}{UNSPACED_CLOSING}")
+"""After one of these no blank follows."""
 EDGES = (
     f"{STOPS}{QUOTES}{OPENING}{CLOSING}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}"
     "`()[]{}<>*_|~=+\uff08\uff09\u2014\u2013-"

@@ -45,6 +45,7 @@ class Piece(NamedTuple):
 LONG = 200
 """Characters from which a sentence is offered clause by clause."""
 SHORTEST_CLAUSE = 60
+SHORTEST_PHRASE = 24
 _LONGEST = 600
 """Characters after which a piece ends, sentence or not."""
 _DENSER = 3
@@ -68,6 +69,7 @@ _CLAUSE_END = re.compile(
     r"where|y|pero|porque|et|mais|und|aber|weil|denn|e|mas|\u0438|\u043d\u043e|\u0430|"
     r"\u0648|\u0644\u0643\u0646)\s)"
 )
+_PHRASE_END = re.compile(rf"(?<=[{COMMAS}{SEMICOLONS}:]\s)|(?<=[{UNSPACED_PAUSES}])|(?=\s[–—(])")
 _UNSPACED_CLAUSE_END = re.compile(rf"(?<=[{UNSPACED_PAUSES}])")
 
 
@@ -110,6 +112,24 @@ def sentences(line: str) -> list[Piece]:
             start = end
     if start < len(line):
         _add_sentence(line[start:], found)
+    return found
+
+
+def phrases(line: str) -> list[Piece]:
+    """The line in the smallest pieces that may stand alone, for text that has to shrink further."""
+    found: list[Piece] = []
+    for sentence in sentences(line):
+        held = ""
+        for phrase in _PHRASE_END.split(sentence.text):
+            held += phrase
+            density = _DENSER if UNSPACED.search(held) else 1
+            if len(held) * density >= SHORTEST_PHRASE:
+                found.append(Piece(Form.SENTENCE, held, begins_line=not found))
+                held = ""
+        if held and found and len(held) < SHORTEST_PHRASE // _DENSER:
+            found[-1] = found[-1]._replace(text=found[-1].text + held)
+        elif held:
+            found.append(Piece(Form.SENTENCE, held, begins_line=not found))
     return found
 
 

@@ -57,9 +57,11 @@ def summarize(request: SummaryRequest) -> Summary:
 def _useful_length(request: SummaryRequest, material: Material) -> int:
     """What the earlier summary takes, and half of what the messages do, reckoned by length."""
     earlier = sum(
-        cost for cost, unit in zip(material.costs, material.units, strict=True) if unit.is_earlier
+        cost.text + cost.line
+        for cost, unit in zip(material.costs, material.units, strict=True)
+        if unit.is_earlier
     )
-    tokens = sum(material.costs)
+    tokens = sum(cost.text for cost in material.costs)
     characters = sum(len(unit.reading.text) for unit in material.units)
     source = sum(len(text_of(message.parts)) for message in request.messages)
     return max(_LEAST, earlier + int(OF_THE_NEW * source * tokens / characters))

@@ -21,6 +21,8 @@ from enfold.summaries.local.splitting import Form
 
 SPEAKERS: dict[Role, str] = {"user": "User", "system": "System", "assistant": "", "tool": ""}
 """How roles are shown. The assistant's lines go unlabelled: most lines are its own."""
+LAST_GENERATION = 3
+"""Summaries after the first few are taken together, and with what is new."""
 UNNAMED = frozenset(SPEAKERS.values())
 
 
@@ -44,6 +46,8 @@ class Reading(NamedTuple):
     """How many paths, addresses and identifiers it names."""
     plain: float
     """The share of its chunks that are words; low for code, tables and logs."""
+    trimmed: bool = False
+    """Whether fillers at its start were left out."""
 
 
 NOTHING = Reading("", (), (), 0, 0, 1.0)
@@ -59,6 +63,8 @@ class Origin(NamedTuple):
     role: Role
     section: str = ""
     """Where it stood in the earlier summary."""
+    generation: int = LAST_GENERATION
+    """When it came into the earlier summary: 0 for the first that was written."""
 
 
 class Unit(NamedTuple):
@@ -86,11 +92,11 @@ _ENDINGS = (*PAUSES, *QUOTES, ")", "|")
 """After one of these, a capital is no sign of a name."""
 
 
-def read(text: str, lexicon: Lexicon) -> Reading:
+def read(text: str, lexicon: Lexicon, *, trim: bool = True) -> Reading:
     """What the text says, with blanks made single and fillers at its start left out."""
     raws = text.split()
     chunks = list(map(lexicon.__getitem__, raws))
-    start = _first_that_says_something(chunks)
+    start = _first_that_says_something(chunks) if trim else 0
     if start:
         raws, chunks = raws[start:], chunks[start:]
     if not chunks:
@@ -112,6 +118,7 @@ def read(text: str, lexicon: Lexicon) -> Reading:
         found,
         kinds.count(Kind.IDENTIFIER) + kinds.count(Kind.PLACE),
         plain / len(kinds),
+        start > 0,
     )
 
 

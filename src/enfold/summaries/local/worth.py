@@ -31,7 +31,7 @@ BY_KIND = {
     Kind.IDENTIFIER: 2.2,
     Kind.PLACE: 2.6,
 }
-BY_ROLE: dict[Role, float] = {"user": 1.8, "assistant": 1.0, "system": 0.2, "tool": 0.8}
+BY_ROLE: dict[Role, float] = {"user": 1.8, "assistant": 1.0, "system": 0.2, "tool": 0.6}
 BY_FORM = {
     Form.SENTENCE: 1.0,
     Form.HEADING: 0.6,
