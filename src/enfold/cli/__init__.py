@@ -8,10 +8,21 @@ A command's module is imported when the command runs: nobody who counts waits fo
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from types import FrameType
+from typing import NoReturn
 
-from cyclopts import App, CycloptsError, Group, Parameter, UnusedCliTokensError
+from cyclopts import (
+    App,
+    CycloptsError,
+    Group,
+    Parameter,
+    UnknownCommandError,
+    UnusedCliTokensError,
+)
 
 from enfold.cli.help import HelpPage
 from enfold.cli.screen import abandon_output, complain, flush
@@ -42,9 +53,12 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
 
 
 def _version() -> str:
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return f"enfold {version('enfold')}"
+    try:
+        return f"enfold {version('enfold')}"
+    except PackageNotFoundError:
+        return "enfold, run from its source without being installed"
 
 
 app = App(
@@ -67,7 +81,14 @@ app["--help"].group = app["--version"].group = (Group("Help", sort_key=len(COMMA
 
 def main() -> None:
     """Run the command that the program was called with, and exit with its code."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # With that one asyncio only cancels the task, which is too late for one that computes.
+        signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:]))
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -106,8 +127,15 @@ def _hyphens_last(arguments: Sequence[str]) -> list[str]:
 
 def _usage_error(error: CycloptsError) -> Iterator[str]:
     """What is wrong with the words after `enfold`, and where it is said how they should be."""
-    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        yield f"one argument too many: {error.unused_tokens[0]!r}."
-    else:
-        yield str(error)
+    known = [name for name in error.app or () if not name.startswith("-")]
+    match error:
+        case UnknownCommandError(unused_tokens=[word, *_]):
+            # Cyclopts would say it too, but loads every command for it.
+            yield f"no command {word!r}; there are {', '.join(known)}."
+        case UnusedCliTokensError(unused_tokens=[word, *_]):
+            yield f"one argument too many: {word!r}."
+        case _:
+            word = ""
+            yield str(error)
+    yield from (f"Did you mean {name!r}?" for name in get_close_matches(word, known, 1))
     yield f"See '{' '.join(('enfold', *(error.command_chain or ()), '--help'))}'."

@@ -57,7 +57,9 @@ async def condense(
     ] = None,
     keep_tokens: Annotated[
         int | None,
-        Parameter(help="So many of the newest tokens stay as they are. If unset: 3 messages."),
+        Parameter(
+            help="So many of the newest tokens stay as they are. If unset: what the strategy keeps."
+        ),
     ] = None,
     dialect: Dialect = AUTO,
     tokenizer: Tokenizer = tokens.DEFAULT,
@@ -70,7 +72,9 @@ async def condense(
     ] = False,
 ) -> None:
     """Make a conversation smaller, with a ledger to restore it from."""
-    options = Options(tokens.get(tokenizer).name, target, window, keep_tokens)
+    options = Options(
+        tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
+    )
     chosen = make_strategy(Settings(strategy=strategy), local_summarizer())
     given = open_input(file)
     with working(f"Condensing {given.name}"):
@@ -97,11 +101,7 @@ def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bo
             "report": result.report.as_json(),
             "ledger": result.ledger.as_json(),
         }
-    files = {
-        place: dumps(content) + b"\n"
-        for place, content in ((ledger, result.ledger.as_json()), (out, value))
-        if place is not None
-    }
-    save(files)
+    contents = ((ledger, result.ledger.as_json()), (out, value))
+    save(*((place, dumps(content) + b"\n") for place, content in contents if place is not None))
     if out is None:
         put_value(value, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import wrap
+from textwrap import shorten, wrap
 
 from cyclopts import App
 
@@ -78,7 +78,7 @@ async def _find(session: Session, prepared: Prepared) -> None:
         for hit in await session.search(query, limit=1):
             state = "in the view" if hit.message in visible else "folded"
             put(f"   {query} is in message {hit.depth} ({state}):")
-            put(f"   > {' '.join(hit.snippet.split())}")
+            put(f"   > {shorten(hit.snippet, _WIDTH, placeholder=' ...')}")
 
 
 async def _unfold(engine: Engine, session: Session, messages: tuple[Message, ...]) -> None:

@@ -12,6 +12,8 @@ from enfold.cli.screen import number, put, put_json, say, working
 from enfold.dialects import AUTO
 from enfold.engine.transfer import import_transcript
 from enfold.errors import ConfigError
+from enfold.store.sessions import check_name
+from enfold.transcripts.source import located
 from enfold.wiring import open_engine
 
 app = App(
@@ -69,9 +71,11 @@ async def import_file(
 
 
 def _check(given: Input, dialect: str) -> int:
-    """How many conversations there are, all of them read once."""
+    """How many conversations there are; all are read, so that a mistake comes before a write."""
     found = 0
     with working(f"Reading {given.name}") as progress:
-        for found, _ in enumerate(given.transcripts(dialect=dialect), 1):
+        for found, transcript in enumerate(given.transcripts(dialect=dialect), 1):
+            with located(given.name):
+                check_name("session", transcript.id)
             progress(number(found, "conversation"))
     return found

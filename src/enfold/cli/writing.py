@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from secrets import token_hex
@@ -23,17 +23,17 @@ def put_data(data: bytes, out: Path | None) -> None:
     if out is None:
         put_bytes(data)
     else:
-        save({out: data})
+        save((out, data))
 
 
-def save(files: Mapping[Path, bytes]) -> None:
+def save(*files: tuple[Path, bytes]) -> None:
     """Write the files; if one cannot be written, none is changed.
 
     Each is written beside its place and moved there when all are complete.
     """
     staged: dict[Path, Path] = {}
     try:
-        for place, data in files.items():
+        for place, data in files:
             with _named(place):
                 target = place.resolve()
                 if target in staged.values():

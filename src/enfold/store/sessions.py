@@ -33,8 +33,8 @@ NO_CHANGES = Changes()
 
 def get_or_create(db: Database, namespace: str, id: str, changes: Changes = NO_CHANGES) -> Session:
     """The session of that id in the namespace; a new one gets the given values."""
-    _check_name("namespace", namespace)
-    _check_name("session", id)
+    check_name("namespace", namespace)
+    check_name("session", id)
     if not id:
         raise InputError("a session needs an id")
     if session := find(db, namespace, id):
@@ -120,7 +120,8 @@ def lock(db: Database, key: SessionKey) -> int | None:
     return tip
 
 
-def _check_name(what: str, name: str) -> None:
+def check_name(what: str, name: str) -> None:
+    """Raise an error unless the name can be stored as it is."""
     if not is_storable(name) or len(name) > _LONGEST_NAME:
         raise InputError(
             f"{what} {name[:40]!r}: expected at most {_LONGEST_NAME} characters of plain text"

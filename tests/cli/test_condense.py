@@ -1,0 +1,132 @@
+"""`enfold condense`: smaller, in the same dialect and shape, with a ledger; or nothing at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from enfold import dialects
+from enfold.jsontext import dumps, loads
+from enfold.messages import Conversation
+from enfold.sample import sample_messages
+from tests.cli.conftest import Enfold
+
+REPORT = [
+    "strategy",
+    "tokens_before",
+    "tokens_after",
+    "reduction",
+    "seconds",
+    "cost",
+    "saved",
+    "operations",
+    "steps",
+    "warnings",
+]
+
+
+def test_the_conversation_goes_out_and_the_report_beside_it(enfold: Enfold, sample: Path) -> None:
+    told = enfold("condense", sample)
+    assert len(told.json) < len(loads(sample.read_bytes()))
+    assert "ative strategy:\n" in told.said
+    assert "Total reduction: " in told.said
+
+
+def test_the_json_is_as_agreed(enfold: Enfold, sample: Path) -> None:
+    told = enfold("condense", sample, "--json")
+    assert told.err == b""
+    result = told.json
+    assert list(result)[:3] == ["messages", "report", "ledger"]
+    report = result["report"]
+    assert list(report) == REPORT
+    assert report["strategy"] == "native"
+    assert 0 < report["tokens_after"] < report["tokens_before"]
+    assert report["reduction"] == pytest.approx(
+        1 - report["tokens_after"] / report["tokens_before"]
+    )
+    assert all(
+        list(step) == ["name", "tokens_before", "tokens_after", "reduction"]
+        for step in report["steps"]
+    )
+    assert result["ledger"]["version"] == 1
+    counted = enfold("count", "--json", stdin=dumps(result["messages"])).json
+    assert counted["total"] == report["tokens_after"]
+
+
+def test_a_request_body_stays_one(enfold: Enfold) -> None:
+    messages = dialects.render(Conversation(sample_messages(1)), "openai")
+    tools = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
+    body = {"model": "gpt-4o", "temperature": 0.5, "messages": messages, "tools": tools}
+    condensed = enfold("condense", stdin=dumps(body)).json
+    assert list(condensed) == list(body)
+    assert {**condensed, "messages": None} == {**body, "messages": None}
+    assert len(condensed["messages"]) < len(messages)
+
+
+@pytest.mark.parametrize("option", ["--target", "--window"])
+def test_a_goal_is_reached(option: str, enfold: Enfold, sample: Path) -> None:
+    report = enfold("condense", sample, option, "5000", "--json").json["report"]
+    assert report["tokens_before"] > 5000 > report["tokens_after"]
+
+
+def test_the_newest_tokens_can_be_kept(enfold: Enfold, sample: Path) -> None:
+    def kept(tokens: int) -> int:
+        condensed = enfold("condense", sample, "--keep-tokens", str(tokens)).json
+        return sum(message in loads(sample.read_bytes()) for message in condensed)
+
+    assert kept(200) < kept(4000)
+
+
+def test_results_go_into_files(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
+    out, ledger = tmp_path / "small.json", tmp_path / "chat.ledger"
+    told = enfold("condense", sample, "--out", out, "--ledger", ledger)
+    assert (told.code, told.out) == (0, b"")
+    assert out.read_bytes() == enfold("condense", sample).out
+    assert loads(ledger.read_bytes()) == enfold("condense", sample, "--json").json["ledger"]
+
+
+def test_the_file_itself_can_be_replaced(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
+    expected = enfold("condense", sample).out
+    told = enfold("condense", sample, "--out", sample, "--ledger", tmp_path / "ledger")
+    assert told.code == 0
+    assert sample.read_bytes() == expected
+
+
+FAILURES: dict[str, tuple[str, list[str]]] = {
+    "no strategy": ("{sample} {files} --strategy lossy", ["no strategy 'lossy'", "native"]),
+    "no tokenizer": ("{sample} {files} --tokenizer gpt", ["no tokenizer 'gpt'"]),
+    "no dialect": ("{sample} {files} --dialect latin", ["no dialect 'latin'"]),
+    "no target": ("{sample} {files} --target -5", ["target is -5"]),
+    "no window": ("{sample} {files} --window 0", ["window is 0"]),
+    "less than nothing kept": ("{sample} {files} --keep-tokens -1", ["-1"]),
+    "broken": ("{folder}/broken.json {files}", ["broken.json line 1, column 3"]),
+    "several": ("{folder}/two.jsonl {files}", ["two.jsonl: several conversations"]),
+    "no folder": ("{sample} --ledger {folder}/l --out {folder}/no/x", ["no/x: cannot be written"]),
+    "a folder": ("{sample} --out {folder}/o --ledger {folder}", ["Is a directory"]),
+    "one file": ("{sample} --out {folder}/o --ledger {folder}/o", ["two results"]),
+    "only a ledger": ("{sample} --ledger {folder}/no/x", ["no/x: cannot be written"]),
+}
+
+
+@pytest.mark.parametrize(("arguments", "words"), FAILURES.values(), ids=FAILURES.keys())
+def test_a_failure_writes_nothing(
+    arguments: str, words: list[str], enfold: Enfold, sample: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.json").write_bytes(b"[{")
+    (tmp_path / "two.jsonl").write_bytes(b'{"messages":[]}\n{"messages":[]}\n')
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    files = f"--out {tmp_path}/out.json --ledger {tmp_path}/ledger.json"
+    told = enfold(
+        "condense", *arguments.format(sample=sample, folder=tmp_path, files=files).split()
+    )
+    told.refused(*words)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_what_is_short_already_comes_back_with_a_warning(enfold: Enfold) -> None:
+    chat = b'[{"role":"user","content":"hi"}]'
+    told = enfold("condense", stdin=chat)
+    assert told.out == chat + b"\n"
+    assert "Warning: " in told.said
+    assert enfold("condense", "--json", stdin=chat).json["report"]["warnings"]

@@ -1,0 +1,171 @@
+"""`enfold sessions`: looked at, compressed, undone, renamed and deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Enfold
+from tests.cli.processes import run_in_pipes, run_on_terminal
+
+
+def test_an_empty_database_says_what_to_do(stored: Enfold) -> None:
+    told = stored("sessions")
+    assert told.code == 0
+    assert told.text.startswith("0 sessions\n")
+    assert "enfold import FILE" in told.said
+    assert stored("sessions", "list", "--json").json == []
+
+
+def test_sessions_are_listed(festival: Enfold) -> None:
+    festival("sessions", "rename", "festival", "港湾祭り [red]")
+    title, head, row = festival("sessions").text.splitlines()
+    assert title == "1 session"
+    assert head.split() == ["session", "title", "messages", "tokens", "last", "used"]
+    assert row.startswith("festival  港湾祭り [red]")
+    (session,) = festival("sessions", "--json").json
+    assert session["id"] == "festival"
+    assert session["title"] == "港湾祭り [red]"
+    assert session["messages"] == 36
+
+
+def test_a_list_cut_short_says_so(festival: Enfold) -> None:
+    festival("import", "--session", "second", stdin=b'[{"role":"user","content":"hi"}]')
+    told = festival("sessions", "--limit", "1")
+    assert told.text.startswith("1 session\n")
+    assert "second" in told.text
+    assert "there are more" in told.said
+    assert "there are more" not in festival("sessions", "--limit", "2").said
+
+
+def test_the_status_says_how_full_it_is(festival: Enfold) -> None:
+    status = festival("sessions", "status", "festival", "--json").json
+    assert status["messages"] == 36
+    assert status["decision"].startswith("keep")
+    shown = festival("sessions", "status", "festival").text
+    assert shown.startswith(f"festival: {status['decision']}\n")
+    assert f"{status['current_token_count']:,} tokens" in shown
+    assert "openai:gpt-4o (o200k_base)" in shown
+
+
+def test_a_dry_run_changes_nothing(festival: Enfold) -> None:
+    before = festival("sessions", "status", "festival").out
+    told = festival("sessions", "compress", "festival", "--dry-run")
+    assert told.code == 0
+    assert told.text.startswith("would fold ")
+    assert "summary by local" in told.text
+    preview = festival("sessions", "compress", "festival", "--dry-run", "--json").json
+    assert preview["messages"] > 0
+    assert festival("sessions", "summaries", "festival", "--json").json == []
+    assert festival("sessions", "status", "festival").out == before
+
+
+def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
+    whole = festival("sessions", "status", "festival", "--json").json["current_token_count"]
+    done = festival("sessions", "compress", "festival", "--json").json
+    assert done["outcome"] == "compressed"
+    status = festival("sessions", "status", "festival", "--json").json
+    assert status["current_token_count"] == done["tokens_after"] < whole
+    (summary,) = festival("sessions", "summaries", "festival", "--json").json
+    assert (summary["id"], summary["text"]) == (done["snapshot"], done["summary"])
+    assert not summary["undone"]
+    assert done["summary"] in festival("sessions", "summaries", "festival").text
+    assert festival("sessions", "undo", "festival").text == f"undone: {done['snapshot']}\n"
+    (summary,) = festival("sessions", "summaries", "festival", "--json").json
+    assert summary["undone"]
+    assert ", undone" in festival("sessions", "summaries", "festival").text
+    status = festival("sessions", "status", "festival", "--json").json
+    assert status["current_token_count"] == whole
+
+
+def test_people_are_told_what_was_folded(festival: Enfold) -> None:
+    told = festival("sessions", "compress", "festival", "--keep-tokens", "100")
+    assert told.code == 0
+    assert told.text.startswith("folded ")
+    assert "tokens, summary by local" in told.text
+
+
+def test_nothing_to_do_is_said(stored: Enfold) -> None:
+    stored("import", "--session", "short", stdin=b'[{"role":"user","content":"hi"}]')
+    assert stored("sessions", "compress", "short").text == "nothing to compress\n"
+    assert "would fold nothing" in stored("sessions", "compress", "short", "--dry-run").text
+    assert stored("sessions", "undo", "short").text == "nothing to undo\n"
+    told = stored("sessions", "summaries", "short")
+    assert (told.code, told.out) == (0, b"")
+    assert "no summary yet" in told.said
+
+
+def test_a_deleted_session_is_gone(festival: Enfold) -> None:
+    festival("sessions", "delete", "festival").refused("'festival'", "--yes")
+    assert len(festival("sessions", "--json").json) == 1
+    assert festival("sessions", "delete", "festival", "--yes").text == "deleted: festival\n"
+    assert festival("sessions", "--json").json == []
+    assert festival("search", "--json", "Lindvik").json == []
+
+
+@pytest.mark.parametrize(("typed", "left"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)], ids=repr)
+def test_a_terminal_is_asked_before_a_session_is_deleted(
+    typed: bytes, left: int, sample: Path, tmp_path: Path
+) -> None:
+    db = f"sqlite:///{tmp_path / 'a.db'}"
+    assert run_in_pipes("import", sample, "--session", "s", "--db", db).code == 0
+    code, shown = run_on_terminal("sessions", "delete", "s", "--db", db, typed=typed)
+    assert code == 0
+    assert "Delete session 's' and its whole history? [y/N]" in shown
+    assert len(run_in_pipes("sessions", "--json", "--db", db).json) == left
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["status"],
+        ["compress"],
+        ["compress", "--dry-run"],
+        ["summaries"],
+        ["undo"],
+        ["delete", "--yes"],
+        ["delete"],
+    ],
+    ids=" ".join,
+)
+def test_a_session_that_does_not_exist_is_named(command: list[str], stored: Enfold) -> None:
+    name, *options = command
+    stored("sessions", name, "nobody", *options).refused("there is no session 'nobody'")
+
+
+def test_renaming_needs_a_session(stored: Enfold) -> None:
+    stored("sessions", "rename", "nobody", "Title").refused("there is no session 'nobody'")
+
+
+@pytest.mark.parametrize(
+    ("url", "words", "code"),
+    [
+        ("mysql://x", ["no database engine 'mysql'", "sqlite:///"], 2),
+        ("chats.db", ["no database engine", "sqlite:///"], 2),
+        ("sqlite:///missing/folder/x.db", ["no folder 'missing/folder'"], 2),
+        ("sqlite:///", ["sqlite:///file.db"], 2),
+        ("postgresql://127.0.0.1:1/none", ["127.0.0.1", "out of reach"], 5),
+    ],
+    ids=["another engine", "a path", "no folder", "no file", "nobody there"],
+)
+def test_a_database_that_cannot_be_opened_is_named(
+    url: str, words: list[str], code: int, enfold: Enfold
+) -> None:
+    if url.startswith("postgresql"):
+        pytest.importorskip("psycopg", reason="the extra enfold[postgres] is not installed")
+    enfold("sessions", "--db", url).refused(*words, code=code)
+
+
+def test_a_file_that_is_no_database_is_named(enfold: Enfold, sample: Path) -> None:
+    before = sample.read_bytes()
+    told = enfold("sessions", "--db", f"sqlite:///{sample}")
+    told.refused(str(sample), "it is not an SQLite database", code=5)
+    assert sample.read_bytes() == before
+
+
+def test_a_password_in_the_address_is_not_shown(enfold: Enfold) -> None:
+    pytest.importorskip("psycopg", reason="the extra enfold[postgres] is not installed")
+    told = enfold("sessions", "--db", "postgresql://me:geheim@127.0.0.1:1/none")
+    told.refused("out of reach", code=5)
+    assert "geheim" not in told.said

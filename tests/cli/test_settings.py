@@ -1,0 +1,83 @@
+"""`enfold settings`: listed with where they come from, set and unset; a wrong one is explained."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.settings import CHECKS
+from tests.cli.conftest import Enfold
+
+
+def test_all_settings_are_listed_with_their_source(
+    stored: Enfold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENFOLD_THRESHOLD", "0.7")
+    listed = stored("settings", "--json").json
+    assert list(listed) == list(CHECKS)
+    assert listed["threshold"] == {"value": 0.7, "source": "environment"}
+    assert listed["auto_compress"] == {"value": True, "source": "default"}
+    rows = {line.split()[0]: line.split()[1:] for line in stored("settings").text.splitlines()[2:]}
+    assert list(rows) == list(CHECKS)
+    assert rows["threshold"] == ["0.7", "environment"]
+    assert rows["auto_compress"] == ["true", "default"]
+    assert rows["max_tokens"] == ["unset", "default"]
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value"),
+    [
+        ("threshold", "0.5", 0.5),
+        ("auto_compress", "off", False),
+        ("keep_first", "2", 2),
+        ("style", "code", "code"),
+        ("prompt", "Write it short, please.", "Write it short, please."),
+        ("model", "anthropic:claude-3-haiku-20240307", "anthropic:claude-3-haiku-20240307"),
+        ("autoCondenseContextPercent", "80", 0.8),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_is_set_stays_set_until_it_is_unset(
+    name: str, typed: str, value: object, stored: Enfold
+) -> None:
+    own = "threshold" if name == "autoCondenseContextPercent" else name
+    default = stored("settings", "--json").json[own]
+    stored("settings", "set", name, typed)
+    assert stored("settings", "list", "--json").json[own] == {"value": value, "source": "database"}
+    assert stored("settings", "unset", name, "--json").json[own] == default
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "words"),
+    [
+        ("threshold", "95", ["threshold = 95", "0.05 to 1", "95 % is 0.95"]),
+        ("threshold", "high", ["threshold = 'high'", "0.05 to 1"]),
+        ("threshold", "nan", ["threshold = 'nan'", "0.05 to 1"]),
+        ("threshold", "true", ["threshold = True", "0.05 to 1"]),
+        ("timeout", "inf", ["timeout = 'inf'", "0.001 or more"]),
+        ("keep_first", "1.5", ["keep_first = 1.5", "a whole number"]),
+        ("keep_first", "1e400", ["keep_first", "a whole number"]),
+        ("keep_first", "-1", ["keep_first = -1", "0 or more"]),
+        ("auto_compress", "maybe", ["auto_compress = 'maybe'", "true or false"]),
+        ("style", "loud", ["style = 'loud'", "concise"]),
+        ("model", "gpt-4o", ["model = 'gpt-4o'", "provider:model"]),
+        ("colour", "red", ["no setting 'colour'", "threshold"]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else None,
+)
+def test_a_wrong_value_is_explained_and_not_kept(
+    name: str, typed: str, words: list[str], stored: Enfold
+) -> None:
+    before = stored("settings", "--json").out
+    stored("settings", "set", name, typed).refused(*words)
+    assert stored("settings", "--json").out == before
+
+
+def test_a_setting_that_is_none_cannot_be_unset(stored: Enfold) -> None:
+    stored("settings", "unset", "colour").refused("no setting 'colour'")
+
+
+def test_a_wrong_setting_from_outside_says_where_it_is(
+    stored: Enfold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENFOLD_THRESHOLD", "95")
+    stored("settings").refused("environment: threshold = '95'")
