@@ -1,0 +1,418 @@
+"""What the local summarizer keeps, and how long it takes.
+
+    python benchmarks/summaries.py [speed] [meetings] [items] [chain]
+
+Real conversations come from the folder ENFOLD_DATA, or ../shared/data beside the repository;
+without one, conversations are made up. Meetings are measured in two halves, every other one in
+each: the figures of the summarizer were found on the first half, the second is the one to quote.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean
+
+from conversations import agent, chat
+
+from enfold import transcripts
+from enfold.dialects import openai
+from enfold.jsontext import dump_text, loads
+from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
+from enfold.summaries import SummaryRequest
+from enfold.summaries.local import summarize
+from enfold.tokens import get
+
+TOKENIZER = get("o200k_base")
+FOLDS = 10
+MEETINGS = "qmsum"
+SESSIONS = ("cc_cipherbox", "cc_context_evaluator", "cc_entire_cli", "tau_airline")
+MOST = 12
+"""Conversations of each file that are measured."""
+
+
+def main(wanted: list[str]) -> None:
+    """Run the measurements that are named, or all."""
+    for name, measure in MEASUREMENTS.items():
+        if not wanted or name in wanted:
+            print(f"\n## {name}\n")
+            measure()
+
+
+# Conversations
+
+
+def data_dir() -> Path | None:
+    """The folder of conversations, if there is one."""
+    named = os.environ.get("ENFOLD_DATA")
+    root = Path(__file__).resolve().parent.parent
+    folder = Path(named) if named else root.parent / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+@cache
+def conversations(name: str) -> tuple[tuple[Message, ...], ...]:
+    """The conversations of a file, or made-up ones in its place."""
+    folder = data_dir()
+    path = folder and folder / f"{name}.jsonl"
+    if path is None or not path.is_file():
+        print(f"(no {name}.jsonl: made up)")
+        return tuple(made_up(seed) for seed in range(4))
+    found = (each.conversation().messages for each in transcripts.read(path))
+    return tuple(messages for messages, _ in zip(found, range(MOST), strict=False))
+
+
+def made_up(seed: int, messages: int = 200) -> tuple[Message, ...]:
+    """A generated conversation."""
+    generate = agent if seed % 2 else chat
+    return openai.parse(list(generate(messages, seed=seed))).messages
+
+
+def tokens(messages: Iterable[Message]) -> int:
+    """What the messages hold: texts, calls and results."""
+    return sum(TOKENIZER.count_many([text for message in messages for text in _texts(message)]))
+
+
+def _texts(message: Message) -> Iterator[str]:
+    for part in message.parts:
+        match part:
+            case Text(text):
+                yield text
+            case ToolCall(arguments=arguments):
+                yield arguments if isinstance(arguments, str) else dump_text(arguments)
+            case ToolResult():
+                yield text_of((part,))
+
+
+def cut(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
+    """The first messages with about that many tokens, the whole repeated where it is too short."""
+    size, cut_off = 0, []
+    while size < limit:
+        for message in messages:
+            if size >= limit:
+                break
+            cut_off.append(message)
+            size += tokens((message,))
+    return tuple(cut_off)
+
+
+# Speed
+
+
+def measure_speed() -> None:
+    """Milliseconds of the processor, the best of several runs, over the size."""
+    print("| conversation | tokens | limit | ms | ms per 100k tokens |")
+    print("|---|--:|--:|--:|--:|")
+    meeting = tuple(message for each in conversations(MEETINGS) for message in each)
+    sources = {"meeting": meeting, "agent session": conversations("cc_entire_cli")[0]}
+    if data_dir():
+        sources["Chinese chat"] = tuple(m for each in conversations("sharegpt_zh") for m in each)
+    for name, source in sources.items():
+        for size in (25_000, 50_000, 100_000, 200_000):
+            messages = cut(source, size)
+            request = SummaryRequest(messages, max_tokens=2_000)
+            best = min(_cpu_ms(request) for _ in range(5))
+            count = tokens(messages)
+            print(f"| {name} | {count:,} | 2,000 | {best:.0f} | {best * 100_000 / count:.0f} |")
+
+
+def _cpu_ms(request: SummaryRequest) -> float:
+    started = time.thread_time()
+    summarize(request)
+    return (time.thread_time() - started) * 1_000
+
+
+# Meetings: questions whose evidence is known
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A meeting's messages, and for each question the messages that answer it."""
+
+    messages: tuple[Message, ...]
+    evidence: tuple[tuple[int, ...], ...]
+
+
+SAYS_SOMETHING = 3
+"""Content words from which a message counts: "Yeah, exactly." can neither be kept nor lost."""
+DEFINITION = f"""A message counts if it has at least {SAYS_SOMETHING} different content words (four
+letters or more and not among the commonest, or with a digit). It is in the view
+- strictly: if one line of the view has at least half of them, or the message's text literally;
+- loosely: if the whole view has at least half of them;
+- literally: if a sentence of it with two content words stands in the view word for word.
+Shares are the mean over all questions of the share of a question's evidence messages."""
+_COMMON = frozenset(
+    [
+        "about",
+        "after",
+        "also",
+        "been",
+        "before",
+        "being",
+        "could",
+        "from",
+        "have",
+        "having",
+        "here",
+        "into",
+        "just",
+        "know",
+        "like",
+        "make",
+        "mean",
+        "more",
+        "much",
+        "only",
+        "other",
+        "over",
+        "really",
+        "right",
+        "said",
+        "same",
+        "should",
+        "some",
+        "something",
+        "such",
+        "than",
+        "that",
+        "their",
+        "them",
+        "then",
+        "there",
+        "these",
+        "they",
+        "thing",
+        "things",
+        "think",
+        "this",
+        "those",
+        "very",
+        "want",
+        "well",
+        "were",
+        "what",
+        "when",
+        "where",
+        "which",
+        "while",
+        "will",
+        "with",
+        "would",
+        "yeah",
+        "your",
+        "okay",
+        "going",
+        "gonna",
+        "it's",
+        "that's",
+        "don't",
+        "because",
+        "actually",
+        "maybe",
+        "disfmarker",
+        "vocalsound",
+        "pause",
+        "didn't",
+        "doesn't",
+        "can't",
+    ]
+)
+_WORD = re.compile(r"[^\W_][\w']*")
+
+
+def content_words(text: str) -> set[str]:
+    """What tells a message from another."""
+    return {
+        word
+        for word in _WORD.findall(text.lower())
+        if (len(word) >= 4 and word not in _COMMON) or any(map(str.isdigit, word))
+    }
+
+
+def meetings() -> list[Meeting]:
+    """The meetings of the data, or made-up ones whose evidence is any ten messages in a row."""
+    folder = data_dir()
+    path = folder and folder / f"{MEETINGS}.jsonl"
+    if path is None or not path.is_file():
+        made = [made_up(seed) for seed in range(6)]
+        spans = tuple(tuple(range(at, at + 10)) for at in range(0, 190, 19))
+        return [Meeting(messages, spans) for messages in made]
+    return [_meeting(loads(line)) for line in path.read_bytes().splitlines()]
+
+
+def _meeting(raw: dict[str, list[dict[str, object]]]) -> Meeting:
+    places = {str(message["id"]): index for index, message in enumerate(raw["messages"])}
+    messages = tuple(
+        Message("user", (Text(message["content"][0]["text"]),), name=message.get("name"))  # type: ignore[index,arg-type]  # the file's own shape
+        for message in raw["messages"]
+    )
+    evidence = tuple(
+        tuple(places[each] for each in probe["evidence_message_ids"])  # type: ignore[attr-defined]  # a list of ids
+        for probe in raw["probes"]
+    )
+    return Meeting(messages, evidence)
+
+
+def measure_meetings() -> None:
+    """A tenth of the tokens: our summary against the newest messages."""
+    print(DEFINITION, end="\n\n")
+    print("| half | meetings | view | strictly | loosely | literally |")
+    print("|---|--:|---|--:|--:|--:|")
+    found = meetings()
+    for half, chosen in (("first (tuned on)", found[0::2]), ("second (reported)", found[1::2])):
+        rows = {
+            name: [mean(column) for column in zip(*_shares(chosen, view), strict=True)]
+            for name, view in (("newest tenth", newest_tenth), ("summary", summary_tenth))
+        }
+        for name, row in rows.items():
+            shares = " | ".join(f"{share:.3f}" for share in row)
+            print(f"| {half} | {len(chosen)} | {name} | {shares} |")
+        pairs = zip(rows["summary"], rows["newest tenth"], strict=True)
+        ratios = " | ".join(f"{ours / theirs:.2f} ×" for ours, theirs in pairs)
+        print(f"| {half} | {len(chosen)} | ratio | {ratios} |")
+
+
+def newest_tenth(meeting: Meeting) -> list[str]:
+    """The last messages that fit into a tenth of the tokens."""
+    lines = _lines(meeting)
+    counts = TOKENIZER.count_many(lines)
+    left = sum(counts) // 10
+    kept: list[str] = []
+    for line, count in zip(reversed(lines), reversed(counts), strict=True):
+        left -= count
+        if left < 0:
+            break
+        kept.insert(0, line)
+    return kept
+
+
+def summary_tenth(meeting: Meeting) -> list[str]:
+    """The lines of our summary in a tenth of the tokens."""
+    limit = sum(TOKENIZER.count_many(_lines(meeting))) // 10
+    return summarize(SummaryRequest(meeting.messages, max_tokens=limit)).text.splitlines()
+
+
+def _lines(meeting: Meeting) -> list[str]:
+    return [f"{message.name}: {text_of(message.parts)}" for message in meeting.messages]
+
+
+def _shares(
+    chosen: Iterable[Meeting], view: Callable[[Meeting], list[str]]
+) -> Iterator[tuple[float, ...]]:
+    """For each question, the shares of its evidence that is in the view, by the three measures."""
+    for meeting in chosen:
+        lines = view(meeting)
+        by_line = [content_words(line) for line in lines]
+        whole = " ".join(" ".join(lines).split())
+        everything = set().union(*by_line)
+        for indexes in meeting.evidence:
+            texts = [text_of(meeting.messages[index].parts) for index in indexes]
+            telling = [text for text in texts if len(content_words(text)) >= SAYS_SOMETHING]
+            rows = [_is_in_view(text, by_line, everything, whole) for text in telling]
+            if rows:
+                yield tuple(map(mean, zip(*rows, strict=True)))
+
+
+def _is_in_view(
+    text: str, by_line: list[set[str]], everything: set[str], whole: str
+) -> tuple[bool, bool, bool]:
+    words = content_words(text)
+    half = len(words) / 2
+    sentences = (" ".join(each.split()) for each in re.split(r"(?<=[.?!]) ", text))
+    strictly = " ".join(text.split()) in whole or any(len(words & line) >= half for line in by_line)
+    literally = any(each in whole for each in sentences if len(content_words(each)) > 1)
+    return strictly, len(words & everything) >= half, literally
+
+
+# Exact items
+
+
+_ITEM = re.compile(
+    r"https?://[^\s)>\]\"'`]+|(?:[\w.@~-]+/){2,}[\w.@~-]*\w|\b[\w-]+\.(?:py|ts|tsx|js|go|md|json|yaml|"
+    r"yml|toml|sql|sh|rs|txt)\b|\b[A-Za-z]+(?:_[A-Za-z0-9]+)+\b|\b[A-Z]{2,}-\d+\b|"
+    r"\b(?=[A-Z0-9]*\d)(?=[A-Z0-9]*[A-Z])[A-Z0-9]{5,}\b|[$€£]?\b\d[\d,.]*\d\b%?"
+)
+
+
+def exact_items(text: str) -> set[str]:
+    """Paths, addresses, identifiers and numbers of two digits or more."""
+    return set(_ITEM.findall(text))
+
+
+def measure_items() -> None:
+    """The share of the exact items of users' messages that is literally in the summary."""
+    print("| sessions | conversations | at 10 % | at 20 % |")
+    print("|---|--:|--:|--:|")
+    for name in SESSIONS:
+        shares = [share for messages in conversations(name) if (share := _item_shares(messages))]
+        tenth, fifth = (mean(column) for column in zip(*shares, strict=True))
+        print(f"| {name} | {len(shares)} | {tenth:.1%} | {fifth:.1%} |")
+
+
+def _item_shares(messages: tuple[Message, ...]) -> list[float]:
+    said = "\n".join(
+        part.text
+        for message in messages
+        if message.role == "user"
+        for part in message.parts
+        if isinstance(part, Text)
+    )
+    items = exact_items(said)
+    shares = []
+    for share in (0.1, 0.2) if items else ():
+        limit = max(50, int(tokens(messages) * share))
+        text = summarize(SummaryRequest(messages, max_tokens=limit)).text
+        shares.append(sum(item in text for item in items) / len(items))
+    return shares
+
+
+# Chains
+
+
+def measure_chain() -> None:
+    """Items of the first fold still in the summary after each of ten more, at two limits."""
+    print("The limit is a share of the first fold's tokens; each fold brings as many messages.\n")
+    print("| sessions | limit | chains | " + " | ".join(map(str, range(FOLDS + 1))) + " |")
+    print("|---|--:|--:|" + "--:|" * (FOLDS + 1))
+    for name in SESSIONS:
+        for share in (0.2, 0.5):
+            chains = [decay for each in conversations(name) if (decay := _decay(each, share))]
+            means = " | ".join(f"{mean(column):.2f}" for column in zip(*chains, strict=True))
+            print(f"| {name} | {share:.0%} | {len(chains)} | {means} |")
+
+
+def _decay(messages: tuple[Message, ...], share: float) -> list[float]:
+    """The share that is left after each fold; nothing for a conversation that is too short."""
+    if len(messages) <= FOLDS:
+        return []
+    cuts = [len(messages) * fold // (FOLDS + 1) for fold in range(FOLDS + 2)]
+    folds = [messages[start:end] for start, end in pairwise(cuts)]
+    limit = max(150, int(tokens(folds[0]) * share))
+    text: str | None = None
+    first: set[str] = set()
+    left: list[float] = []
+    for fold in folds:
+        text = summarize(SummaryRequest(fold, previous=text, max_tokens=limit)).text
+        first = first or exact_items(text)
+        if len(first) < 5:
+            return []
+        left.append(sum(item in text for item in first) / len(first))
+    return left
+
+
+MEASUREMENTS: dict[str, Callable[[], None]] = {
+    "speed": measure_speed,
+    "meetings": measure_meetings,
+    "items": measure_items,
+    "chain": measure_chain,
+}
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
