@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError
@@ -85,18 +85,25 @@ class PostgreSQL:
             application_name=asked.get("application_name", "enfold"),
         )
         connection.prepared_max = _PREPARED
-        for name, value in (*_PLANNING, ("lock_timeout", f"{round(self._patience * 1000)}ms")):
-            connection.execute("SELECT set_config(%s, %s, false)", [name, value], prepare=False)
+        patience = ("lock_timeout", f"{round(self._patience * 1000)}ms")
+        ready = False
+        try:
+            with connection.cursor() as cursor:
+                cursor.executemany("SELECT set_config(%s, %s, false)", [*_PLANNING, patience])
+            ready = True
+        finally:
+            if not ready:
+                connection.close()
         return connection
 
     def translate(self, error: Exception) -> StoreError:
         """What the error means for whoever called. Details may hold rows, so they stay out."""
         import psycopg
 
-        if not isinstance(error, psycopg.Error):
-            return StoreError(f"database {self.url}: it failed")
-        state = error.sqlstate or ""
-        said = self._without_secrets(error.diag.message_primary or str(error).partition("\n")[0])
+        failure = cast("psycopg.Error", error)
+        state = failure.sqlstate or ""
+        first_line = failure.diag.message_primary or str(failure).partition("\n")[0]
+        said = self._without_secrets(first_line)
         advice = _UNAVAILABLE.get(state) or _UNAVAILABLE.get(state[:2])
         if advice is None and not state and isinstance(error, psycopg.OperationalError):
             advice = "it is out of reach; check that it runs and try again"

@@ -18,10 +18,6 @@ SessionKey = NewType("SessionKey", int)
 SnapshotKind: TypeAlias = Literal["title", "summary", "memory"]
 
 
-def _nothing() -> Mapping[str, Any]:
-    return {}
-
-
 def new_id() -> str:
     """An id that no other record has."""
     return uuid4().hex
