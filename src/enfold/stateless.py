@@ -79,8 +79,17 @@ class Condensed:
     ledger: Ledger = field(repr=False)
 
 
-async def condense(conversation: Conversation, strategy: Strategy, options: Options) -> Condensed:
-    """The conversation, smaller; as it was, with the reason, if there is nothing to do."""
+async def condense(
+    conversation: Conversation,
+    strategy: Strategy,
+    options: Options,
+    *,
+    whole: Conversation | None = None,
+) -> Condensed:
+    """The conversation, smaller; as it was, with the reason, if there is nothing to do.
+
+    `whole` is what it is only a branch of, if it is: then the ledger leads back to that.
+    """
     started = perf_counter()
     beside = count_conversation(replace(conversation, messages=()), options.tokenizer).total
     task = _task(conversation, strategy, options, beside)
@@ -98,9 +107,9 @@ async def condense(conversation: Conversation, strategy: Strategy, options: Opti
         cost=answer.cost,
         saved=_saved(beside + task.tokens, beside + answer.tokens(task), options),
     )
-    before, after = _messages_in(dialects.render(conversation)), _messages_in(wire)
+    before, after = _messages_in(dialects.render(whole or conversation)), _messages_in(wire)
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    return Condensed(wire, report, ledger.write(before, after, shortened))
+    return Condensed(wire, report, ledger.write(before, after, {} if whole else shortened))
 
 
 def _saved(before: int, after: int, options: Options) -> float | None:

@@ -152,3 +152,31 @@ def test_what_is_no_conversation_is_named(
     _condensed(enfold, files)
     small.write_bytes(data)
     enfold("restore", small, "--ledger", ledger).refused(*words)
+
+
+def _tree() -> list[dict[str, Any]]:
+    """Two branches that part after the first question; the second one is long and the active one."""
+    first = {"id": "q", "parent_id": None, "role": "user", "content": "Shall we?"}
+    other = {"id": "o", "parent_id": "q", "role": "assistant", "content": "No."}
+    branch = [
+        {
+            "id": f"m{turn}",
+            "parent_id": f"m{turn - 1}" if turn else "q",
+            "role": role,
+            "content": said,
+        }
+        for turn in range(30)
+        for role, said in [(("assistant", "user")[turn % 2], f"Turn {turn}: " + "word " * 60)]
+    ]
+    return [first, other, *branch]
+
+
+def test_branches_that_were_left_out_come_back(enfold: Enfold, files: Files) -> None:
+    chat, small, ledger = files
+    tree = {"id": "tree", "messages": _tree()}
+    chat.write_bytes(dumps(tree) + b"\n")
+    told = enfold("condense", chat, "--ledger", ledger, "--out", small)
+    assert told.code == 0
+    assert "1 message of other branches left out; the ledger has them" in told.said
+    assert "No." not in small.read_text()
+    assert enfold("restore", small, "--ledger", ledger).out == chat.read_bytes()

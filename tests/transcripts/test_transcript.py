@@ -101,3 +101,8 @@ def test_parents_come_first_and_nothing_else_moves(parents: dict[str, str | None
 def test_a_circle_is_an_error(parents: dict[str, str | None]) -> None:
     with pytest.raises(DialectError, match="form a circle"):
         parents_first(parents)
+
+
+def test_the_whole_has_every_branch_in_the_order_of_the_file() -> None:
+    assert TREE.whole().messages == tuple(each.message for each in TREE.entries)
+    assert len(TREE.conversation().messages) < len(TREE.whole().messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -11,15 +12,16 @@ from cyclopts import App, Parameter
 from enfold import tokens
 from enfold.cli.options import Dialect, File, Out, Tokenizer
 from enfold.cli.reading import STANDARD_INPUT, Input, open_input
-from enfold.cli.screen import say, working
+from enfold.cli.screen import number, say, working
 from enfold.cli.writing import put_value, save
 from enfold.dialects import AUTO
 from enfold.errors import InputError
 from enfold.jsontext import dumps
-from enfold.messages import Conversation
 from enfold.settings import Settings
 from enfold.stateless import Condensed, Options
 from enfold.stateless import condense as condense_conversation
+from enfold.strategies.contract import Strategy
+from enfold.transcripts import Transcript, conversations, document
 from enfold.wiring import STRATEGIES, local_summarizer, make_strategy
 
 app = App(
@@ -34,6 +36,9 @@ Examples:
   enfold condense chat.json --window 128000 --ledger chat.ledger > small.json
   enfold restore small.json --ledger chat.ledger > chat.json""",
 )
+
+_ARRAYS = {conversations.NAME, document.NAME}
+"""Formats whose file is the messages themselves, in an array or a request body."""
 
 
 @app.default
@@ -78,18 +83,32 @@ async def condense(
     chosen = make_strategy(Settings(strategy=strategy), local_summarizer())
     given = open_input(file)
     with working(f"Condensing {given.name}"):
-        result = await condense_conversation(_only(given, dialect), chosen, options)
+        result = await _condense(_only(given, dialect), chosen, options)
     _write(result, out, ledger, json=json)
     if not json:
         say(str(result.report))
 
 
-def _only(given: Input, dialect: str) -> Conversation:
+async def _condense(transcript: Transcript, strategy: Strategy, options: Options) -> Condensed:
+    """The active branch, condensed. Other branches of the same array are the ledger's to give back.
+
+    Those of a log are not: what comes out of it is an array, of the one branch that was asked for.
+    """
+    branch = transcript.conversation()
+    others = len(transcript.entries) - len(branch.messages)
+    if not others or transcript.format not in _ARRAYS:
+        return await condense_conversation(branch, strategy, options)
+    done = await condense_conversation(branch, strategy, options, whole=transcript.whole())
+    warning = f"{number(others, 'message')} of other branches left out; the ledger has them"
+    return replace(done, report=replace(done.report, warnings=(*done.report.warnings, warning)))
+
+
+def _only(given: Input, dialect: str) -> Transcript:
     transcripts = list(islice(given.transcripts(dialect=dialect), 2))
     if len(transcripts) != 1:
         found = "several" if transcripts else "no"
         raise InputError(f"{found} conversations, where one is expected", place=given.name)
-    return transcripts[0].conversation()
+    return transcripts[0]
 
 
 def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bool) -> None:

@@ -68,13 +68,10 @@ def count(
 def _conversations(given: Input, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
     """Every conversation with all its branches, and what a provider would refuse in it."""
     for transcript in given.transcripts(dialect=dialect):
-        messages = tuple(entry.message for entry in transcript.entries)
+        whole = transcript.whole()
         place = f"{given.name}: {transcript.id}" if transcript.id else given.name
-        noticed = [f"{place}: {problem}" for problem in problems(messages)]
-        yield (
-            Conversation(messages, transcript.dialect, transcript.system, transcript.tools),
-            noticed,
-        )
+        noticed = [f"{place}: {problem}" for problem in problems(whole.messages)]
+        yield whole, noticed
 
 
 def _show_text(total: int, tokenizer: str, *, json: bool) -> None:

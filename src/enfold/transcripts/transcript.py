@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from enfold.errors import DialectError, NotFoundError
@@ -57,6 +57,11 @@ class Transcript:
             tools=self.tools,
             extras=self.body,
         )
+
+    def whole(self) -> Conversation:
+        """All branches in one, as the file has them."""
+        messages = tuple(entry.message for entry in self.entries)
+        return replace(self.conversation(), messages=messages)
 
     def branch(self, tip: str | None = None) -> tuple[Entry, ...]:
         """The entries from the root to `tip`, or to the end of the active branch."""
