@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("estimates", "identity", "ledger", "references", "sample", "tokens"),
     ("recipes",),
     ("encodings",),
-    ("events", "jsontext", "messages", "money"),
+    ("events", "jsontext", "messages", "money", "places"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two

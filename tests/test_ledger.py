@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import ledger
+from enfold import ledger, recipes
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
+from enfold.recipes import Copy, Recipe, Shortening, Source
 
 
 def said(*texts: str) -> list[dict[str, str]]:
@@ -69,3 +70,100 @@ names = st.lists(st.sampled_from("abc"), max_size=12)
 def test_any_change_can_be_taken_back(old: list[str], new: list[str]) -> None:
     before, after = said(*old), said(*new)
     assert ledger.restore(after, ledger.write(before, after)) == before
+
+
+LONG = "one line\nand another\n" * 20
+MARKER = "⟨ see message #1 ⟩"
+SHORT = Shortening(
+    LONG, MARKER, Recipe((Copy(0, 0, len(LONG)),), recipes.digest(LONG)), (Source(0, LONG),)
+)
+
+
+def test_a_text_that_is_elsewhere_is_not_in_the_ledger() -> None:
+    before, after = said(LONG, "between", LONG), said(LONG, "between", MARKER)
+    written = ledger.write(before, after, {2: [SHORT]})
+    assert not written.changes
+    assert "another" not in dumps(written.as_json()).decode()
+    assert Ledger.from_json(loads(dumps(written.as_json()))) == written
+    assert ledger.restore([*after, *said("new")], written) == [*before, *said("new")]
+
+
+def test_edited_messages_are_found_behind_a_summary() -> None:
+    before = said(LONG, "b", "c", LONG, "e")
+    after = said(LONG, "a summary of b and c", MARKER, "e")
+    written = ledger.write(before, after, {3: [SHORT]})
+    assert [change.originals for change in written.changes] == [tuple(said("b", "c"))]
+    assert ledger.restore(after, written) == before
+
+
+def test_texts_inside_blocks_are_found() -> None:
+    before = [{"role": "user", "content": [{"n": [LONG]}, {"n": [LONG]}, {"x": 1}]}]
+    after = [{"role": "user", "content": [{"n": [LONG]}, {"n": [MARKER]}, {"x": 1}]}]
+    written = ledger.write(before, after, {0: [SHORT]})
+    (change,) = written.texts
+    assert (change.place, change.sources) == (
+        (0, ("content", 1, "n", 0)),
+        ((0, ("content", 0, "n", 0)),),
+    )
+    assert ledger.restore(after, written) == before
+    assert after[0]["content"][1] == {"n": [MARKER]}  # what was given is not changed
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        said("gone", MARKER),
+        [*said(LONG), {"role": "assistant", "content": MARKER}],
+        [*said(LONG), {"content": MARKER, "role": "user"}],
+        [*said(LONG), {"role": "user", "content": MARKER, "more": 1}],
+        [*said(LONG), {"role": "user", "content": [MARKER]}],
+        said(LONG, "another marker"),
+        said(LONG),
+        [],
+    ],
+    ids=range(8),
+)
+def test_what_recipes_do_not_explain_is_kept_as_it_was(after: list[Any]) -> None:
+    before = said(LONG, LONG)
+    written = ledger.write(before, after, {1: [SHORT]})
+    assert not written.texts
+    assert dumps(ledger.restore(after, written)) == dumps(before)
+
+
+def test_an_edit_of_a_message_that_is_not_on_the_wire_is_ignored() -> None:
+    assert ledger.write(said("a"), said("a"), {5: [SHORT]}) == ledger.write(said("a"), said("a"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        {"place": [0, "content"], "sources": [], "digest": "", "pieces": [[0, 1]]},
+        {"place": [0, "nowhere"], "sources": [], "digest": "", "pieces": []},
+        {"place": [9], "sources": [], "digest": "", "pieces": []},
+        {"place": [0, "content"], "sources": [[0, "x"]], "digest": "", "pieces": []},
+    ],
+    ids=range(4),
+)
+def test_a_recipe_that_does_not_fit_is_refused(text: dict[str, Any]) -> None:
+    after = said("shown")
+    value = {**ledger.write(after, after).as_json(), "texts": [text]}
+    with pytest.raises(RestoreError):
+        ledger.restore(after, Ledger.from_json(value))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        {},
+        {"place": [], "sources": [], "digest": "", "pieces": []},
+        {"place": [0, None], "sources": [], "digest": "", "pieces": []},
+        {"place": [0], "sources": [], "digest": "", "pieces": [[1, 2, 3]]},
+        {"place": [0], "sources": [], "digest": "", "pieces": [{"from": 0}]},
+        {"place": [0], "sources": [], "digest": "", "pieces": [], "encodings": ["x"]},
+    ],
+    ids=range(6),
+)
+def test_what_is_no_recipe_is_refused(text: dict[str, Any]) -> None:
+    value = {**ledger.write([], []).as_json(), "texts": [text]}
+    with pytest.raises(RestoreError, match="not a ledger"):
+        Ledger.from_json(value)

@@ -17,12 +17,11 @@ from typing import Any, TypeAlias
 
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps
+from enfold.places import Path, text_at, texts_within, with_text_at
 from enfold.recipes import Recipe, Shortening
 
 VERSION = 1
 
-Path: TypeAlias = tuple[str | int, ...]
-"""The keys and indexes that lead to a value inside a message."""
 Place: TypeAlias = tuple[int, Path]
 """A message of the condensed conversation, and a value inside it."""
 Edits: TypeAlias = Mapping[int, Sequence[Shortening]]
@@ -114,7 +113,7 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
     digest = _digest(new)
     texts: list[TextChange] = []
     for index, at, changed in _edited(before, after, edits or {}):
-        restored = _with_texts(after, changed)[at] if changed else after[at]
+        restored = _with_texts(after, changed).get(at, after[at])
         if dumps(restored) == old[index]:
             old[index] = new[at] = b"edited %d" % at  # no message looks like that, so they meet
             texts += changed
@@ -136,7 +135,9 @@ def restore(messages: Sequence[Any], ledger: Ledger) -> list[Any]:
             f"the ledger belongs to {ledger.length} messages with the digest {ledger.digest}; "
             "this conversation is another, or was altered"
         )
-    whole = _with_texts(messages, ledger.texts)
+    whole = list(messages)
+    for index, message in _with_texts(messages, ledger.texts).items():
+        whole[index] = message
     restored: list[Any] = []
     at = 0
     for change in ledger.changes:
@@ -152,6 +153,8 @@ def _edited(
     places = _places(after, edits)
     at = 0
     for index, shortenings in sorted(edits.items()):
+        if index >= len(before):
+            return  # a wire on which messages are divided otherwise
         shown = {message for each in shortenings for message, _ in places.get(each.shown, ())}
         for candidate in sorted(message for message in shown if message >= at):
             changed = _text_changes(before[index], candidate, after, shortenings, places)
@@ -172,22 +175,10 @@ def _places(after: Sequence[Any], edits: Edits) -> dict[str, list[Place]]:
     }
     places: dict[str, list[Place]] = {}
     for index, message in enumerate(after):
-        for path, text in _texts(message):
+        for path, text in texts_within(message):
             if text in wanted:
                 places.setdefault(text, []).append((index, path))
     return places
-
-
-def _texts(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text inside a value, with its path."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts(item, (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _texts(item, (*path, index))
 
 
 def _text_changes(
@@ -221,38 +212,23 @@ def _differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, An
         yield path, old, new
 
 
-def _with_texts(messages: Sequence[Any], texts: Sequence[TextChange]) -> list[Any]:
-    """The messages with every shortened text restored."""
-    whole = list(messages)
+def _with_texts(messages: Sequence[Any], texts: Sequence[TextChange]) -> dict[int, Any]:
+    """The messages that hold shortened texts, by index, with those restored."""
+    whole: dict[int, Any] = {}
     for change in texts:
-        message, path = change.place
+        index, path = change.place
         sources = [_text_at(messages, place) for place in change.sources]
         original = change.recipe.follow(_text_at(messages, change.place), sources)
-        whole[message] = _replaced(whole[message], path, original)
+        whole[index] = with_text_at(whole.get(index, messages[index]), path, original)
     return whole
 
 
 def _text_at(messages: Sequence[Any], place: Place) -> str:
-    message, path = place
-    try:
-        value = messages[message]
-        for step in path:
-            value = value[step]
-    except (KeyError, IndexError, TypeError):
-        value = None
-    if not isinstance(value, str):
-        raise RestoreError(f"there is no text at {list(path)} of message {message}")
-    return value
-
-
-def _replaced(value: Any, path: Path, text: str) -> Any:
-    """The value with another text at the path; what is around it is copied, not changed."""
-    if not path:
-        return text
-    step, *rest = path
-    copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
-    copied[step] = _replaced(value[step], tuple(rest), text)
-    return copied
+    index, path = place
+    text = text_at(messages, (index, *path))
+    if text is None:
+        raise RestoreError(f"there is no text at {list(path)} of message {index}")
+    return text
 
 
 def _place_as_json(place: Place) -> list[Any]:

@@ -7,12 +7,17 @@ changes a view after that asks `unresolved` which messages no longer hold, and p
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from enfold.errors import RestoreError
 from enfold.messages import Data, Message, Text, ToolCall, ToolResult
+from enfold.places import texts_within
 from enfold.recipes import Shortening
+
+_Pairs: TypeAlias = set[tuple[str, str]]
+"""Texts that were shortened, and what is shown in their place."""
 
 
 def unresolved(
@@ -31,10 +36,11 @@ def unresolved(
     for index, shortenings in edits.items():
         for each in shortenings:
             away = [s.message for s in each.sources if s.text not in texts(s.message)]
-            if away:
-                faults[index] = f"points to message {away[0]}, which no longer shows what it did"
-                break
-            fault = _fault(each)
+            fault = (
+                f"points to message {away[0]}, which does not show what it did"
+                if away
+                else _fault(each)
+            )
             if fault:
                 faults[index] = fault
                 break
@@ -44,13 +50,10 @@ def unresolved(
 def explains(before: Message, after: Message, shortenings: Sequence[Shortening]) -> bool:
     """Whether two messages differ in nothing but shortened texts of tool results."""
     pairs = {(each.original, each.shown) for each in shortenings}
-    known = {type(before): (before.role, before.id, before.name, before.dialect)}
-    if known != {type(after): (after.role, after.id, after.name, after.dialect)}:
+    if replace(after, parts=()) != replace(before, parts=()):
         return False
-    if len(before.parts) != len(after.parts) or before.extras is not after.extras:
-        return False
-    return all(
-        was is now or (isinstance(was, ToolResult) and _is_shortened(was, now, pairs))
+    return len(before.parts) == len(after.parts) and all(
+        was == now or (isinstance(was, ToolResult) and _is_shortened(was, now, pairs))
         for was, now in zip(before.parts, after.parts, strict=True)
     )
 
@@ -62,13 +65,13 @@ def texts_in(message: Message) -> Iterator[str]:
             case Text(text):
                 yield text
             case ToolCall(arguments=arguments):
-                yield from _leaves(arguments)
+                yield from (text for _, text in texts_within(arguments))
             case ToolResult(parts=inner):
                 for each in inner:
                     if isinstance(each, Text):
                         yield each.text
                     elif isinstance(each, Data):
-                        yield from _leaves(each.value)
+                        yield from (text for _, text in texts_within(each.value))
 
 
 def _fault(shortening: Shortening) -> str:
@@ -78,42 +81,29 @@ def _fault(shortening: Shortening) -> str:
         return f"cannot be restored: {error}"
 
 
-def _is_shortened(was: ToolResult, now: Any, pairs: set[tuple[str, str]]) -> bool:
-    if not isinstance(now, ToolResult) or len(was.parts) != len(now.parts):
+def _is_shortened(was: ToolResult, now: Any, pairs: _Pairs) -> bool:
+    if not isinstance(now, ToolResult) or replace(now, parts=()) != replace(was, parts=()):
         return False
-    if (was.call_id, was.is_error, was.name) != (now.call_id, now.is_error, now.name):
-        return False
-    return was.extras is now.extras and all(
-        old is new or _is_shortened_content(old, new, pairs)
+    return len(was.parts) == len(now.parts) and all(
+        old == new or _is_shortened_content(old, new, pairs)
         for old, new in zip(was.parts, now.parts, strict=True)
     )
 
 
-def _is_shortened_content(was: Any, now: Any, pairs: set[tuple[str, str]]) -> bool:
+def _is_shortened_content(was: Any, now: Any, pairs: _Pairs) -> bool:
     match was, now:
-        case Text(old, extras), Text(new, same):
-            return extras is same and (old, new) in pairs
-        case Data(old, extras), Data(new, same):
-            return extras is same and _is_shortened_value(old, new, pairs)
-    return bool(was == now)
+        case Text(old), Text(new):
+            return (old, new) in pairs and replace(now, text=old) == was
+        case Data(old), Data(new):
+            return _is_shortened_value(old, new, pairs) and replace(now, value=old) == was
+    return False
 
 
-def _is_shortened_value(old: Any, new: Any, pairs: set[tuple[str, str]]) -> bool:
-    if old is new or (isinstance(old, str) and isinstance(new, str) and (old, new) in pairs):
-        return True
+def _is_shortened_value(old: Any, new: Any, pairs: _Pairs) -> bool:
+    if isinstance(old, str) and isinstance(new, str):
+        return old == new or (old, new) in pairs
     if isinstance(old, Mapping) and isinstance(new, Mapping) and list(old) == list(new):
         return all(_is_shortened_value(old[key], new[key], pairs) for key in old)
     if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         return all(_is_shortened_value(a, b, pairs) for a, b in zip(old, new, strict=True))
     return type(old) is type(new) and bool(old == new)
-
-
-def _leaves(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from _leaves(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from _leaves(item)

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 _EDGES = re.compile(r"^(?:([\[{])|([\]}])|[\[{].{40,}[\]}])$", re.MULTILINE)
 """A line that opens JSON, one that closes it, or one that may hold all of it."""
 _FEWEST_ROWS = 3
-_INDENTS: tuple[Any, ...] = (2, 4, "\t", 3, 1)
+_INDENTED: tuple[tuple[Any, bool], ...] = tuple((by, False) for by in (2, 4, "\t", 3, 1))
+_ON_ONE_LINE: tuple[tuple[Any, bool], ...] = ((None, True), (None, False))
+"""The usual ways to write JSON: what lines are indented by, and whether blanks are left out."""
 _COMPACT = (",", ":")
 
 
@@ -86,7 +89,8 @@ def _encode_block(block: str, *, as_tables: bool) -> tuple[str, Any, list[Any]] 
         if not tables:
             return None
         return _write(value, style), style, tables
-    compact = _write(value, {**style, "indent": None, "tight": True})
+    has_surrogates = "\\ud" in block.lower()  # which only escapes can carry safely
+    compact = _write(value, {"indent": None, "tight": True, "ascii": has_surrogates})
     return (compact, style, []) if len(compact) < len(block) else None
 
 
@@ -101,15 +105,12 @@ def _value(block: str) -> Any:
 
 def _style(block: str, value: Any) -> dict[str, Any] | None:
     """How the block was written, if one of the usual ways gives the same text."""
-    indents = _INDENTS if "\n" in block else (None,)
-    for ascii_only in (False, True):
-        for indent in indents:
-            for tight in (False,) if indent is not None else (True, False):
-                style = {"indent": indent, "tight": tight, "ascii": ascii_only}
-                if _write(value, style) == block:
-                    return style
-        if block.isascii():
-            break
+    layouts = _INDENTED if "\n" in block else _ON_ONE_LINE
+    escapings = (False, True) if "\\u" in block else (False,)
+    for (indent, tight), is_ascii in product(layouts, escapings):
+        style = {"indent": indent, "tight": tight, "ascii": is_ascii}
+        if _write(value, style) == block:
+            return style
     return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
 from enfold.encodings import ENCODINGS, encode
+from enfold.places import Path
 from enfold.recipes import Shortening
 from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
@@ -21,7 +22,7 @@ from enfold.strategies.lossless.drafts import Draft, shortening
 from enfold.strategies.lossless.obsolete import take_out_obsolete
 from enfold.strategies.lossless.operations import path_of
 from enfold.strategies.lossless.repeats import Reach, consolidate, fold_repeats
-from enfold.strategies.lossless.texts import Path, Right, pointed_at, texts_of, with_texts
+from enfold.strategies.lossless.texts import Right, pointed_at, texts_of, with_texts
 from enfold.tokens import Tokenizer, count_messages, get
 from enfold.view import USER_ROLE_SUMMARIES
 

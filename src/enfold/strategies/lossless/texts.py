@@ -10,14 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Any, TypeAlias
 
 from enfold.condensation import Task
 from enfold.messages import Data, Message, Part, ResultPart, Text, ToolCall, ToolResult
+from enfold.places import Path, texts_within, with_text_at
 
 _POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
-
-Path: TypeAlias = tuple[str | int, ...]
 
 
 class Right(IntEnum):
@@ -60,7 +58,7 @@ def texts_of(task: Task) -> list[Shown]:
                     found.append(Shown(index, text, part=number))
                 case ToolCall(id):
                     calls[id] = part
-                    texts = _texts_in(part.arguments)
+                    texts = texts_within(part.arguments)
                     found += (Shown(index, text, call=part) for _, text in texts)
                 case ToolResult(call_id):
                     found += _result_texts(index, number, part, calls.get(call_id), rights[index])
@@ -95,7 +93,7 @@ def _with_text(part: Part, inner: int, path: Path, text: str) -> Part:
         case Text():
             contents[inner] = replace(content, text=text)
         case Data(value):
-            contents[inner] = replace(content, value=_replaced(value, path, text))
+            contents[inner] = replace(content, value=with_text_at(value, path, text))
     return replace(part, parts=tuple(contents))
 
 
@@ -120,7 +118,7 @@ def _result_texts(
             case Text(text):
                 texts: Iterable[tuple[Path, str]] = (((), text),)
             case Data(value):
-                texts = _texts_in(value)
+                texts = texts_within(value)
             case _:
                 continue
         for path, text in texts:
@@ -135,24 +133,3 @@ def _result_texts(
                 is_result=True,
                 is_error=result.is_error,
             )
-
-
-def _texts_in(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text inside a JSON value, with its path."""
-    if isinstance(value, str):
-        yield path, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts_in(item, (*path, key))
-    elif isinstance(value, list | tuple):
-        for index, item in enumerate(value):
-            yield from _texts_in(item, (*path, index))
-
-
-def _replaced(value: Any, path: Path, text: str) -> Any:
-    if not path:
-        return text
-    step, *rest = path
-    copied: Any = dict(value) if isinstance(value, Mapping) else list(value)
-    copied[step] = _replaced(value[step], tuple(rest), text)
-    return copied

@@ -1,0 +1,71 @@
+"""Every encoding: whatever the text, decoding gives it back, and encoding never makes it longer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.encodings import ENCODINGS, decode, encode
+from enfold.errors import RestoreError
+from enfold.jsontext import dumps, loads
+
+FRAGMENTS = [
+    *("\n", "\n", "\n", "\r", "\r\n", " ", "\t", "  ", "    "),
+    *("     1→", "     2→", "    10→", "1\t", "2\t", "3\t", "1:", "2:", "007:", "12-", "1|", "2|"),
+    *("src/app.py:12:", "src/app.py:13:", "src/app.py-14-", "/home/a/b.py", "/home/a/c/d.py"),
+    *("\x1b[32m", "\x1b[0m", "\x1b[", "\x1b[2K", "10%", "100%"),
+    *('{"a": 1}', "[\n", "{\n", "]\n", "}\n", '  "a": [],\n', "[1, 2]", '"', "\\n"),
+    *("same line of a log, again and again", "⟨ the line above 3 more times ⟩", "⟨", "⟩"),
+    *("é", "漢字", "→", "\u2028", "\ud800", "x", "word"),
+]
+texts = st.lists(st.sampled_from(FRAGMENTS), max_size=30).map("".join)
+
+
+@pytest.mark.parametrize("name", list(ENCODINGS))
+@given(text=texts | st.text(max_size=60))
+def test_decoding_gives_back_what_was_encoded(name: str, text: str) -> None:
+    found = ENCODINGS[name].encode(text)
+    if found is not None:
+        encoded, how = found
+        assert decode(name, encoded, loads(dumps(how))) == text
+
+
+@pytest.mark.parametrize("name", list(ENCODINGS))
+@given(text=texts)
+def test_an_encoding_is_only_used_where_it_makes_the_text_shorter(name: str, text: str) -> None:
+    found = encode(name, text)
+    assert found is None or len(found[0]) < len(text)
+
+
+@pytest.mark.parametrize("name", list(ENCODINGS))
+@given(text=texts)
+def test_a_text_that_was_encoded_is_left_alone_or_can_be_encoded_again(
+    name: str, text: str
+) -> None:
+    once = encode(name, text)
+    twice = encode(name, once[0]) if once is not None else None
+    if once is not None and twice is not None:
+        assert decode(name, *twice) == once[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "how"),
+    [
+        ("line_numbers", "1\ta", [[0, 1, "wide", "→"]]),
+        ("line_numbers", "1\ta", [[0, 1]]),
+        ("paths", "a", [[7, 1, True]]),
+        ("colours", "a", {}),
+        ("progress", "a", [[3, "x\r"]]),
+        ("runs", "a", [[5, 2]]),
+        ("json", "[1", [[0, 2, {}, []]]),
+        ("tables", '{"columns":["a"],"rows":[[1,2]]}', [[0, 32, {"indent": None}, [[]]]]),
+        ("rot13", "a", None),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_what_cannot_be_undone_is_an_error(name: str, text: str, how: Any) -> None:
+    with pytest.raises(RestoreError, match=name):
+        decode(name, text, how)

@@ -1,0 +1,51 @@
+"""Paths that many lines begin with."""
+
+import pytest
+
+from enfold.encodings.paths import decode, encode
+
+
+def test_hits_of_a_search_stand_below_their_file() -> None:
+    text = "src/a.py:1:import os\nsrc/a.py:9:os.exit()\nsrc/b.py:4:import os\n"
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "src/a.py\n1:import os\n9:os.exit()\nsrc/b.py:4:import os\n"
+    assert decode(*found) == text
+
+
+def test_lines_around_a_hit_keep_their_sign() -> None:
+    text = "src/my-file.py-8-before\nsrc/my-file.py:9:hit\nsrc/my-file.py-10-after\n--"
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "src/my-file.py\n8-before\n9:hit\n10-after\n--"
+    assert decode(*found) == text
+
+
+def test_a_list_of_paths_stands_below_its_folder() -> None:
+    text = "Found:\n/home/me/app/x.py\n/home/me/app/y/z.py\n/home/me/app/w.py\nDone."
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "Found:\n/home/me/app/\n x.py\n y/z.py\n w.py\nDone."
+    assert decode(*found) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "no path at all",
+        "a/b.py:1:one hit only",
+        "/home/a\n/usr/b",
+        "/x\n/y\n/z",
+        "     1→src/a.py:1:x\n     2→src/a.py:2:y",
+    ],
+    ids=repr,
+)
+def test_what_shares_no_path_is_left_alone(text: str) -> None:
+    assert encode(text) is None
+
+
+def test_equal_paths_are_told_apart_from_their_folder() -> None:
+    text = "/home/me/a\n/home/me/a\n/home/me/a/"
+    found = encode(text)
+    assert found is None or decode(*found) == text
