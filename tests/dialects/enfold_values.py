@@ -75,13 +75,14 @@ bodies = objects(
 values = arrays | bodies
 
 # Messages as they usually are: with an id, and with a tool's words inside its results.
+_some_text = st.text(min_size=1, max_size=8)
 usual_messages = st.one_of(
     objects(
-        {"role": st.sampled_from(["system", "user", "assistant"]), "id": texts},
+        {"role": st.sampled_from(["system", "user", "assistant"]), "id": _some_text},
         content=contents,
-        name=texts,
+        name=_some_text,
         parent_id=_null_or_texts,
     ),
-    objects({"role": st.just("tool"), "id": texts, "content": st.lists(results, min_size=1)}),
+    objects({"role": st.just("tool"), "id": _some_text, "content": st.lists(results, min_size=1)}),
 )
 usual_values = st.lists(usual_messages, min_size=1, max_size=5)

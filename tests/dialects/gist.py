@@ -83,19 +83,28 @@ def _object(arguments: Any) -> Any:
 
 def _words(parts: Iterable[Part], *, is_error: bool) -> str:
     said = [part for part in parts if isinstance(part, Data | Text)]
-    words = [part.text if isinstance(part, Text) else dump_text(part.value) for part in said]
-    has_failed = is_error or (bool(words) and words[0].startswith(FAILURE))
-    plain = "\n\n".join(_unwrapped(text.removeprefix(FAILURE)) for text in words)
-    return FAILURE + plain if has_failed else plain
+    written = [part.text if isinstance(part, Text) else dump_text(part.value) for part in said]
+    unwrapped = [_unwrapped(text) for text in written]
+    has_failed = is_error or any(failed for failed, _ in unwrapped)
+    return (FAILURE if has_failed else "") + "\n\n".join(text for _, text in unwrapped)
 
 
-def _unwrapped(text: str) -> str:
-    """What a tool said, out of the object that Gemini has to put it in."""
-    try:
-        value = loads(text)
-    except InputError:
-        return text
-    match value:
-        case {"output": said, **rest} | {"error": said, **rest} if not rest:
-            return said if isinstance(said, str) else dump_text(said)
-    return text
+def _unwrapped(text: str) -> tuple[bool, str]:
+    """Whether a tool failed, and what it said, out of all that other dialects wrapped it in.
+
+    Gemini has to put a text into an object, and others can flag a failure in words only; both
+    happen again on every visit.
+    """
+    has_failed = False
+    while True:
+        has_failed |= text.startswith(FAILURE)
+        text = text.removeprefix(FAILURE)
+        try:
+            value = loads(text)
+        except InputError:
+            return has_failed, text
+        match value:
+            case {"output": str(said), **rest} | {"error": str(said), **rest} if not rest:
+                text = said
+            case _:
+                return has_failed, text

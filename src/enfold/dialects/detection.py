@@ -21,7 +21,9 @@ ORDER = ("openai", "openai-responses", "anthropic", "gemini", "langchain", "enfo
 _MESSAGES = "body.messages: array"
 _NO_TYPE = "message.type: missing"
 _NO_ROLE = "message.type without role"
-_SAYS_LITTLE = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE})
+_REFERENCE = "message.id: alone"
+_NO_CONTENT = "message.content: missing"
+_SAYS_LITTLE = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE, _NO_CONTENT})
 """Signs that rule dialects out, but do not show that a value is a conversation at all."""
 
 _RESPONSES_ITEMS = (
@@ -62,6 +64,7 @@ SIGNS: Mapping[str, str] = {
     "body.system_instruction: object": "gemini",
     "body.input: array": "openai-responses",
     "body.input: text": "openai-responses",
+    "body.input: empty": "openai-responses",
     "body.previous_response_id: text": "openai-responses",
     "body.anthropic_version: text": "anthropic",
     "body.functions: array": "openai",
@@ -84,6 +87,7 @@ SIGNS: Mapping[str, str] = {
     "message.type = message": "openai-responses anthropic",
     _NO_TYPE: "openai openai-responses anthropic gemini enfold",
     _NO_ROLE: "openai-responses langchain",
+    _REFERENCE: "openai-responses",
     "message.role = user": "openai openai-responses anthropic gemini langchain enfold",
     "message.role = assistant": "openai openai-responses anthropic langchain enfold",
     "message.role = system": "openai openai-responses anthropic langchain enfold",
@@ -93,6 +97,7 @@ SIGNS: Mapping[str, str] = {
     "message.role = model": "gemini langchain",
     "message.parts": "gemini",
     "message.content: text": "openai openai-responses anthropic langchain enfold",
+    _NO_CONTENT: "openai openai-responses gemini langchain enfold",
     "message.content: array": "openai openai-responses anthropic langchain enfold",
     "message.audio: object": "openai langchain",
     "message.function_call: object": "openai langchain",
@@ -110,7 +115,6 @@ SIGNS: Mapping[str, str] = {
     "block.type = text": "openai anthropic langchain enfold",
     "block.type = file": "openai langchain",
     "block.type = image_url": "openai langchain",
-    "block.type = video_url": "openai langchain",
     "block.type = input_audio": "openai openai-responses langchain",
     "block.type = refusal": "openai openai-responses langchain",
     "block.type = input_file": "openai-responses langchain",
@@ -201,10 +205,16 @@ def _traits_of_messages(messages: Any) -> Iterator[str]:
             yield "message.object"
         elif isinstance(message, dict):
             yield from _traits_of("message", message)
+            if isinstance(message.get("id"), str) and not _says_anything(message):
+                yield _REFERENCE
             yield from _traits_of_each("call", message.get("tool_calls"))
             yield from _traits_of_each("block", message.get("content"))
             for block in _objects_in(message.get("content")):
                 yield from _traits_of_each("block", block.get("content"))
+
+
+def _says_anything(message: dict[str, Any]) -> bool:
+    return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
 
 
 def _traits_of_each(level: str, values: Any) -> Iterator[str]:
@@ -217,7 +227,9 @@ def _objects_in(values: Any) -> list[dict[str, Any]]:
 
 
 def _traits_of(level: str, raw: dict[str, Any]) -> Iterator[str]:
-    """All that could be a sign; a field that is null says nothing."""
+    """All that could be a sign; a field that is null is missing."""
+    if raw.get("content") is None:
+        yield f"{level}.content: missing"
     if raw.get("type") is None:
         yield f"{level}.type: missing"
     elif raw.get("role") is None:
@@ -226,6 +238,6 @@ def _traits_of(level: str, raw: dict[str, Any]) -> Iterator[str]:
         if value is None:
             continue
         yield f"{level}.{key}"
-        yield f"{level}.{key}: {_KINDS.get(type(value), 'other')}"
+        yield f"{level}.{key}: {'empty' if value == '' else _KINDS.get(type(value), 'other')}"
         if isinstance(value, str) and len(value) <= _LONGEST_NAME:
             yield f"{level}.{key} = {value}"
