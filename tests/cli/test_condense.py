@@ -78,6 +78,14 @@ def test_the_newest_tokens_can_be_kept(enfold: Enfold, sample: Path) -> None:
     assert kept(200) < kept(4000)
 
 
+def test_a_strategy_has_a_config(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_bytes(b'{"keepLast": 9, "keepFirst": 0}')
+    kept = enfold("condense", sample, "--config", config).json
+    assert kept[-9:] == loads(sample.read_bytes())[-9:]
+    assert kept[0] != loads(sample.read_bytes())[0]
+
+
 def test_results_go_into_files(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
     out, ledger = tmp_path / "small.json", tmp_path / "chat.ledger"
     told = enfold("condense", sample, "--out", out, "--ledger", ledger)
@@ -100,6 +108,13 @@ FAILURES: dict[str, tuple[str, list[str]]] = {
     "no target": ("{sample} {files} --target -5", ["target is -5"]),
     "no window": ("{sample} {files} --window 0", ["window is 0"]),
     "less than nothing kept": ("{sample} {files} --keep-tokens -1", ["-1"]),
+    "no config": ("{sample} {files} --config {folder}/none", ["none: cannot be read"]),
+    "a broken config": ("{sample} {files} --config {folder}/broken.json", ["line 1, column 3"]),
+    "no object": ("{sample} {files} --config {folder}/array.json", ["array.json: expected an obj"]),
+    "a wrong field": (
+        "{sample} {files} --config {folder}/field.json",
+        ["native", "colour", "style"],
+    ),
     "broken": ("{folder}/broken.json {files}", ["broken.json line 1, column 3"]),
     "several": ("{folder}/two.jsonl {files}", ["two.jsonl: several conversations"]),
     "no folder": ("{sample} --ledger {folder}/l --out {folder}/no/x", ["no/x: cannot be written"]),
@@ -114,6 +129,8 @@ def test_a_failure_writes_nothing(
     arguments: str, words: list[str], enfold: Enfold, sample: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "broken.json").write_bytes(b"[{")
+    (tmp_path / "array.json").write_bytes(b"[]")
+    (tmp_path / "field.json").write_bytes(b'{"colour": "red"}')
     (tmp_path / "two.jsonl").write_bytes(b'{"messages":[]}\n{"messages":[]}\n')
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     files = f"--out {tmp_path}/out.json --ledger {tmp_path}/ledger.json"

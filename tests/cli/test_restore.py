@@ -12,6 +12,7 @@ from enfold import dialects
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, Text
 from enfold.sample import sample_messages
+from enfold.wiring import STRATEGIES
 from tests.cli.conftest import Enfold
 
 ODD = 'null \0, lone \\ud800, wide 港, "quotes", \u2028 and 🎉'
@@ -32,9 +33,9 @@ def files(tmp_path: Path) -> Files:
     return tmp_path / "chat.json", tmp_path / "small.json", tmp_path / "chat.ledger"
 
 
-def _said(dialect: str) -> Any:
+def _said(dialect: str, repeats: int = 1) -> Any:
     odd = Message("user", (Text(ODD),))
-    return dialects.render(Conversation((odd, *sample_messages(1))), dialect)
+    return dialects.render(Conversation((odd, *sample_messages(repeats))), dialect)
 
 
 @pytest.mark.parametrize("shape", ["array", "body"])
@@ -56,6 +57,16 @@ def test_every_dialect_comes_back_byte_for_byte(
     restored = enfold("restore", small, "--ledger", ledger)
     assert (restored.code, restored.err) == (0, b"")
     assert restored.out == original
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_can_be_undone(strategy: str, enfold: Enfold, files: Files) -> None:
+    chat, small, ledger = files
+    chat.write_bytes(dumps(_said("anthropic", repeats=3)) + b"\n")
+    arguments = ["--strategy", strategy, "--ledger", ledger, "--out", small]
+    assert enfold("condense", chat, *arguments).code == 0
+    assert small.stat().st_size < chat.stat().st_size
+    assert enfold("restore", small, "--ledger", ledger).out == chat.read_bytes()
 
 
 def _condensed(enfold: Enfold, files: Files) -> list[Any]:
@@ -155,7 +166,7 @@ def test_what_is_no_conversation_is_named(
 
 
 def _tree() -> list[dict[str, Any]]:
-    """Two branches that part after the first question; the second one is long and the active one."""
+    """Two branches that part after the first question; the second is long, and the active one."""
     first = {"id": "q", "parent_id": None, "role": "user", "content": "Shall we?"}
     other = {"id": "o", "parent_id": "q", "role": "assistant", "content": "No."}
     branch = [

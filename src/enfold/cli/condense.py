@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -53,6 +53,13 @@ async def condense(
             metavar="NAME",
         ),
     ] = "native",
+    config: Annotated[
+        str | None,
+        Parameter(
+            help="A JSON file with the strategy's own config. If unset: its defaults.",
+            metavar="FILE",
+        ),
+    ] = None,
     window: Annotated[
         int | None,
         Parameter(help="The model's window in tokens: end at or below 60 % of what it takes."),
@@ -80,13 +87,22 @@ async def condense(
     options = Options(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
-    chosen = make_strategy(Settings(strategy=strategy), local_summarizer())
+    configs = {} if config is None else {strategy: _config(config)}
+    settings = Settings(strategy=strategy, strategy_config=configs)
+    chosen = make_strategy(settings, local_summarizer())
     given = open_input(file)
     with working(f"Condensing {given.name}"):
         result = await _condense(_only(given, dialect), chosen, options)
     _write(result, out, ledger, json=json)
     if not json:
         say(str(result.report))
+
+
+def _config(file: str) -> dict[str, Any]:
+    value = open_input(file).value()
+    if isinstance(value, dict):
+        return value
+    raise InputError("expected an object, the strategy's config", place=file)
 
 
 async def _condense(transcript: Transcript, strategy: Strategy, options: Options) -> Condensed:
@@ -119,6 +135,7 @@ def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bo
             "messages": result.messages,
             "report": result.report.as_json(),
             "ledger": result.ledger.as_json(),
+            "receipt": result.receipt.as_json(),
         }
     contents = ((ledger, result.ledger.as_json()), (out, value))
     save(*((place, dumps(content) + b"\n") for place, content in contents if place is not None))
