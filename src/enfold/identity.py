@@ -38,7 +38,10 @@ _OF_AN_ITEM = frozenset({"cache_control", "id", "status"})
 
 def content_hash(message: Message) -> str:
     """What the message says, whichever dialect says it."""
-    said = [normal for part in message.parts for normal in _normal_part(part)]
+    try:
+        said = [normal for part in message.parts for normal in _normal_part(part)]
+    except RecursionError:
+        raise InputError("nested too deeply") from None
     only_results = bool(said) and all(isinstance(part, ToolResult) for part in message.parts)
     role = "tool" if only_results else message.role
     # On a tool's message the name only repeats that of the call.

@@ -63,6 +63,13 @@ def test_a_name_that_cannot_be_stored_leaves_nothing_behind(stored: Enfold) -> N
     assert stored("sessions", "--json").json == []
 
 
+def test_what_is_too_deep_to_be_compared_is_refused(stored: Enfold) -> None:
+    deep = "[" * 900 + "]" * 900
+    call = f'{{"type":"tool_use","id":"c","name":"f","input":{{"a":{deep}}}}}'
+    message = f'{{"role":"assistant","content":[{call}]}}'
+    stored("import", stdin=f"[{message}]".encode()).refused("nested too deeply")
+
+
 def test_branches_come_along(stored: Enfold) -> None:
     messages = [
         {"id": "1", "parent_id": None, "role": "user", "content": _text("a")},
