@@ -103,6 +103,8 @@ class _Claim:
         else:
             there = _number_at(self.drafts[source].text, at[0], of)
             marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
+            if to.escaped:
+                marker = Form(escaped=True).text([marker])
         first = _number_at(text, start, to) or 0
         if match.is_raw:
             return Hole(start, stop, marker, source, at)

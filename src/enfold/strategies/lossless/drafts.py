@@ -75,6 +75,8 @@ class Draft:
 
     def shown(self) -> str:
         """The text with markers in its holes."""
+        if not self.holes:
+            return self.text
         pieces: list[str] = []
         at = 0
         for hole in self.holes:

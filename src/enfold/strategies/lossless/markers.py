@@ -52,7 +52,7 @@ def lines(sign: str, there: int, size: int, place: str) -> str:
 
 def bare_lines(sign: str, beginning: str, size: int, place: str) -> str:
     """For lines that have numbers nowhere: how they begin tells where they are."""
-    words = re.sub(r"[⟨⟩]", "", " ".join(beginning.split()))
+    words = _on_one_line(beginning)
     quoted = words if len(words) <= _QUOTE else f"{words[:_QUOTE].rstrip()}…"
     return f'⟨ {size} {sign}line{"" if size == 1 else "s"} from "{quoted}" as {place} ⟩'
 
@@ -66,8 +66,12 @@ def describe(call: ToolCall | None) -> str:
     """What a call was about, on one short line."""
     if call is None:
         return "its result"
-    words = f"{call.name} {_telling(call.arguments)}".split()
-    return re.sub(r"[⟨⟩]", "", _shortened(" ".join(words)))
+    return _shortened(_on_one_line(f"{call.name} {_telling(call.arguments)}"))
+
+
+def _on_one_line(text: str) -> str:
+    """Words without what would end a line, or the marker."""
+    return " ".join(re.sub(r"[⟨⟩]", " ", text).split())
 
 
 def _telling(arguments: str | Mapping[str, Any]) -> str:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
 from enfold.encodings import ENCODINGS, encode
+from enfold.messages import Message
 from enfold.places import Path
 from enfold.recipes import Shortening
 from enfold.retention import Retention
@@ -62,9 +64,19 @@ class Lossless:
 
 def shorten(task: Task, config: LosslessConfig | None = None) -> Condensation:
     """The task with markers for what is in view already."""
-    work = _Work(task, config or LosslessConfig())
-    steps = work.run()
-    entries = work.entries()
+    left_alone: set[int] = set()
+    while True:
+        work = _Work(task, config or LosslessConfig(), left_alone)
+        steps = work.run()
+        entries = work.entries()
+        larger = {
+            entry.index
+            for entry in entries
+            if isinstance(entry, Edited) and entry.tokens >= task.counts[entry.index]
+        }
+        if not larger:
+            break
+        left_alone |= larger  # single markers pay, and all together once in a blue moon do not
     if all(isinstance(entry, Kept) for entry in entries):
         return unchanged(task, Lossless.id, "nothing is said twice")
     operations = tuple(f"{step.name}_completed" for step in steps)
@@ -84,19 +96,19 @@ KIND = Kind(
 class _Work:
     """One run of the strategy."""
 
-    def __init__(self, task: Task, config: LosslessConfig) -> None:
+    def __init__(self, task: Task, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
         self._task = task
         self._config = config
         self._tokenizer: Tokenizer = get(task.tokenizer)
         self._numbers = numbers_of(task)
         texts = texts_of(task)
         self._drafts = [Draft.of(shown) for shown in texts]
-        frozen = pointed_at(texts, self._numbers.__getitem__)
+        frozen = left_alone | pointed_at(texts, self._numbers.__getitem__)
         for draft in self._drafts:
             if draft.was.message in frozen:
                 draft.right = Right.NOTHING
-        self._tokens = task.tokens
-        self._counted: dict[int, int] = {}
+        self._counts: dict[int, int] = {}
+        """Tokens of the messages that are edited by now."""
 
     def run(self) -> tuple[Step, ...]:
         """Do every step that is asked for, and say what each took away."""
@@ -109,36 +121,48 @@ class _Work:
             ("block_deduplication", config.deduplicate_blocks, self._fold_blocks),
         )
         steps: list[Step] = []
+        tokens = self._task.tokens
         for name, is_asked, work in asked:
             if is_asked:
-                before = self._tokens
+                before = tokens
                 work()
-                self._count()
-                steps.append(Step(name, before, self._tokens))
+                tokens = self._count()
+                steps.append(Step(name, before, tokens))
         return tuple(steps)
 
     def entries(self) -> tuple[Entry, ...]:
         """One entry for every message."""
-        drafts = self._drafts
+        drafts, task = self._drafts, self._task
         shown = [draft.shown() for draft in drafts]
-        changed: dict[int, dict[tuple[int, int, Path], str]] = {}
-        shortenings: dict[int, list[Shortening]] = {}
+        edited = self._edited(shown)
+        shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
         for index, draft in enumerate(drafts):
             if draft.is_changed:
-                was = draft.was
-                place = (was.part, was.inner, was.path)
-                changed.setdefault(was.message, {})[place] = shown[index]
-                shortenings.setdefault(was.message, []).append(shortening(drafts, index, shown))
-        messages = {i: with_texts(self._task.messages[i], texts) for i, texts in changed.items()}
-        counts = dict(
-            zip(messages, count_messages(tuple(messages.values()), self._tokenizer), strict=True)
-        )
+                shortenings[draft.was.message].append(shortening(drafts, index, shown))
         return tuple(
-            Edited(i, messages[i], counts[i], shortenings=tuple(shortenings[i]))
-            if i in messages
-            else Kept(i)
-            for i in range(len(self._task.messages))
+            Edited(index, edited[index], self._counts[index], tuple(shortenings[index]))
+            if index in edited
+            else Kept(index)
+            for index in range(len(task.messages))
         )
+
+    def _edited(self, shown: Sequence[str]) -> dict[int, Message]:
+        """The messages that are no longer as they were, by index."""
+        changed: dict[int, dict[tuple[int, int, Path], str]] = {}
+        for draft, text in zip(self._drafts, shown, strict=True):
+            if draft.is_changed:
+                place = (draft.was.part, draft.was.inner, draft.was.path)
+                changed.setdefault(draft.was.message, {})[place] = text
+        messages = self._task.messages
+        return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
+
+    def _count(self) -> int:
+        """The tokens of the view as it is now."""
+        edited = self._edited([draft.shown() for draft in self._drafts])
+        counts = count_messages(tuple(edited.values()), self._tokenizer)
+        self._counts = dict(zip(edited, counts, strict=True))
+        task = self._task
+        return task.tokens + sum(self._counts.values()) - sum(task.counts[i] for i in self._counts)
 
     def _take_out_obsolete(self) -> None:
         take_out_obsolete(
@@ -187,13 +211,6 @@ class _Work:
             self._tokenizer,
             self._config.min_saving,
         )
-
-    def _count(self) -> None:
-        """Bring the tokens of the view up to date."""
-        changed = [(i, draft) for i, draft in enumerate(self._drafts) if draft.is_changed]
-        counts = self._tokenizer.count_many([draft.shown() for _, draft in changed])
-        originals = self._tokenizer.count_many([draft.was.text for _, draft in changed])
-        self._tokens = self._task.tokens + sum(counts) - sum(originals)
 
 
 def numbers_of(task: Task) -> list[int]:

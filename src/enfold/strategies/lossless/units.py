@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, pairwise
 from operator import add
@@ -28,6 +29,8 @@ _LONG = 300
 """Characters from which on a line is divided."""
 _SHORTEST_ANCHOR = 6
 _ESCAPED_LINE = re.compile(r"((?:[^\\]|\\[^n])*)(\\n|$)")
+_QUOTE = re.compile(r"\\.|\"")
+"""An escape, or a quote that is none: it begins or ends a string."""
 _PIECE = re.compile(r".{16,}?[\s,;{}()\[\]<>=&/0aZ]|.+", re.DOTALL)
 """Where a long line is divided depends only on what stands there, so that the same text inside two
 lines is divided alike; at the latest after a few pieces."""
@@ -158,7 +161,7 @@ def _add_long(units: Units, line: str, offset: int) -> None:
 
 def _add_escaped(units: Units, line: str, offset: int) -> bool:
     """The lines that a long one holds in escaped form; what is around them are pieces."""
-    spans = [found.span(1) for found in _ESCAPED_LINE.finditer(line) if found[0]]
+    spans = list(_escaped_spans(line))
     texts = [line[start:stop] for start, stop in spans]
     outer = Form(escaped=True, is_ascii=line.isascii() and "\\u" in line)
     inner = [_unescaped(text, outer) for text in texts]
@@ -180,6 +183,20 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
             units.forms.append(units.number_of(form))
             units.flags.append(flags[at] if follows else flags[at] & ANCHOR)
     return True
+
+
+def _escaped_spans(line: str) -> Iterator[tuple[int, int]]:
+    """What stands between escaped line ends; where strings begin or end there, that is cut off."""
+    for found in _ESCAPED_LINE.finditer(line):
+        start, stop = found.span(1)
+        quotes = [q.start() for q in _QUOTE.finditer(line, start, stop) if q[0] == '"']
+        if not quotes:
+            if found[0]:
+                yield start, stop
+            continue
+        first = quotes[0] if start else 0
+        last = quotes[-1] + 1 if found[2] else stop
+        yield from ((a, b) for a, b in ((start, first), (first, last), (last, stop)) if a < b)
 
 
 def _unescaped(text: str, form: Form) -> str | None:

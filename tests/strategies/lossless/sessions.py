@@ -1,0 +1,210 @@
+"""Sessions of an agent with planted repeats, by hand and generated; and what is done with them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import strategies as st
+
+from enfold import dialects, ledger
+from enfold.condensation import Condensation, Edited, Task, validate
+from enfold.encodings.numbering import prefix
+from enfold.jsontext import dumps, loads
+from enfold.ledger import Ledger
+from enfold.messages import Attachment, Conversation, Data, Message, Text, ToolCall, ToolResult
+from enfold.retention import Retention, split, zones
+from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.testing import assistant, user
+from enfold.tokens import count_messages
+
+TOKENIZER = "o200k_base"
+NOTHING_KEPT = Retention("messages", 1)
+POINTER = re.compile(r"message #(\d+)")
+
+
+class Session:
+    """A session that is written call by call."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = [user("Please look at this project and repair it.")]
+        self._calls = 0
+
+    def act(
+        self,
+        name: str,
+        arguments: dict[str, Any] | str,
+        *parts: Text | Data | Attachment | str,
+        is_error: bool = False,
+    ) -> Session:
+        """A call and what came of it."""
+        self._calls += 1
+        id = f"call_{self._calls}"
+        content = tuple(Text(part) if isinstance(part, str) else part for part in parts)
+        self.messages.append(assistant("", ToolCall(id, name, arguments)))
+        self.messages.append(Message("tool", (ToolResult(id, content, is_error),)))
+        return self
+
+    def read(self, path: str, text: str, **arguments: Any) -> Session:
+        """A file that was read."""
+        return self.act("read", {"path": path, **arguments}, text)
+
+    def run(self, command: str, text: str, *, is_error: bool = False) -> Session:
+        """A command that was run."""
+        return self.act("bash", {"command": command}, text, is_error=is_error)
+
+    def end(self) -> list[Message]:
+        """The session, answered and gone on with, so that no loop is open and all is old."""
+        return [*self.messages, assistant("Done."), user("Thanks. What next?"), assistant("This.")]
+
+
+def numbered(lines: Sequence[str], first: int = 1, width: int = 6, separator: str = "→") -> str:
+    """Lines as a tool shows them."""
+    return "\n".join(prefix(n, width, separator) + line for n, line in enumerate(lines, first))
+
+
+def code(name: str, size: int) -> list[str]:
+    """Lines of a made-up module, all different from each other and from other modules'."""
+    return [f"    {name}_{n} = compute({name!r}, {n * 7919}) + offset_{n % 5}" for n in range(size)]
+
+
+def task_for(messages: Iterable[Message], retention: Retention = NOTHING_KEPT) -> Task:
+    """The task of condensing them."""
+    all_messages = tuple(messages)
+    counts = tuple(count_messages(all_messages, TOKENIZER))
+    return Task(
+        all_messages,
+        counts,
+        split(all_messages, counts, retention, room=0),
+        TOKENIZER,
+        zones=zones(counts, retention),
+    )
+
+
+def view(task: Task, answer: Condensation) -> list[Message]:
+    """The messages that the answer shows."""
+    return [
+        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        for entry in answer.entries
+        if not hasattr(entry, "indexes")
+    ]
+
+
+def condense(messages: Iterable[Message], **config: Any) -> list[Message]:
+    """The messages after the strategy, its answer checked in every way."""
+    task = task_for(messages)
+    answer = shorten(task, LosslessConfig(**config))
+    check(task, answer)
+    return view(task, answer)
+
+
+def check(task: Task, answer: Condensation) -> None:
+    """Valid, counted exactly, never larger, and exactly restored through a file."""
+    after = view(task, answer)
+    assert sum(count_messages(after, task.tokenizer)) + task.previous_tokens == answer.tokens(task)
+    if answer.is_unchanged:
+        assert answer.tokens(task) == task.tokens
+        return
+    validate(task, answer)
+    assert answer.tokens(task) < task.tokens
+    assert answer.steps[0].tokens_before == task.tokens
+    assert answer.steps[-1].tokens_after == answer.tokens(task)
+    conversation = Conversation(task.messages, dialect=task.messages[0].dialect)
+    restores(conversation, answer, after)
+
+
+def restores(conversation: Conversation, answer: Condensation, after: list[Message]) -> Ledger:
+    """The ledger, after it was shown to lead back byte for byte and to hold recipes alone."""
+    before = dialects.render(conversation)
+    wire = dialects.render(replace(conversation, messages=tuple(after)))
+    edits = {edit.index: edit.shortenings for edit in answer.edits}
+    written = ledger.write(before, wire, edits)
+    assert not written.changes
+    read = Ledger.from_json(loads(dumps(written.as_json())))
+    assert dumps(ledger.restore(loads(dumps(wire)), read)) == dumps(before)
+    return written
+
+
+def results(messages: Iterable[Message]) -> list[str]:
+    """The texts that tools returned, in order."""
+    found: list[str] = []
+    for message in messages:
+        for part in message.parts:
+            if isinstance(part, ToolResult):
+                found += (each.text for each in part.parts if isinstance(each, Text))
+    return found
+
+
+FILES = {f"src/{name}.py": code(name, 40) for name in ("app", "store", "server")}
+STYLES = [(0, ""), (6, "→"), (6, "\t"), (0, "\t"), (0, ":"), (4, "|"), (0, "-")]
+ODD = [
+    "⟨ lines 1-20 as in message #2 ⟩",
+    "⟨ Reference: See message #3 for read a.py ⟩",
+    "ends with a tab\t",
+    "CRLF at the end\r",
+    "\x1b[31mred\x1b[0m",
+    "10%\r50%\r100%",
+    "漢字とかな交じり文 é → \u2028",
+    '{"a": 1, "b": [1, 2, 3]}',
+    "x" * 700,
+    "",
+]
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Message]:
+    """A session in which files are read, edited and read again, and commands repeat themselves."""
+    session = Session()
+    files = {path: list(lines) for path, lines in FILES.items()}
+    outputs: list[str] = []
+    for _ in range(draw(st.integers(2, 9))):
+        _step(draw, session, files, outputs)
+        if draw(st.integers(0, 5)) == 0:
+            session.messages.append(assistant("So far so good."))
+            session.messages.append(user("Go on."))
+    return session.end() if draw(st.integers(0, 4)) else session.messages
+
+
+def _step(
+    draw: st.DrawFn, session: Session, files: dict[str, list[str]], outputs: list[str]
+) -> None:
+    path = draw(st.sampled_from(sorted(files)))
+    lines = files[path]
+    match draw(st.sampled_from(["read", "read", "read", "edit", "write", "run", "again", "odd"])):
+        case "read":
+            session.read(path, _looked_at(draw, lines))
+        case "edit":
+            at = draw(st.integers(0, len(lines)))
+            new = draw(st.lists(st.sampled_from(["    return None", "", *ODD]), max_size=3))
+            lines[at : at + draw(st.integers(0, 4))] = new
+            session.act("edit", {"path": path, "new": "\n".join(new)}, "edited")
+        case "write":
+            session.act("write", {"path": path, "content": "\n".join(lines)}, "written")
+        case "run":
+            outputs.append(_output(draw, lines))
+            session.run("make test", outputs[-1], is_error=draw(st.booleans()))
+        case "again" if outputs:
+            session.run("make test", draw(st.sampled_from(outputs)))
+        case _:
+            odd = draw(st.lists(st.sampled_from(ODD), max_size=6))
+            session.act("tool", "not { json", "\n".join(odd), Attachment("a.png", "image/png"))
+
+
+def _looked_at(draw: st.DrawFn, lines: list[str]) -> str:
+    first = draw(st.integers(0, max(0, len(lines) - 1)))
+    some = lines[first : first + draw(st.integers(0, 60))] if draw(st.booleans()) else lines
+    width, separator = draw(st.sampled_from(STYLES))
+    return numbered(some, first + 1, width, separator) if separator else "\n".join(some)
+
+
+def _output(draw: st.DrawFn, lines: list[str]) -> str:
+    text = "\n".join(
+        ["$ make test", *lines[: draw(st.integers(0, 30))], draw(st.sampled_from(ODD))]
+    )
+    if draw(st.booleans()):
+        ascii_only = draw(st.booleans())
+        return json.dumps({"output": text, "metadata": {"exit": 0}}, ensure_ascii=ascii_only)
+    return text

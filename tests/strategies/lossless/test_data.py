@@ -1,0 +1,52 @@
+"""Real sessions of agents: restored exactly, smaller by as much as was promised."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from enfold import dialects
+from enfold.condensation import validate
+from enfold.history import orphans
+from enfold.jsontext import loads
+from enfold.messages import Conversation
+from enfold.retention import Retention
+from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.tokens import count_conversation
+from tests.strategies.lossless.sessions import restores, task_for, view
+
+SETS = ("pi_sessions", "cc_viewer_samples", "agentv_claude", "swe_agent_traj", "cc_cipherbox")
+AS_USUAL = Retention("messages", 3, keep_first=1)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_every_session_is_restored_and_none_is_larger(data_dir: Path, name: str) -> None:
+    file = data_dir / f"{name}.jsonl"
+    if not file.exists():
+        pytest.skip(f"there is no {file}")
+    for line in file.read_bytes().splitlines():
+        conversation = dialects.parse(loads(line)["messages"])
+        task = task_for(conversation.messages, AS_USUAL)
+        answer = shorten(task)
+        after = view(task, answer)
+        assert orphans(after) == orphans(conversation.messages)
+        assert answer.tokens(task) <= task.tokens
+        if not answer.is_unchanged:
+            validate(task, answer)
+            restores(conversation, answer, after)
+
+
+@pytest.mark.parametrize(("obsolete", "share"), [(False, 0.22), (True, 0.25)])
+def test_a_long_session_becomes_much_smaller(data_dir: Path, obsolete: bool, share: float) -> None:
+    file = data_dir / "pi_sessions.jsonl"
+    if not file.exists():
+        pytest.skip(f"there is no {file}")
+    conversation = dialects.parse(loads(file.read_bytes().splitlines()[0])["messages"])
+    task = task_for(conversation.messages, AS_USUAL)
+    answer = shorten(task, LosslessConfig(remove_obsolete_state=obsolete))
+    before, after = (
+        count_conversation(Conversation(tuple(messages))).by_part["tool_result"]
+        for messages in (task.messages, view(task, answer))
+    )
+    assert after < before * (1 - share)

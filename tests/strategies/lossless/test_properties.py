@@ -1,0 +1,114 @@
+"""Whatever a session holds: restored exactly, valid, never larger, the same every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold import dialects
+from enfold.condensation import Edited
+from enfold.history import open_loop_start, orphans
+from enfold.jsontext import dumps, loads
+from enfold.messages import Conversation, Message
+from enfold.retention import Retention
+from enfold.strategies.lossless import LosslessConfig, shorten
+from tests.histories import histories
+from tests.strategies.lossless.sessions import (
+    POINTER,
+    check,
+    restores,
+    results,
+    sessions,
+    task_for,
+    view,
+)
+
+configs = st.builds(
+    LosslessConfig,
+    deduplicate_file_reads=st.booleans(),
+    deduplicate_blocks=st.booleans(),
+    consolidate_tool_results=st.booleans(),
+    remove_obsolete_state=st.booleans(),
+    reencode=st.booleans(),
+    keep=st.sampled_from(["first", "last"]),
+    min_saving=st.sampled_from([1, 12, 40]),
+)
+retentions = st.builds(
+    Retention, st.just("messages"), st.integers(0, 6), keep_first=st.integers(0, 6)
+)
+
+
+@given(sessions(), configs, retentions)
+def test_every_answer_holds(
+    messages: list[Message], config: LosslessConfig, retention: Retention
+) -> None:
+    task = task_for(messages, retention)
+    answer = shorten(task, config)
+    check(task, answer)
+    assert orphans(view(task, answer)) == orphans(messages)
+    assert shorten(task, config) == answer
+
+
+@given(histories(), configs)
+def test_histories_of_any_shape_hold(messages: list[Message], config: LosslessConfig) -> None:
+    task = task_for(messages)
+    check(task, shorten(task, config))
+
+
+@given(sessions(), configs, retentions)
+def test_open_loops_and_the_last_user_message_are_left_alone(
+    messages: list[Message], config: LosslessConfig, retention: Retention
+) -> None:
+    task = task_for(messages, retention)
+    answer = shorten(task, config)
+    touched = {entry.index for entry in answer.entries if isinstance(entry, Edited)}
+    assert not touched & set(range(open_loop_start(messages), len(messages)))
+    assert not touched & task.untouchable
+    protected = {edit.index for edit in answer.edits if not edit.lossless}
+    assert protected <= set(task.editable)
+
+
+@given(sessions(), configs)
+def test_markers_name_messages_that_are_there(
+    messages: list[Message], config: LosslessConfig
+) -> None:
+    task = task_for(messages)
+    for edit in shorten(task, config).edits:
+        for short in edit.shortenings:
+            named = {int(number) for number in POINTER.findall(short.shown)}
+            sources = {source.message + 1 for source in short.sources}
+            assert sources - {edit.index + 1} <= named
+            assert all(1 <= number <= len(messages) for number in sources)
+
+
+@given(sessions(), configs)
+def test_a_view_that_was_condensed_holds_when_it_is_condensed_again(
+    messages: list[Message], config: LosslessConfig
+) -> None:
+    task = task_for(messages)
+    once = view(task, shorten(task, config))
+    again = task_for(once)
+    answer = shorten(again, config)
+    check(again, answer)
+    assert answer.tokens(again) <= again.tokens
+    for edit in answer.edits:  # what the first answer points to is shown as it was
+        assert edit.index + 1 not in _pointed_at(once)
+
+
+def _pointed_at(messages: Sequence[Message]) -> set[int]:
+    return {int(n) for text in results(messages) for n in POINTER.findall(text) if "⟨ " in text}
+
+
+@pytest.mark.parametrize("dialect", list(dialects.DIALECTS))
+@given(messages=sessions(), config=configs)
+def test_every_dialect_is_restored_byte_for_byte(
+    dialect: str, messages: list[Message], config: LosslessConfig
+) -> None:
+    wire = dialects.render(Conversation(tuple(messages)), dialect)
+    conversation = dialects.parse(loads(dumps(wire)), dialect)
+    task = task_for(conversation.messages)
+    answer = shorten(task, config)
+    restores(conversation, answer, view(task, answer))

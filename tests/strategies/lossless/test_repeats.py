@@ -1,0 +1,107 @@
+"""Results that are in view elsewhere, word for word."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.strategies.lossless.sessions import Session, code, condense, numbered, results
+
+APP = numbered(code("app", 30))
+LISTING = "\n".join(f"-rw-r--r-- 1 me me {n * 37} Jan 1 file_{n}.txt" for n in range(20))
+
+
+def test_a_file_read_again_is_a_reference_to_the_first_time() -> None:
+    session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
+    first, second, third = results(condense(session.end()))
+    assert first.startswith("1\t")
+    assert second == third
+    assert second == ("⟨ File content already provided above: see message #3 for read src/app.py ⟩")
+
+
+def test_keep_last_leaves_the_last_one_in_view() -> None:
+    session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
+    first, second, third = results(condense(session.end(), keep="last"))
+    assert first == second
+    assert second == ("⟨ File content already provided below: see message #7 for read src/app.py ⟩")
+    assert third.startswith("1\t")
+
+
+def test_other_results_are_referred_to_by_what_was_called() -> None:
+    session = Session().act("fetch", {"url": "https://example.org/a"}, LISTING)
+    session.act("fetch", {"url": "https://example.org/b"}, LISTING)
+    _, second = results(condense(session.end()))
+    assert second == "⟨ Reference: See message #3 for fetch https://example.org/a ⟩"
+
+
+def test_what_differs_in_one_character_is_no_repeat() -> None:
+    session = Session().read("a.py", APP).read("a.py", APP.replace("app_7 =", "app_7  ="))
+    _, second = results(condense(session.end(), deduplicate_blocks=False))
+    assert "⟨" not in second
+
+
+def test_short_results_stay() -> None:
+    session = Session().run("true", "ok").run("true", "ok").run("true", "")
+    assert results(condense(session.end())) == ["ok", "ok", ""]
+
+
+def test_results_that_hold_markers_are_not_pointed_to() -> None:
+    text = f"⟨ Reference: See message #1 for x ⟩\n{LISTING}"
+    session = Session().act("a", {}, text).act("b", {}, text)
+    for shown in results(condense(session.end(), deduplicate_blocks=False, reencode=False)):
+        assert shown == text
+
+
+def test_a_command_run_again_with_the_same_outcome_is_consolidated() -> None:
+    session = Session().run("ls -l", LISTING).run("ls -l", LISTING).run("ls -l", LISTING)
+    first, second, third = results(condense(session.end()))
+    assert first == LISTING
+    assert second == third == "⟨ Consolidated 3 operations: bash ls -l, see message #3 ⟩"
+
+
+def test_of_outcomes_that_contain_each_other_the_larger_stays() -> None:
+    part = "\n".join(LISTING.split("\n")[3:15])
+    session = Session().run("ls -l", part).run("ls -l", LISTING)
+    first, second = results(condense(session.end()))
+    assert first == "⟨ Consolidated 2 operations: bash ls -l, see message #5 ⟩"
+    assert second == LISTING
+
+
+def test_outcomes_that_differ_stay_both() -> None:
+    other = LISTING.replace("file_9", "FILE_9").replace("file_2.", "FILE_2.")
+    session = Session().run("ls -l", LISTING).run("ls -l", other)
+    _, second = results(condense(session.end(), deduplicate_blocks=False))
+    assert second == other
+
+
+def test_different_operations_are_not_consolidated() -> None:
+    session = (
+        Session().act("grep", {"pattern": "a"}, LISTING).act("grep", {"pattern": "b"}, LISTING)
+    )
+    _, second = results(
+        condense(session.end(), deduplicate_file_reads=False, deduplicate_blocks=False)
+    )
+    assert second == LISTING
+
+
+@pytest.mark.parametrize("errors", [(True, True), (True, False), (False, True)], ids=str)
+def test_errors_stay_separate(errors: tuple[bool, bool]) -> None:
+    session = Session()
+    for is_error in errors:
+        session.run("make", LISTING, is_error=is_error)
+    shown = results(condense(session.end(), deduplicate_blocks=False, reencode=False))
+    assert shown == [LISTING, LISTING]
+
+
+def test_names_of_files_do_not_end_a_marker() -> None:
+    session = Session().read("odd ⟩ name\n.py", APP).read("odd ⟩ name\n.py", APP)
+    _, second = results(condense(session.end()))
+    assert second == (
+        "⟨ File content already provided above: see message #3 for read odd name .py ⟩"
+    )
+
+
+def test_long_paths_are_named_by_their_end() -> None:
+    path = "/home/somebody/projects/of/many/years/application/src/deep/down/module.py"
+    session = Session().read(path, APP).read(path, APP)
+    _, second = results(condense(session.end()))
+    assert second.endswith("for read …/application/src/deep/down/module.py ⟩")

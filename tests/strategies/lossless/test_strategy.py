@@ -1,0 +1,193 @@
+"""The strategy as others use it: chosen by name, set by JSON, kept to what may be touched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from enfold.condensation import Edited, validate
+from enfold.errors import CompressionError, ConfigError
+from enfold.messages import Message, Text, ToolResult
+from enfold.retention import Retention
+from enfold.strategies import registry
+from enfold.strategies.contract import Means
+from enfold.strategies.lossless import Encodings, Lossless, LosslessConfig, shorten
+from enfold.strategies.lossless.strategy import numbers_of
+from enfold.testing import ScriptedSummarizer, assistant, user
+from tests.strategies.lossless.sessions import (
+    Session,
+    code,
+    condense,
+    numbered,
+    results,
+    task_for,
+    view,
+)
+
+APP = code("app", 40)
+NOBODY = ScriptedSummarizer()
+MEANS = Means(NOBODY)
+
+
+def make(value: Any = None) -> Lossless:
+    made = registry.get("lossless").make_from(value, MEANS)
+    assert isinstance(made, Lossless)
+    return made
+
+
+def test_it_takes_the_names_of_old() -> None:
+    names = ("deduplicateFileReads", "consolidateToolResults", "removeObsoleteState")
+    config = make(dict.fromkeys(names, False)).config
+    assert not config.deduplicate_file_reads
+    assert not config.consolidate_tool_results
+    assert not config.remove_obsolete_state
+    assert make({"removeObsoleteState": True}).config.remove_obsolete_state
+    assert make().config == LosslessConfig()
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"deduplicate": True}, "deduplicate: unknown field"),
+        ({"keep": "middle"}, "keep: 'middle'"),
+        ({"minSaving": 0}, "minSaving"),
+        ({"encodings": {"lineNumbers": 1}}, "encodings.lineNumbers"),
+        ({"encodings": {"rot13": True}}, "encodings.rot13: unknown"),
+    ],
+)
+def test_what_cannot_be_set_is_refused_by_name(value: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        make(value)
+
+
+async def test_it_answers_with_steps_and_asks_nobody() -> None:
+    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    strategy = make({"removeObsoleteState": False})
+    answer = await strategy.condense(task)
+    validate(task, answer)
+    assert answer.strategy == "lossless"
+    assert [step.name for step in answer.steps] == [
+        "reencoding",
+        "result_consolidation",
+        "file_deduplication",
+        "block_deduplication",
+    ]
+    assert answer.operations[0] == "reencoding_completed"
+    assert (await strategy.estimate_reduction(task)).tokens_after == answer.tokens(task)
+    assert (await strategy.estimate_cost(task)).dollars == 0
+    assert strategy.touches(task) == (2, 4)
+    assert not NOBODY.requests
+
+
+async def test_nothing_to_do_is_said() -> None:
+    answer = await make().condense(task_for([user("Hi."), assistant("Hello."), user("Bye.")]))
+    assert answer.is_unchanged
+    assert answer.warnings == ("nothing is said twice",)
+
+
+async def test_an_empty_view_is_left_empty() -> None:
+    answer = await make().condense(replace(task_for([user("a")]), messages=(), counts=()))
+    assert answer.entries == ()
+
+
+def test_what_is_protected_may_only_refer() -> None:
+    session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP[:30]))
+    messages = [*session.messages, assistant("Done."), user("And?"), assistant("Yes.")]
+    task = task_for(messages, Retention("messages", 9, keep_first=9))
+    assert task.editable == ()
+    first, second = results(view(task, shorten(task)))
+    assert first == numbered(APP)
+    assert second == "⟨ lines 1-30 as in message #3 ⟩"
+    validate(task, shorten(task))
+
+
+def test_an_edit_in_a_protected_place_that_hides_something_is_refused() -> None:
+    session = Session().read("a.py", numbered(APP)).read("b.py", numbered(code("b", 9)))
+    messages = session.end()
+    answer = shorten(task_for(messages))
+    validate(task_for(messages), answer)
+    with pytest.raises(CompressionError, match="protected"):
+        validate(task_for(messages, Retention("messages", 9, keep_first=9)), answer)
+
+
+def test_an_open_loop_is_left_alone() -> None:
+    messages = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).messages
+    assert shorten(task_for(messages)).is_unchanged
+
+
+def test_a_reference_whose_source_is_gone_is_refused() -> None:
+    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    answer = shorten(task)
+    entries = list(answer.entries)
+    edit = entries[2]
+    assert isinstance(edit, Edited)
+    other = replace(edit.message, parts=(ToolResult("call_1", (Text("gone"),)),))
+    entries[2] = Edited(2, other, 9)
+    with pytest.raises(CompressionError, match="message 4 points to message 2"):
+        validate(task, replace(answer, entries=tuple(entries)))
+
+
+def test_more_than_the_shortened_texts_may_not_change() -> None:
+    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    answer = shorten(task)
+    edit = answer.entries[4]
+    assert isinstance(edit, Edited)
+    (part,) = edit.message.parts
+    assert isinstance(part, ToolResult)
+    worse = replace(edit.message, parts=(replace(part, extras={"x": 1}),))
+    entries = (*answer.entries[:4], replace(edit, message=worse), *answer.entries[5:])
+    with pytest.raises(CompressionError, match="changed in more"):
+        validate(task, replace(answer, entries=entries))
+
+
+def test_every_encoding_can_be_switched_off() -> None:
+    text = "\n".join(
+        [
+            *(f"src/a.py:{n}:{line}" for n, line in enumerate(APP[:5])),
+            *["waiting for the server to answer the call"] * 9,
+            "\x1b[1;32mok\x1b[0m" * 9,
+            "".join(f"{n}%\r" for n in range(30)) + "100%",
+            *(f"{line}   \t" for line in APP[5:25]),
+            '{"a": [1, 2, 3], "b": "a text that makes this long enough", "c": null, "d": {}}',
+        ]
+    )
+    names = ("paths", "json", "tables", "colours", "progress", "runs", "blanks", "line_numbers")
+    session = Session().run("a", text).end()
+    assert results(condense(session, encodings=Encodings(**dict.fromkeys(names, False)))) == [text]
+    assert results(condense(session, reencode=False)) == [text]
+    for name in ("paths", "json", "colours", "progress", "runs", "blanks"):
+        only = Encodings(**{each: each == name for each in names})
+        (shown,) = results(condense(session, encodings=only, min_saving=1))
+        assert len(shown) < len(text), name
+
+
+def test_numbers_count_the_summary_where_it_is_a_message() -> None:
+    task = task_for(Session().read("a.py", numbered(APP)).end())
+    assert numbers_of(task)[:3] == [1, 2, 3]
+    later = replace(task, previous="before", previous_tokens=9, previous_at=1)
+    assert numbers_of(later)[:3] == [1, 3, 4]
+    merged = tuple(replace(message, dialect="anthropic") for message in task.messages)
+    assert numbers_of(replace(later, messages=merged))[:3] == [1, 2, 3]
+
+
+def test_what_an_earlier_answer_points_to_stays_as_it_is() -> None:
+    session = Session().read("old.py", numbered(APP[:20])).read("a.py", numbered(APP))
+    session.read("a.py", numbered(APP))
+    once = condense(session.end(), reencode=False, deduplicate_blocks=False)
+    assert results(once)[2].startswith("⟨ File content already provided above: see message #5")
+    assert results(condense(once, reencode=False)) == results(once)
+    assert results(condense(once))[1] == results(once)[1]  # else it would point to message 3
+
+
+def test_the_same_again_changes_nothing() -> None:
+    session = Session().read("a.py", numbered(APP)).run("cat a.py", "\n".join([*APP, "end"]))
+    once = condense(session.end())
+    assert condense(once) == once
+
+
+def test_assistants_are_never_edited() -> None:
+    said = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
+    messages = [*Session().read("a.py", numbered(APP)).messages, said, *Session().end()[1:]]
+    assert condense(messages)[3] == said
