@@ -65,13 +65,18 @@ def test_unspaced_scripts_are_read_in_pairs_with_their_amounts() -> None:
     assert chunk.cues & Cue.DEMAND
 
 
-def test_a_name_written_small_elsewhere_is_a_word() -> None:
+def test_a_capital_inside_a_text_makes_a_name_unless_it_is_written_small_too() -> None:
     lexicon = Lexicon()
-    for raw in ("Teresa", "Friction", "friction"):
-        lexicon[raw]
-    lexicon.names.update({"teresa", "friction"})
-    assert lexicon.kind("teresa") is Kind.NAME
-    assert lexicon.kind("friction") is Kind.WORD
+    texts = ("Gravel hurts", "my mother Teresa says", "all Friction here", "no friction", "PAY-9")
+    counts = lexicon.learn([text.split() for text in texts])
+    kinds = {word: lexicon.kind(word) for word in ("gravel", "teresa", "friction", "pay-9")}
+    assert kinds == {
+        "gravel": Kind.WORD,
+        "teresa": Kind.NAME,
+        "friction": Kind.WORD,
+        "pay-9": Kind.IDENTIFIER,
+    }
+    assert counts["friction"] == 2
 
 
 @pytest.mark.parametrize(

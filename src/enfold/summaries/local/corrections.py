@@ -30,7 +30,7 @@ def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
         concept: []
         for index in corrections
         for concept in units[index].reading.concepts
-        if lexicon.kinds[concept] <= Kind.NAME
+        if lexicon.kind(concept) <= Kind.NAME
     }
     for index, unit in enumerate(units if topics else ()):
         for concept in topics.keys() & unit.reading.concepts:

@@ -34,7 +34,7 @@ def read_earlier(summary: str, lexicon: Lexicon) -> list[Unit]:
             place += 1
             for piece in run:
                 place += 1
-                reading = read(piece.text, lexicon, trim=False)
+                reading = read(piece.text.split(), lexicon, trim=False)
                 if reading.text:
                     units.append(Unit(reading, origin, piece.form, place, piece.begins_line))
     return units

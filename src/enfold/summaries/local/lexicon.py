@@ -8,8 +8,10 @@ items as well, which a summary must keep as they are written. Scripts without bl
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from enum import IntEnum
-from itertools import pairwise
+from itertools import chain
 from typing import NamedTuple
 
 from enfold.summaries.local import cues
@@ -88,28 +90,39 @@ class Lexicon(dict[str, Chunk]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.kinds: dict[str, Kind] = {}
-        """The most exact kind of chunk in which each concept was seen, names apart."""
-        self.names: set[str] = set()
-        """Concepts that were seen as a name where no sentence begins; filled by the reader."""
+        self._exact: dict[str, Kind] = {}
+        """The concepts of chunks that are more than words and names."""
+        self._names: set[str] = set()
+        """Concepts with a capital where no piece of text begins."""
 
     def __missing__(self, raw: str) -> Chunk:
         chunk = self[raw] = understand(raw)
-        kinds, kind = self.kinds, chunk.kind
-        if kind is Kind.NAME:
-            kind = Kind.WORD
-        for concept in chunk.concepts:
-            if kinds.get(concept, Kind.MARK) < kind:
-                kinds[concept] = kind
-        if chunk.kind is Kind.WORD and chunk.items:
-            kinds.update((item.lower(), Kind.NUMBER) for item in chunk.items)
+        if chunk.kind > Kind.NAME:
+            self._exact.update(dict.fromkeys(chunk.concepts, chunk.kind))
+        elif chunk.kind is Kind.WORD and chunk.items:
+            self._exact.update((item.lower(), Kind.NUMBER) for item in chunk.items)
         return chunk
+
+    def learn(self, texts: Sequence[list[str]]) -> Counter[str]:
+        """How often each concept comes up in the texts; names are recognised on the way."""
+        for raw in set(chain.from_iterable([raws[1:] for raws in texts])):
+            chunk = self[raw]
+            if chunk.kind is Kind.NAME:
+                self._names.update(chunk.concepts)
+        seen = Counter(chain.from_iterable(texts))
+        once = [self[raw].concepts for raw, count in seen.items() if count == 1]
+        counts = Counter(chain.from_iterable(once))
+        for raw, count in seen.items():
+            if count > 1:
+                for concept in self[raw].concepts:
+                    counts[concept] += count
+        return counts
 
     def kind(self, concept: str) -> Kind:
         """What a concept is. A name that is also written small is a word."""
-        kind = self.kinds[concept]
-        is_name = kind is Kind.WORD and concept in self.names and concept not in self
-        return Kind.NAME if is_name else kind
+        if concept in self._names and concept not in self and concept not in self._exact:
+            return Kind.NAME
+        return self._exact.get(concept, Kind.WORD)
 
 
 def understand(raw: str) -> Chunk:
@@ -187,14 +200,14 @@ def _understand_unspaced(raw: str, core: str) -> Chunk:
     items = [found.strip() for found in _AMOUNT.findall(core)] if _DIGIT.search(core) else []
     items += _QUOTED.findall(raw)
     found = cues.of_unspaced(raw)
-    cue_of = cues.PAIRS.get
     for run in _RUN.findall(core):
         if UNSPACED.match(run):
-            for pair in map("".join, pairwise(run)):
-                own = cue_of(pair, 0)
-                found |= own
-                if not own & Cue.COMMON:
-                    concepts.append(pair)
+            pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+            for pair in [pair for pair in pairs if pair in cues.PAIRS]:
+                found |= cues.PAIRS[pair]
+                if cues.PAIRS[pair] & Cue.COMMON:
+                    pairs.remove(pair)
+            concepts += pairs
             continue
         inner = understand(run)
         concepts += inner.concepts

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 
 from enfold.messages import Message, text_of
 from enfold.summaries.local.choice import Cost
-from enfold.summaries.local.conversation import read_conversation
+from enfold.summaries.local.conversation import draft_conversation, read_drafts
 from enfold.summaries.local.corrections import replaced
 from enfold.summaries.local.earlier import ages, read_earlier
 from enfold.summaries.local.layout import JOINT, PEOPLE
 from enfold.summaries.local.lexicon import Lexicon
 from enfold.summaries.local.questions import mark_open
+from enfold.summaries.local.sifting import sift
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
 from enfold.summaries.local.worth import concept_worths, unit_factors
-from enfold.summaries.request import SummaryRequest
+from enfold.summaries.request import Style, SummaryRequest
 from enfold.tokens import Tokenizer
 
 AGE = 3.0
@@ -65,25 +66,35 @@ def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     lexicon = Lexicon()
     earlier = read_earlier(request.previous or "", lexicon)
     people = _people(earlier, request.messages)
-    units = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
-    units += read_conversation(request.messages, lexicon)
+    earlier = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
+    drafts = draft_conversation(request.messages)
+    texts = [draft.text.split() for draft in drafts]
+    counts = lexicon.learn([*texts, *(unit.reading.text.split() for unit in earlier)])
+    now = _concepts(request.recent, lexicon)
+    worths = concept_worths(counts, len(texts) + len(earlier), lexicon, now)
+    chosen = sift(drafts, texts, worths, lexicon, request.target)
+    units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
     last = len(request.messages) - 1
     units = mark_open([unit for unit in units if unit.reading.concepts] or units, last)
     stale = replaced(units, lexicon)
-    factors = unit_factors(units, style=request.style)
-    for index, factor in stale.items():
-        factors[index] *= factor
-    for index, age in enumerate(ages(units[: len(earlier)])):
-        factors[index] *= 1 + AGE * age
     return Material(
         units=units,
         last=last,
         costs=_costs(units, tokenizer),
-        factors=factors,
-        worths=concept_worths(units, lexicon, _concepts(request.recent, lexicon)),
+        factors=_factors(units, stale, request.style),
+        worths=worths,
         replaced=stale,
         people=people,
     )
+
+
+def _factors(units: list[Unit], stale: dict[int, float], style: Style) -> list[float]:
+    return [
+        factor * stale.get(index, 1.0) * (1 + AGE * age)
+        for index, (factor, age) in enumerate(
+            zip(unit_factors(units, style), ages(units), strict=True)
+        )
+    ]
 
 
 def _people(earlier: Iterable[Unit], messages: Iterable[Message]) -> tuple[str, ...]:

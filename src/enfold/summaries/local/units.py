@@ -67,6 +67,17 @@ class Origin(NamedTuple):
     """When it came into the earlier summary: 0 for the first that was written."""
 
 
+class Draft(NamedTuple):
+    """A piece of a message that was not read yet."""
+
+    text: str
+    form: Form
+    origin: Origin
+    begins_line: bool = True
+    cues: int = 0
+    """What is known of it without reading."""
+
+
 class Unit(NamedTuple):
     """One candidate for the summary."""
 
@@ -92,9 +103,8 @@ _ENDINGS = (*PAUSES, *QUOTES, ")", "|")
 """After one of these, a capital is no sign of a name."""
 
 
-def read(text: str, lexicon: Lexicon, *, trim: bool = True) -> Reading:
-    """What the text says, with blanks made single and fillers at its start left out."""
-    raws = text.split()
+def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
+    """What a text says, given the runs between its blanks; fillers at its start are left out."""
     chunks = list(map(lexicon.__getitem__, raws))
     start = _first_that_says_something(chunks) if trim else 0
     if start:
@@ -114,7 +124,7 @@ def read(text: str, lexicon: Lexicon, *, trim: bool = True) -> Reading:
     return Reading(
         clean,
         tuple(dict.fromkeys(chain.from_iterable(concepts))),
-        _items(raws, chunks, lexicon) if any(items) else (),
+        _items(raws, chunks) if any(items) else (),
         found,
         kinds.count(Kind.IDENTIFIER) + kinds.count(Kind.PLACE),
         plain / len(kinds),
@@ -129,7 +139,7 @@ def _first_that_says_something(chunks: list[Chunk]) -> int:
     return len(chunks)
 
 
-def _items(raws: list[str], chunks: list[Chunk], lexicon: Lexicon) -> tuple[Item, ...]:
+def _items(raws: list[str], chunks: list[Chunk]) -> tuple[Item, ...]:
     """The exact items; a single name where a sentence may begin is taken for a word."""
     items: list[Item] = []
     end_of_name = 0
@@ -141,7 +151,6 @@ def _items(raws: list[str], chunks: list[Chunk], lexicon: Lexicon) -> tuple[Item
             end_of_name = _end_of_name(raws, chunks, index)
             if end_of_name > index + 1 or not _begins_anew(raws, chunks, index):
                 items.append(_whole_name(chunks[index:end_of_name]))
-                lexicon.names.update(items[-1].concepts)
         elif chunk.kind is Kind.NUMBER or chunk.kind is Kind.COUNT:
             items.append(Item(chunk.kind, chunk.concepts, _with_its_word(chunks, index)))
         else:

@@ -7,11 +7,9 @@ on one half of them; the other half is for reporting.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
-from itertools import chain
 
 from enfold.messages import Role
 from enfold.summaries.local.cues import Cue
@@ -79,14 +77,15 @@ _SHORT_NUMBER = 2
 
 
 def concept_worths(
-    units: Sequence[Unit], lexicon: Lexicon, now: AbstractSet[str]
+    counts: Mapping[str, int], total: int, lexicon: Lexicon, now: AbstractSet[str]
 ) -> dict[str, float]:
-    """By how exactly it must be kept, how often it comes up, and how rare it is all the same."""
-    seen = Counter(chain.from_iterable([unit.reading.concepts for unit in units]))
-    total = len(units) + 1
+    """By how exactly it must be kept, how often it comes up, and how rare it is all the same.
+
+    `total` is the number of pieces of text in which the concepts were counted.
+    """
     known: dict[tuple[Kind, int], float] = {}
     worths: dict[str, float] = {}
-    for concept, count in seen.items():
+    for concept, count in counts.items():
         key = kind, _ = lexicon.kind(concept), count
         worth = known.get(key)
         if worth is None:
@@ -100,7 +99,7 @@ def concept_worths(
 
 
 def _worth(kind: Kind, count: int, total: int) -> float:
-    rarity = math.log(total / count) / math.log(total + 1)
+    rarity = max(0.0, math.log((total + 1) / count)) / math.log(total + 2)
     often = min(1.0, math.log(count) / math.log(OFTEN))
     if kind is Kind.WORD:
         return rarity * (RARE + (FREQUENT - RARE) * often)
