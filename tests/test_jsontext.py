@@ -96,3 +96,9 @@ def test_a_bottomless_value_is_refused() -> None:
         value = [value]
     with pytest.raises(InputError, match="nested too deeply"):
         dumps(value)
+
+
+def test_a_text_with_a_lone_surrogate_of_its_own_is_read_or_refused() -> None:
+    assert loads('["\ud800"]') == ["\ud800"]
+    with pytest.raises(InputError, match="not valid JSON"):
+        loads("\ud800")

@@ -31,7 +31,7 @@ def loads(text: str | bytes, *, first_line: int = 1) -> Any:
         return _decode(text)
     except RecursionError:
         raise InputError("nested too deeply") from None
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeError):
         return _loads_by_standard_library(text, first_line)
 
 
