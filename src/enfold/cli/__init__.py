@@ -71,12 +71,19 @@ app = App(
     default_parameter=Parameter(negative=()),
     suppress_keyboard_interrupt=False,
 )
-for _place, (_title, _commands) in enumerate(COMMANDS.items()):
-    _group = Group(_title, sort_key=_place)
-    for _order, (_name, (_module, _summary)) in enumerate(_commands.items()):
-        _path = f"enfold.cli.{_module}:app"
-        app.command(_path, name=_name, help=_summary, group=_group, sort_key=_order)
-app["--help"].group = app["--version"].group = (Group("Help", sort_key=len(COMMANDS)),)
+
+
+def _register() -> None:
+    """Tell the app of every command, by the place where it can be loaded from."""
+    for place, (title, commands) in enumerate(COMMANDS.items()):
+        group = Group(title, sort_key=place)
+        for order, (name, (module, summary)) in enumerate(commands.items()):
+            path = f"enfold.cli.{module}:app"
+            app.command(path, name=name, help=summary, group=group, sort_key=order)
+    app["--help"].group = app["--version"].group = (Group("Help", sort_key=len(COMMANDS)),)
+
+
+_register()
 
 
 def main() -> None:

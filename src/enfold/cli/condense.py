@@ -22,7 +22,7 @@ from enfold.stateless import Condensed, Options
 from enfold.stateless import condense as condense_conversation
 from enfold.strategies.contract import Strategy
 from enfold.transcripts import Transcript, conversations, document
-from enfold.wiring import STRATEGIES, local_summarizer, make_strategy
+from enfold.wiring import local_summarizer, make_strategy
 
 app = App(
     name="condense",
@@ -49,7 +49,8 @@ async def condense(
     strategy: Annotated[
         str,
         Parameter(
-            help=f"How: {', '.join(STRATEGIES)}; native folds what is old into a summary.",
+            help="native folds what is old into a summary; lossless says the same in fewer "
+            "tokens; truncation cuts old tool output short; smart runs passes of all of these.",
             metavar="NAME",
         ),
     ] = "native",

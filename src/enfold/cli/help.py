@@ -54,14 +54,17 @@ class HelpPage:
         _print(console, f"\n{title}:")
         named = [(" ".join(entry.display_labels_with_metavar), entry) for entry in panel.entries]
         column = min(max(len(name) for name, _ in named), _WIDEST_NAME)
+        indent = " " * (column + 4)
         for name, entry in named:
-            lines = wrap(" ".join(_words(entry)), _width(console) - column - 4)
+            start = f"  {name:{column}}  "
             if len(name) > column:
-                _print(console, f"  {name}")
-                name = ""  # noqa: PLW2901 - it has had its line
-            for line in lines:
-                _print(console, f"  {name:{column}}  {line}")
-                name = ""  # noqa: PLW2901
+                _print(console, start.rstrip())
+                start = indent
+            words = " ".join(_words(entry))
+            for line in wrap(
+                words, _width(console), initial_indent=start, subsequent_indent=indent
+            ):
+                _print(console, line)
 
 
 def _words(entry: HelpEntry) -> Iterator[str]:
