@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -25,6 +28,7 @@ from enfold.summaries.local.sections import (
 from enfold.summaries.transcript import transcript
 from enfold.testing import assistant, call, result, system, user
 from enfold.tokens import get
+from tests.source import ROOT
 from tests.summaries.facts import CODING, FACT_SETS, MEETING, PLANNING, FactSet
 from tests.summaries.languages import ARABIC, LANGUAGES
 
@@ -157,6 +161,13 @@ def test_open_questions_are_found() -> None:
     assert "colour" not in questions
 
 
+def test_a_question_that_the_next_message_answers_is_not_open() -> None:
+    messages = tuple(user(f"Crate {n} with {n * 3} lamps was packed.") for n in range(90))
+    asked = user("Can you ask the broker in Liège about the insurance?")
+    request = SummaryRequest((*messages, asked), recent=(assistant("I did."),), max_tokens=420)
+    assert QUESTIONS not in _sections(summarize(request).text)
+
+
 def test_tool_use_is_digested() -> None:
     messages = (
         user("Please find out why the build of the module fails."),
@@ -236,6 +247,31 @@ def test_any_input_gives_a_summary_within_the_limit_or_says_that_there_is_none(
     assert summary.text.strip()
     assert O200K.count(summary.text) == summary.tokens <= request.target
     assert summarize(request) == summary
+
+
+def test_it_is_the_same_in_every_process() -> None:
+    """Python gives sets of texts another order in each process."""
+    program = (
+        "from enfold.summaries import SummaryRequest\n"
+        "from enfold.summaries.local import summarize\n"
+        "from tests.summaries.facts import FACT_SETS\n"
+        "from tests.summaries.languages import LANGUAGES\n"
+        "for each in (*FACT_SETS, *LANGUAGES):\n"
+        "    text = summarize(SummaryRequest(each.messages, max_tokens=300)).text\n"
+        "    print(ascii(text))\n"
+    )
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT / "src")},
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(outputs) == 1
+    assert len(outputs.pop()) > 2_000
 
 
 def test_attempts_that_were_too_long_make_it_shorter() -> None:

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from enfold.messages import Message
+from enfold.messages import Message, Text
 from enfold.summaries import SummaryRequest
 from enfold.summaries.local import summarize
 from enfold.summaries.local.sections import CONTEXT, DECISIONS, ORDER
@@ -139,3 +139,28 @@ def test_a_previous_summary_alone_can_be_shortened() -> None:
     short = summarize(SummaryRequest((), previous=long, max_tokens=150))
     assert 0 < short.tokens <= 150
     assert len(CODING.kept(short.text)) >= 8
+
+
+def test_an_open_question_is_dropped_once_it_is_decided() -> None:
+    previous = (
+        "## Unresolved Questions\n"
+        "- User: Who pays for the transport to Antwerp?\n"
+        "- User: Which colour should the lamps have?"
+    )
+    news = (user("We decided that the carrier pays for the transport to Antwerp."),)
+    text = summarize(SummaryRequest(news, previous=previous, max_tokens=300)).text
+    assert "Who pays" not in text
+    assert "the carrier pays" in text
+    assert "Which colour" in text
+
+
+def test_who_took_part_is_remembered() -> None:
+    def said(name: str, text: str) -> Message:
+        return Message("user", (Text(text),), name=name)
+
+    first = "## Context\n- Participants: Grad A, Grad B, Professor E, Dr. Ng"
+    news = tuple(
+        said("Grad F", f"The corpus has {n} hours of speech from Kyoto.") for n in range(99)
+    )
+    text = summarize(SummaryRequest(news, previous=first, max_tokens=450)).text
+    assert "- Participants: Grad A, Grad B, Professor E, Dr. Ng, Grad F" in text

@@ -25,7 +25,7 @@ LEAST = 3.0
 DECISIVE = Cue.DECISION | Cue.CORRECTION
 LASTING = 0.6
 """The share of its worth that a decision keeps though all its words were said elsewhere."""
-JOINT = 2
+JOINING = 2
 """Tokens between two pieces in one line."""
 SHORTEST = 5
 """No line takes fewer tokens."""
@@ -45,9 +45,12 @@ class Choice:
     """The units taken so far, what they cost, and what is still worth saying."""
 
     def __init__(
-        self, units: Sequence[Unit], costs: Sequence[Cost], worths: Mapping[str, float],
+        self,
+        units: Sequence[Unit],
+        costs: Sequence[Cost],
+        worths: Mapping[str, float],
         factors: Sequence[float],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.taken: list[int] = []
         self.spent = 0
         self._units = units
@@ -130,4 +133,4 @@ class Choice:
         """A piece that joins others of its message in a line takes only a joint besides."""
         unit, cost = self._units[index], self._costs[index]
         joins = unit.origin.message in self._begun and unit.form is not Form.TOOL
-        return cost.text + (JOINT if joins else cost.line)
+        return cost.text + (JOINING if joins else cost.line)

@@ -25,7 +25,7 @@ _TOPIC = 6
 
 def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
     """The indexes of the units that later ones replace, each with its factor."""
-    corrections = [i for i, unit in enumerate(units) if unit.reading.cues & Cue.CORRECTION]
+    corrections = [i for i, unit in enumerate(units) if _corrects(unit)]
     topics: dict[str, list[int]] = {
         concept: []
         for index in corrections
@@ -41,6 +41,11 @@ def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
             factor = _factor(units[other], units[index], shared)
             factors[other] = min(factor, factors.get(other, 1.0))
     return {index: factor for index, factor in factors.items() if factor < 1}
+
+
+def _corrects(unit: Unit) -> bool:
+    """A correction in the earlier summary has had its effect when it was new."""
+    return bool(unit.reading.cues & Cue.CORRECTION) and not unit.is_earlier
 
 
 def _about_the_same(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import chain
 from typing import NamedTuple
@@ -98,10 +98,16 @@ class Lexicon(dict[str, Chunk]):
     def __missing__(self, raw: str) -> Chunk:
         chunk = self[raw] = understand(raw)
         if chunk.kind > Kind.NAME:
-            self._exact.update(dict.fromkeys(chunk.concepts, chunk.kind))
+            self._note(chunk.concepts, chunk.kind)
         elif chunk.kind is Kind.WORD and chunk.items:
-            self._exact.update((item.lower(), Kind.NUMBER) for item in chunk.items)
+            self._note([item.lower() for item in chunk.items], Kind.NUMBER)
         return chunk
+
+    def _note(self, concepts: Iterable[str], kind: Kind) -> None:
+        """Keep the most exact kind, so that it does not matter which chunk came first."""
+        for concept in concepts:
+            if self._exact.get(concept, Kind.WORD) < kind:
+                self._exact[concept] = kind
 
     def learn(self, texts: Sequence[list[str]]) -> Counter[str]:
         """How often each concept comes up in the texts; names are recognised on the way."""
@@ -205,9 +211,7 @@ def _understand_unspaced(raw: str, core: str) -> Chunk:
             pairs = [run[at : at + 2] for at in range(len(run) - 1)]
             for pair in [pair for pair in pairs if pair in cues.PAIRS]:
                 found |= cues.PAIRS[pair]
-                if cues.PAIRS[pair] & Cue.COMMON:
-                    pairs.remove(pair)
-            concepts += pairs
+            concepts += [pair for pair in pairs if not cues.PAIRS.get(pair, 0) & Cue.COMMON]
             continue
         inner = understand(run)
         concepts += inner.concepts

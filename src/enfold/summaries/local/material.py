@@ -12,7 +12,7 @@ from enfold.summaries.local.corrections import replaced
 from enfold.summaries.local.earlier import ages, read_earlier
 from enfold.summaries.local.layout import JOINT, PEOPLE
 from enfold.summaries.local.lexicon import Lexicon
-from enfold.summaries.local.questions import mark_open
+from enfold.summaries.local.questions import SETTLED, mark_open, settled
 from enfold.summaries.local.sifting import sift
 from enfold.summaries.local.splitting import Form
 from enfold.summaries.local.units import Unit
@@ -69,14 +69,15 @@ def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     earlier = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
     drafts = draft_conversation(request.messages)
     texts = [draft.text.split() for draft in drafts]
-    counts = lexicon.learn([*texts, *(unit.reading.text.split() for unit in earlier)])
+    counts = lexicon.learn([*texts, *map(_runs, earlier)])
     now = _concepts(request.recent, lexicon)
     worths = concept_worths(counts, len(texts) + len(earlier), lexicon, now)
     chosen = sift(drafts, texts, worths, lexicon, request.target)
     units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
     last = len(request.messages) - 1
-    units = mark_open([unit for unit in units if unit.reading.concepts] or units, last)
-    stale = replaced(units, lexicon)
+    units = [unit for unit in units if unit.reading.concepts] or units
+    units = mark_open(units, None if request.recent else last)
+    stale = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
     return Material(
         units=units,
         last=last,
@@ -97,9 +98,15 @@ def _factors(units: list[Unit], stale: dict[int, float], style: Style) -> list[f
     ]
 
 
+def _runs(unit: Unit) -> list[str]:
+    """What stands between blanks; a listed item begins no sentence, so that its capital tells."""
+    runs = unit.reading.text.split()
+    return ["-", *runs] if unit.form is Form.ITEM else runs
+
+
 def _people(earlier: Iterable[Unit], messages: Iterable[Message]) -> tuple[str, ...]:
-    known = (u.reading.text.split(JOINT) for u in earlier if u.origin.speaker == PEOPLE)
-    names = dict.fromkeys(name for group in known for name in group)
+    known = " ".join(u.reading.text for u in earlier if u.origin.speaker == PEOPLE)
+    names = dict.fromkeys(known.split(JOINT) if known else ())
     names.update(dict.fromkeys(message.name for message in messages if message.name))
     return tuple(names) if len(names) >= _CROWD else ()
 

@@ -48,6 +48,8 @@ SHORTEST_CLAUSE = 60
 SHORTEST_PHRASE = 24
 _LONGEST = 600
 """Characters after which a piece ends, sentence or not."""
+_LONGEST_ABBREVIATION = 8
+"""Characters before a stop, blanks after it included, that tell an abbreviation."""
 _DENSER = 3
 """A character of an unspaced script says about as much as this many others."""
 
@@ -107,7 +109,7 @@ def sentences(line: str) -> list[Piece]:
     found: list[Piece] = []
     start = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
-        if not _NO_SENTENCE_END.search(line, start, end):
+        if not _NO_SENTENCE_END.search(line, max(start, end - _LONGEST_ABBREVIATION), end):
             _add_sentence(line[start:end], found)
             start = end
     if start < len(line):

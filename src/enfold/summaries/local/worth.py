@@ -108,7 +108,7 @@ def _worth(kind: Kind, count: int, total: int) -> float:
 
 def unit_factors(units: Sequence[Unit], style: Style = "default") -> list[float]:
     """What makes a unit weigh more or less than the concepts in it."""
-    named = any(unit.origin.speaker not in UNNAMED for unit in units)
+    named = any(u.origin.speaker not in UNNAMED for u in units if not u.is_earlier)
     asked = [u.origin.message for u in units if u.origin.role == "user" and not u.is_earlier]
     first, last = (asked[0], asked[-1]) if asked else (None, None)
     factors = [_factor(unit, first, last, named=named) for unit in units]
@@ -134,6 +134,6 @@ def _factor(unit: Unit, first: int | None, last: int | None, *, named: bool) -> 
         factor *= LAST
     if reading.text.endswith(COLONS):
         factor *= INTRODUCES
-    if len(reading.concepts) == 1 and not reading.items:
+    if unit.form is Form.SENTENCE and len(reading.concepts) == 1 and not reading.items:
         factor *= ALONE
     return factor
