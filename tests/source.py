@@ -60,22 +60,30 @@ class Module:
         """The package it is in, dotted; empty for those at the top."""
         return self.name.rpartition(".")[0]
 
-    def imported_modules(self) -> set[str]:
-        """The modules and packages of enfold that it imports from, by name."""
-        inside = (each.target.partition(".")[2] for each in self.imports() if each.is_ours)
-        return {prefix for name in inside for prefix in (name, name.rpartition(".")[0])}
-
     def is_within(self, place: str) -> bool:
         """Whether it is that module or inside that package."""
         return self.name == place or self.name.startswith(f"{place}.")
 
-    def imports(self) -> Iterator[Import]:
-        """Everything it imports, wherever the import stands."""
-        yield from _imports(self.tree, late=False)
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every piece of its syntax."""
+        return tuple(ast.walk(self.tree))
 
-    def functions(self) -> Iterator[Function]:
+    @cached_property
+    def imports(self) -> tuple[Import, ...]:
+        """Everything it imports, wherever the import stands."""
+        return tuple(_imports(self.tree, late=False))
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
         """Every function and method."""
-        yield from (node for node in ast.walk(self.tree) if isinstance(node, Function))
+        return tuple(node for node in self.nodes if isinstance(node, Function))
+
+    @cached_property
+    def imported_modules(self) -> frozenset[str]:
+        """The modules and packages of enfold that it imports from, by name."""
+        inside = (each.target.partition(".")[2] for each in self.imports if each.is_ours)
+        return frozenset(prefix for name in inside for prefix in (name, name.rpartition(".")[0]))
 
     def public_definitions(self) -> Iterator[Definition]:
         """Functions and classes that others may use, with the classes' public methods.

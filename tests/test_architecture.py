@@ -26,12 +26,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("wiring",),
     ("engine", "flush", "stateless"),
     ("llm", "settings", "store", "strategies", "transcripts"),
-    ("modelconfig", "receipt", "report", "view"),
+    ("acceptance", "modelconfig", "report", "view"),
     ("dialects", "summaries"),
     ("condensation", "planning"),
     ("budget", "retention"),
     ("history",),
-    ("estimates", "identity", "ledger", "references", "sample", "tokens"),
+    ("estimates", "identity", "ledger", "receipt", "references", "sample", "tokens"),
     ("recipes",),
     ("encodings",),
     ("events", "jsontext", "messages", "money", "places"),
@@ -106,7 +106,7 @@ def imports_point_downwards(module: Module) -> Iterator[str]:
     if own is None:
         yield f"{module.unit} has no layer; give it one in LAYERS"
         return
-    for each in module.imports():
+    for each in module.imports:
         unit = _unit_of(each.target)
         if unit is None or unit == module.unit:
             continue
@@ -117,7 +117,7 @@ def imports_point_downwards(module: Module) -> Iterator[str]:
 
 def libraries_have_one_place(module: Module) -> Iterator[str]:
     """Foreign libraries, each where its row says."""
-    for each in module.imports():
+    for each in module.imports:
         if each.is_ours or each.library in sys.stdlib_module_names:
             continue
         places = LIBRARIES.get(each.library, ())
@@ -127,7 +127,7 @@ def libraries_have_one_place(module: Module) -> Iterator[str]:
 
 def heavy_libraries_load_late(module: Module) -> Iterator[str]:
     """What is slow to load waits until it is needed."""
-    for each in module.imports():
+    for each in module.imports:
         if each.library in ONLY_LATE and not each.late:
             yield f"line {each.line}: import {each.library} inside the function that needs it"
 
@@ -137,10 +137,10 @@ def only_settings_read_the_environment(module: Module) -> Iterator[str]:
     if module.name == "settings":
         return
     readers = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
-    for each in module.imports():
+    for each in module.imports:
         if each.target in readers:
             yield f"line {each.line}: {each.target}"
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and ast.unparse(node) in readers:
             yield f"line {node.lineno}: {ast.unparse(node)}"
 
@@ -150,7 +150,7 @@ def sizes_are_small(module: Module) -> Iterator[str]:
     lines = module.text.count("\n")
     if lines > LONGEST_MODULE:
         yield f"{lines} lines, {LONGEST_MODULE} are allowed"
-    for function in module.functions():
+    for function in module.functions:
         length = (function.end_lineno or function.lineno) - function.lineno + 1
         if length > LONGEST_FUNCTION:
             yield f"line {function.lineno}: {function.name} has {length} lines"
@@ -158,7 +158,7 @@ def sizes_are_small(module: Module) -> Iterator[str]:
 
 def names_say_something(module: Module) -> Iterator[str]:
     """Modules and classes are called after what they are."""
-    classes = (node.name for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef))
+    classes = (node.name for node in module.nodes if isinstance(node, ast.ClassDef))
     for name in (module.name, *classes):
         if NAMES_THAT_SAY_NOTHING & {word.lower() for word in _words(name)}:
             yield f"{name}: say what it is"
@@ -177,14 +177,14 @@ def only_the_command_line_prints(module: Module) -> Iterator[str]:
     """A library has no terminal."""
     if module.is_within("cli"):
         return
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", "pprint"}:
             yield f"line {node.lineno}: print"
 
 
 def defaults_cannot_change(module: Module) -> Iterator[str]:
     """A default that is a list or a dictionary is shared by all calls."""
-    for function in module.functions():
+    for function in module.functions:
         arguments = function.args
         for default in (*arguments.defaults, *arguments.kw_defaults):
             if isinstance(default, ast.List | ast.Dict | ast.Set | ast.ListComp | ast.DictComp):
@@ -193,7 +193,7 @@ def defaults_cannot_change(module: Module) -> Iterator[str]:
 
 def times_have_a_zone(module: Module) -> Iterator[str]:
     """Times without one have been compared with times that have one before."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Attribute) and node.attr in {"utcnow", "utcfromtimestamp"}:
             yield f"line {node.lineno}: {node.attr}"
 
@@ -221,10 +221,10 @@ def a_test_stands_beside_it(module: Module) -> Iterator[str]:
     A package inside a package may be tested as one: `a/b/c.py` by `tests/a/test_b.py`. A module
     without functions has nothing to test: it gathers names.
     """
-    if not module.name or not any(True for _ in module.functions()):
+    if not module.name or not module.functions:
         return
     neighbours = (other for other in MODULES if other.package == module.package != "")
-    users = [other for other in neighbours if module.name in other.imported_modules()]
+    users = [other for other in neighbours if module.name in other.imported_modules]
     if not any(_has_test(each) for each in (module, *users)):
         yield f"there is no tests/{'/'.join(_test_files(module)[0].parts)}"
 
@@ -295,12 +295,12 @@ def test_the_rule_sees_what_breaks_it(rule: Rule, module: Module) -> None:
 
 def test_late_imports_are_late() -> None:
     text = "def f():\n    import toktok\nif TYPE_CHECKING:\n    import splintr"
-    assert [each.late for each in Module("tokens", text).imports()] == [True, True]
+    assert [each.late for each in Module("tokens", text).imports] == [True, True]
 
 
 def test_tables_hold_nothing_stale() -> None:
     assert set(LIBRARIES) >= ONLY_LATE
-    functions = {f"{m.name}.{function.name}" for m in MODULES for function in m.functions()}
+    functions = {f"{m.name}.{function.name}" for m in MODULES for function in m.functions}
     assert functions >= set(BROAD_EXCEPTS)
 
 
@@ -338,7 +338,7 @@ def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
         for each in extras[name]
     }
     homes = packages_distributions()
-    libraries = {each.library for module in MODULES for each in module.imports()} & homes.keys()
+    libraries = {each.library for module in MODULES for each in module.imports} & homes.keys()
     used = {_distribution(name) for library in libraries for name in homes[library]} - {"enfold"}
     assert used - always - optional == set()
     installed = {_distribution(name) for names in homes.values() for name in names}
@@ -400,8 +400,8 @@ def _words(name: str) -> list[str]:
 def _handlers(module: Module) -> Iterator[tuple[str, ast.ExceptHandler]]:
     """Every except clause, with the name of the function around it."""
     inside: dict[ast.AST, str] = {}
-    for function in module.functions():
+    for function in module.functions:
         inside.update(dict.fromkeys(ast.walk(function), function.name))
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.ExceptHandler):
             yield inside.get(node, ""), node
