@@ -11,12 +11,20 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from functools import reduce
 from itertools import chain
+from operator import or_
 from typing import NamedTuple
 
 from enfold.summaries.local import cues
 from enfold.summaries.local.cues import Cue
-from enfold.summaries.local.punctuation import CLOSING, EDGES, OPENING
+from enfold.summaries.local.punctuation import (
+    CLOSING,
+    EDGES,
+    OPENING,
+    UNSPACED_PAUSES,
+    UNSPACED_STOPS,
+)
 
 
 class Kind(IntEnum):
@@ -55,7 +63,7 @@ _UNSPACED = (
 )
 UNSPACED = re.compile(f"[{_UNSPACED}]")
 """A character of a script without blanks between words."""
-_RUN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}]+")
+_RUN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}{UNSPACED_STOPS}{UNSPACED_PAUSES}]+")
 _AMOUNT = re.compile(
     rf"\d[\d.,:/\-]*(?:(?:[年月日号点时分秒]\d*)+|[万千百亿](?:\d+[万千百亿]?)*[{_UNSPACED}]?"
     rf"|[%\uff05‰°]|[{_UNSPACED}])?"
@@ -209,9 +217,10 @@ def _understand_unspaced(raw: str, core: str) -> Chunk:
     for run in _RUN.findall(core):
         if UNSPACED.match(run):
             pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-            for pair in [pair for pair in pairs if pair in cues.PAIRS]:
-                found |= cues.PAIRS[pair]
-            concepts += [pair for pair in pairs if not cues.PAIRS.get(pair, 0) & Cue.COMMON]
+            known = {pair: cues.PAIRS[pair] for pair in pairs if pair in cues.PAIRS}
+            found = reduce(or_, known.values(), found)
+            common = {pair for pair, cue in known.items() if cue & Cue.COMMON}
+            concepts += [pair for pair in pairs if pair not in common] if common else pairs
             continue
         inner = understand(run)
         concepts += inner.concepts
