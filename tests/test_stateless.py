@@ -13,7 +13,8 @@ from enfold import dialects
 from enfold.errors import ConfigError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message
-from enfold.stateless import Options, Report
+from enfold.report import Report
+from enfold.stateless import Options
 from enfold.summaries import HEADING
 from enfold.testing import ScriptedSummarizer
 from tests.histories import histories

@@ -1,11 +1,11 @@
 """One turn of a LangGraph graph with its SQLite checkpointer, at a history of so many messages."""
 
 import json
-import os
 import sqlite3
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -15,11 +15,12 @@ TURNS = 3
 
 
 def main(size: int, words: int) -> None:
+    """Print the median seconds of a turn, and what the file grew by."""
     with tempfile.TemporaryDirectory() as folder:
-        file = os.path.join(folder, "graph.db")
+        file = Path(folder) / "graph.db"
         connection = sqlite3.connect(file, check_same_thread=False)
         graph = StateGraph(MessagesState)
-        graph.add_node("model", lambda state: {"messages": [AIMessage("beta " * words)]})
+        graph.add_node("model", lambda _state: {"messages": [AIMessage("beta " * words)]})
         graph.add_edge(START, "model")
         compiled = graph.compile(checkpointer=SqliteSaver(connection))
         config = {"configurable": {"thread_id": "1"}}
@@ -28,7 +29,7 @@ def main(size: int, words: int) -> None:
             for n in range(size)
         ]
         compiled.invoke({"messages": history}, config)
-        before = os.path.getsize(file)
+        before = file.stat().st_size
         seconds = []
         for turn in range(TURNS):
             started = time.perf_counter()
@@ -36,7 +37,7 @@ def main(size: int, words: int) -> None:
                 {"messages": [HumanMessage(f"turn {turn} " + "alpha " * words)]}, config
             )
             seconds.append(time.perf_counter() - started)
-        growth = (os.path.getsize(file) - before) / TURNS
+        growth = (file.stat().st_size - before) / TURNS
         connection.close()
     print(json.dumps({"seconds": sorted(seconds)[TURNS // 2], "bytes_per_turn": growth}))
 
