@@ -21,7 +21,7 @@ from rich.text import Text
 
 ROOT = Path(__file__).resolve().parent.parent
 ENFOLD = Path(sys.executable).with_name("enfold")
-COLUMNS = 92
+COLUMNS = 100
 PICTURES = {"demo.svg": ("demo",)}
 """File -> the command's arguments."""
 
