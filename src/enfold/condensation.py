@@ -8,8 +8,8 @@ retention protects, damage what it edits, or make the view larger.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from enfold.errors import CompressionError, InputError, NoGainError
@@ -53,6 +53,12 @@ class Task:
     """Where messages may be edited. None: where they may be folded."""
     beside: int = 0
     """Tokens of what is sent beside the view: system prompt and tools."""
+    originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
+    """What messages said before an earlier compression edited them, by index."""
+
+    def as_said(self, index: int) -> Message:
+        """A message for whoever summarizes it: as it was said, edited since or not."""
+        return self.originals.get(index, self.messages[index])
 
     @property
     def tokens(self) -> int:
@@ -178,14 +184,18 @@ def _tokens(entry: Entry, task: Task) -> int:
     return task.counts[entry.index] if isinstance(entry, Kept) else entry.tokens
 
 
-def validate(task: Task, answer: Condensation) -> None:
-    """Raise `CompressionError` with the reason if the answer may not be used."""
+def validate(task: Task, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
+    """Raise `CompressionError` with the reason if the answer may not be used.
+
+    One that is not smaller is a `NoGainError`, unless it says that nothing is to be changed and
+    that is fine.
+    """
     for check in _CHECKS:
         fault = check(task, answer)
         if fault:
             raise CompressionError(f"{answer.strategy}: {fault}; nothing was changed")
     after = answer.tokens(task)
-    if after >= task.tokens:
+    if after >= task.tokens and not (may_be_unchanged and answer.is_unchanged):
         raise NoGainError(
             f"{answer.strategy}: {task.tokens:,} tokens became {after:,}; nothing was changed"
         )

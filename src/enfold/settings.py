@@ -212,7 +212,7 @@ def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
             elif checked is not None and known not in values:
                 values[known], sources[known] = checked, source
     values["strategy_config"] = {strategy: config for strategy, (config, _) in configs.items()}
-    in_force = values.get("strategy", Settings.strategy)
+    in_force = values.get("strategy", Settings().strategy)
     sources["strategy_config"] = configs.get(in_force, (None, "default"))[1]
     for each in fields(Settings):
         sources.setdefault(each.name, "default")

@@ -22,6 +22,7 @@ from enfold.planning import Aim, plan
 from enfold.report import Report
 from enfold.retention import Retention, zones
 from enfold.strategies.contract import Strategy
+from enfold.strategies.instructions import keeping_instructions
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import Shown, View
 
@@ -129,7 +130,7 @@ def restore(value: Any, written: Ledger) -> Any:
 def _task(conversation: Conversation, strategy: Strategy, options: Options, beside: int) -> Task:
     counts = tuple(count_messages(conversation.messages, options.tokenizer))
     goal = max(1, options.goal(sum(counts) + beside) - beside)
-    retention = options.retention(strategy)
+    retention = keeping_instructions(options.retention(strategy), conversation.messages)
     room = None if options.has_goal else 0
     planned = plan(conversation.messages, counts, Aim(retention, goal, room=room))
     return Task(
@@ -148,8 +149,7 @@ async def _answer(task: Task, strategy: Strategy) -> Condensation:
     """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
     try:
         answer = await strategy.condense(task)
-        if not answer.is_unchanged:
-            validate(task, answer)
+        validate(task, answer, may_be_unchanged=True)
     except NoGainError as error:
         return unchanged(task, strategy.id, str(error))
     return answer

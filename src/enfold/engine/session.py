@@ -20,6 +20,7 @@ from enfold.settings import check
 from enfold.store import records, search, sessions, snapshots, tree
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
+from enfold.strategies.instructions import keeping_instructions
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
@@ -306,7 +307,7 @@ class Session:
             decision=decision,
             strategy=self._engine.strategy(state.settings, summarizer, by_profile),
             author=summarizer.name,
-            retention=retention_of(state, model, keep_tokens),
+            retention=keeping_instructions(retention_of(state, model, keep_tokens), view.messages),
             summary_tokens=state.settings.summary_tokens,
             share_across_branches=state.settings.share_across_branches,
             timeout=state.settings.timeout,

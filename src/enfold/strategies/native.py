@@ -79,7 +79,7 @@ class Native:
         if not indexes:
             return unchanged(task, self.id, "there is nothing to fold")
         request = SummaryRequest(
-            messages=tuple(task.messages[index] for index in indexes),
+            messages=tuple(map(task.as_said, indexes)),
             previous=task.previous,
             recent=task.messages[split.cut :] if task.show_recent else (),
             max_tokens=task.summary_tokens,

@@ -20,6 +20,7 @@ SUPPRESSED = "⟨ Content suppressed ⟩"
 _TRUNCATED = "⟨ ... truncated, {missing} of {total} {unit} ⟩"
 _MARKER = re.compile(r"[\n ]?⟨ \.\.\. truncated, \d+ of \d+ (?:lines|characters|items) ⟩[\n ]?")
 _MARKER_START = "⟨ ... truncated"
+_LONGEST_MARKER = 80
 _MOST_MARKER_TOKENS = 24
 _FEW_CHARACTERS = 400
 """So many are looked at first to see whether a marker pays."""
@@ -41,15 +42,15 @@ class Limits:
     def allow(self, text: str) -> bool:
         """Whether the whole text may stay."""
         return (self.chars is None or len(text) <= self.chars) and (
-            self.lines is None or text.count("\n", 0, -1) < self.lines
+            self.lines is None or not text or text.count("\n", 0, -1) < self.lines
         )
 
 
 def suppress(text: str, tokenizer: Tokenizer) -> str:
     """A marker in place of the text, if it is shorter."""
-    if len(text) <= len(SUPPRESSED) or not _pays(text, SUPPRESSED, tokenizer):
+    if len(text) <= len(SUPPRESSED) or _MARKER.fullmatch(text):
         return text
-    return SUPPRESSED
+    return SUPPRESSED if _pays(text, SUPPRESSED, tokenizer) else text
 
 
 def truncate(text: str, limits: Limits, tokenizer: Tokenizer) -> str:
@@ -65,7 +66,7 @@ def truncate(text: str, limits: Limits, tokenizer: Tokenizer) -> str:
     marker, joint = _describe(text, start, end)
     if not _pays(text[start:end], marker, tokenizer):
         return text
-    return f"{head.removesuffix(joint)}{joint}{marker}" + (f"{joint}{tail}" if tail else "")
+    return joint.join(piece for piece in (head.removesuffix(joint), marker, tail) if piece)
 
 
 def map_texts(value: Any, edit: Edit, *, most_items: int | None = None) -> Any:
@@ -157,8 +158,21 @@ def _tail_start(text: str, lines: int | None, chars: int | None) -> int:
 
 
 def _is_truncated_already(text: str, limits: Limits) -> bool:
-    """Whether the text is within the limits but for the marker in it."""
-    return _MARKER_START in text and limits.allow(_MARKER.sub("", text, count=1))
+    """Whether the text is within the limits but for a marker in it."""
+    if _MARKER_START not in text or not _looser(limits).allow(text):
+        return False
+    return any(
+        limits.allow(text[: found.start()] + text[found.end() :])
+        for found in _MARKER.finditer(text)
+    )
+
+
+def _looser(limits: Limits) -> Limits:
+    """The limits, with room for a marker."""
+    return Limits(
+        None if limits.lines is None else limits.lines + 2,
+        None if limits.chars is None else limits.chars + _LONGEST_MARKER,
+    )
 
 
 def _describe(text: str, start: int, end: int) -> tuple[str, str]:

@@ -1,0 +1,28 @@
+"""Instructions: system messages, which nobody folds or edits unasked.
+
+A system message that is a summary of ours is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+from enfold.messages import Message, Text
+from enfold.retention import Retention
+from enfold.summaries import HEADING
+
+
+def is_instruction(message: Message) -> bool:
+    """True for a system message that is no summary."""
+    if message.role != "system":
+        return False
+    first = next((part.text for part in message.parts if isinstance(part, Text)), "")
+    return not first.startswith(HEADING)
+
+
+def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:
+    """The policy, with the instructions that the messages begin with among what stays."""
+    leading = sum(1 for _ in takewhile(is_instruction, messages))
+    return replace(retention, keep_first=max(retention.keep_first, leading))

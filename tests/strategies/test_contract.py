@@ -1,0 +1,234 @@
+"""What holds for every strategy, built in or not, whatever the conversation."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import enfold
+from enfold import dialects
+from enfold.condensation import Condensation, Edited, Folded, Kept, Task, validate
+from enfold.errors import NoGainError
+from enfold.history import last_user_message, open_loop_start, orphans, unanswered
+from enfold.jsontext import dumps
+from enfold.messages import (
+    Attachment,
+    Conversation,
+    Message,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from enfold.strategies import registry
+from enfold.strategies.contract import Strategy
+from enfold.summaries import fence
+from enfold.testing import ScriptedSummarizer
+from enfold.tokens import STRUCTURE_TOKENS, count_message, get
+from tests.strategies.conversations import conversations
+from tests.strategies.tasks import TOKENIZER, strategy, task_for
+
+SUPPRESS_ALL = {
+    "id": "all",
+    "name": "All",
+    "selection": {"type": "preserve_recent", "keepRecentCount": 1},
+    "mode": "individual",
+    "individualConfig": {
+        "defaults": {
+            "messageText": {"operation": "truncate", "params": {"truncate": {"maxChars": 40}}},
+            "toolParameters": "suppress",
+            "toolResults": {"operation": "summarize", "params": {"summarize": {"maxTokens": 20}}},
+        }
+    },
+}
+FOLD_MOST = {
+    "id": "fold",
+    "name": "Fold",
+    "selection": {"type": "preserve_percent", "keepPercentage": 10},
+    "mode": "batch",
+    "batchConfig": {
+        "operation": "summarize",
+        "summarizationConfig": {"keepFirst": 0, "keepLast": 1},
+    },
+}
+HARSH = {
+    "preserveRecentCount": 0,
+    "preserveFirstCount": 0,
+    "preserveUserMessages": False,
+    "preserveAssistantText": False,
+    "preserveErrors": False,
+    "maxToolResultLines": 1,
+    "maxMessageChars": 10,
+    "maxToolParamChars": 10,
+}
+VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
+    *((name, {}) for name in registry.names()),
+    ("native", {"freshStart": True}),
+    ("lossless", {"removeObsoleteState": True}),
+    ("truncation", HARSH),
+    ("truncation", {**HARSH, "truncationMode": "suppress"}),
+    ("truncation", {**HARSH, "headAndTail": True, "maxToolResultLines": 5}),
+    ("smart", {"passes": [SUPPRESS_ALL]}),
+    ("smart", {"passes": [SUPPRESS_ALL, FOLD_MOST]}),
+)
+every = pytest.mark.parametrize(("name", "config"), VARIANTS, ids=range(len(VARIANTS)))
+some = settings(max_examples=10)
+
+
+async def run(
+    messages: tuple[Message, ...], name: str, config: dict[str, Any], target: int | None = None
+) -> tuple[Strategy, Task, Condensation]:
+    how = strategy(name, config)
+    task = task_for(messages, how, target=target)
+    return how, task, await how.condense(task)
+
+
+def shown(task: Task, answer: Condensation) -> list[Message]:
+    return [
+        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        for entry in answer.entries
+        if not isinstance(entry, Folded)
+    ]
+
+
+def frame(message: Message) -> list[Any]:
+    """All that no edit may change."""
+    return [
+        (message.role, message.id, message.name),
+        *(
+            (part.id, part.name)
+            if isinstance(part, ToolCall)
+            else (part.call_id, part.is_error, [p for p in part.parts if isinstance(p, Attachment)])
+            if isinstance(part, ToolResult)
+            else part
+            for part in message.parts
+            if isinstance(part, ToolCall | ToolResult | Attachment | Unknown)
+        ),
+    ]
+
+
+@every
+@given(messages=conversations(), target=st.none() | st.integers(1, 3_000))
+@some
+async def test_the_answer_may_be_used(
+    name: str, config: dict[str, Any], messages: tuple[Message, ...], target: int | None
+) -> None:
+    _, task, answer = await run(messages, name, config, target)
+    with suppress(NoGainError):  # a short summary can be longer than a few short messages
+        validate(task, answer, may_be_unchanged=True)
+        assert answer.tokens(task) <= task.tokens
+    assert answer.strategy == name
+    seen = shown(task, answer)
+    assert len(orphans(seen)) <= len(orphans(messages))
+    assert len(unanswered(seen)) <= len(unanswered(messages))
+    indexes = [entry.index for entry in answer.entries if not isinstance(entry, Folded)]
+    assert indexes == sorted(indexes)
+    assert all(
+        operation.endswith("_completed")
+        for operation in answer.operations
+        if not operation.startswith("skip_")
+    )
+
+
+@every
+@given(messages=conversations())
+@some
+async def test_what_must_stay_stays(
+    name: str, config: dict[str, Any], messages: tuple[Message, ...]
+) -> None:
+    _, _, answer = await run(messages, name, config)
+    last = last_user_message(messages)
+    assert last is None or Kept(last) in answer.entries
+    loop = open_loop_start(messages)
+    assert all(edit.index < loop for edit in answer.edits)
+    for edit in answer.edits:
+        assert frame(edit.message) == frame(messages[edit.index])
+        assert not any(isinstance(part, Reasoning) for part in edit.message.parts)
+    assert answer.entries[-1] == Kept(len(messages) - 1) or answer.edits
+
+
+@every
+@given(messages=conversations())
+@some
+async def test_every_count_is_exact(
+    name: str, config: dict[str, Any], messages: tuple[Message, ...]
+) -> None:
+    _, task, answer = await run(messages, name, config)
+    for edit in answer.edits:
+        assert edit.tokens == count_message(edit.message, TOKENIZER)
+        assert edit.tokens < task.counts[edit.index]
+    if answer.summary is not None:
+        text = fence(answer.summary.text)
+        assert answer.summary.tokens == STRUCTURE_TOKENS + get(TOKENIZER).count(text)
+    if answer.steps:
+        assert answer.steps[0].tokens_before == task.tokens
+        assert answer.steps[-1].tokens_after == answer.tokens(task)
+
+
+@every
+@given(messages=conversations())
+@some
+async def test_the_same_input_gives_the_same_answer(
+    name: str, config: dict[str, Any], messages: tuple[Message, ...]
+) -> None:
+    _, _, first = await run(messages, name, config)
+    _, _, second = await run(messages, name, config)
+    assert first == second
+
+
+@every
+@given(messages=conversations())
+@some
+async def test_estimates_ask_nobody_and_are_not_too_good(
+    name: str, config: dict[str, Any], messages: tuple[Message, ...]
+) -> None:
+    writer = ScriptedSummarizer("s")
+    how = strategy(name, config, writer)
+    task = task_for(messages, how)
+    reduction = await how.estimate_reduction(task)
+    cost = await how.estimate_cost(task)
+    assert writer.requests == []
+    assert reduction.tokens_before == task.tokens
+    answer = await how.condense(task)
+    if not cost.calls:
+        assert reduction.tokens_after == answer.tokens(task)
+        assert cost.dollars == 0.0
+    if not how.touches(task):
+        assert answer.is_unchanged
+
+
+@every
+@given(messages=conversations(max_turns=4), dialect=st.sampled_from(tuple(dialects.DIALECTS)))
+@settings(max_examples=20)
+async def test_a_wire_is_valid_afterwards_and_restored_to_the_byte(
+    name: str, config: dict[str, Any], dialect: str, messages: tuple[Message, ...]
+) -> None:
+    wire = dialects.render(Conversation(messages), dialect)
+    done = await enfold.condense(
+        dialects.parse(wire, dialect),
+        name,
+        config=config,
+        summarizer=ScriptedSummarizer("In short."),
+    )
+    assert dumps(enfold.restore(done.messages, done.ledger)) == dumps(wire)
+    again = dialects.parse(done.messages, dialect)
+    assert dumps(dialects.render(again)) == dumps(done.messages)
+    # Where a summary is a block of another message, the message that it might be is counted too.
+    assert 0 <= done.report.tokens_after - enfold.count(again) <= STRUCTURE_TOKENS
+    assert done.report.tokens_after <= done.report.tokens_before == enfold.count(wire)
+
+
+@pytest.mark.parametrize(
+    "config", [config for name, config in VARIANTS if name == "truncation"], ids=range(4)
+)
+@given(messages=conversations())
+async def test_truncating_again_changes_nothing(
+    config: dict[str, Any], messages: tuple[Message, ...]
+) -> None:
+    _, task, answer = await run(messages, "truncation", config)
+    _, _, again = await run(tuple(shown(task, answer)), "truncation", config)
+    assert again.is_unchanged

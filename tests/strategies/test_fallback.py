@@ -1,0 +1,140 @@
+"""A strategy that fails, or does not go far enough, and the one that takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from enfold.condensation import Condensation, Edited, Entry, Kept, Task, unchanged
+from enfold.errors import NoGainError, SummaryError
+from enfold.retention import Retention
+from enfold.strategies.contract import Cost, Prices, Reduction
+from enfold.strategies.fallback import WithFallback
+from enfold.testing import ScriptedSummarizer, assistant, user
+from tests.strategies.tasks import strategy, task_for
+
+CHAT = tuple(user("alpha " * 80) if n % 2 == 0 else assistant("beta " * 80) for n in range(12))
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A strategy by somebody else."""
+
+    answer: Callable[[Task], Condensation]
+
+    id = "foreign"
+    retention = Retention("messages", 2)
+
+    def touches(self, task: Task) -> Sequence[int]:
+        return () if self.answer(task).is_unchanged else (1,)
+
+    async def condense(self, task: Task) -> Condensation:
+        return self.answer(task)
+
+    async def estimate_reduction(self, task: Task) -> Reduction:
+        return Reduction(task.tokens, 1)
+
+    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
+        return Cost(dollars=prices("foreign", task.tokens, 0) if prices else None)
+
+
+def broken(_task: Task) -> Condensation:
+    raise ZeroDivisionError("quoting what the user said")
+
+
+def loses_messages(task: Task) -> Condensation:
+    return Condensation("foreign", tuple(map(Kept, range(len(task.messages) - 1))))
+
+
+def shorter(task: Task) -> Condensation:
+    entries: list[Entry] = list(map(Kept, range(len(task.messages))))
+    entries[1] = Edited(1, assistant("beta"), 5)
+    return Condensation("foreign", tuple(entries), warnings=("careful",))
+
+
+def nothing(task: Task) -> Condensation:
+    return unchanged(task, "foreign", "nothing to do")
+
+
+def without_gain(task: Task) -> Condensation:
+    return replace(shorter(task), entries=(*map(Kept, range(11)), Edited(11, CHAT[11], 9_999)))
+
+
+@pytest.mark.parametrize("answer", [broken, loses_messages])
+async def test_native_takes_the_place_of_one_that_fails(
+    answer: Callable[[Task], Condensation],
+) -> None:
+    both = WithFallback(Foreign(answer), strategy("native"), ("a note",))
+    done = await both.condense(task_for(CHAT, both))
+    assert done.strategy == "native"
+    assert done.summary is not None
+    assert done.operations[0] == "skip_foreign"
+    assert done.warnings[0] == "a note"
+    assert "foreign failed, native took its place" in done.warnings[1]
+
+
+async def test_the_words_of_a_foreign_error_are_not_repeated() -> None:
+    both = WithFallback(Foreign(broken), strategy("native"))
+    done = await both.condense(task_for(CHAT, both))
+    assert "ZeroDivisionError" in done.warnings[0]
+    assert "quoting" not in done.warnings[0]
+
+
+async def test_if_both_fail_the_second_says_why() -> None:
+    away = ScriptedSummarizer(SummaryError("the model is away"))
+    both = WithFallback(Foreign(broken), strategy("native", None, away))
+    with pytest.raises(SummaryError, match="away"):
+        await both.condense(task_for(CHAT, both))
+
+
+async def test_one_that_works_is_left_alone() -> None:
+    both = WithFallback(Foreign(shorter), strategy("native"))
+    done = await both.condense(task_for(CHAT, both))
+    assert (done.strategy, done.warnings) == ("foreign", ("careful",))
+    alone = WithFallback(Foreign(shorter), None, ("a note",))
+    assert (await alone.condense(task_for(CHAT, alone))).warnings == ("a note", "careful")
+
+
+async def test_a_target_that_must_be_reached_is_reached_by_the_second() -> None:
+    both = WithFallback(Foreign(shorter), strategy("native"))
+    task = replace(task_for(CHAT, both), target=500)
+    assert (await both.condense(task)).strategy == "foreign"
+    done = await both.condense(replace(task, is_due=True))
+    assert done.strategy == "native"
+    assert "ended at" in done.warnings[0]
+    assert "took over" in done.warnings[0]
+
+
+async def test_the_first_is_kept_where_the_second_fails_or_is_no_better() -> None:
+    away = ScriptedSummarizer(SummaryError("the model is away"))
+    both = WithFallback(Foreign(shorter), strategy("native", None, away))
+    task = replace(task_for(CHAT, both), target=500, is_due=True)
+    done = await both.condense(task)
+    assert done.strategy == "foreign"
+    assert "away" in done.warnings[0]
+    with pytest.raises(SummaryError):
+        await WithFallback(Foreign(nothing), both.second).condense(task)
+    same = WithFallback(Foreign(shorter), Foreign(nothing))
+    assert (await same.condense(task)).edits
+
+
+async def test_without_gain_the_second_is_only_asked_if_it_must() -> None:
+    both = WithFallback(Foreign(without_gain), strategy("native"))
+    task = replace(task_for(CHAT, both), target=500)
+    with pytest.raises(NoGainError):
+        await both.condense(replace(task, zones=None, split=replace(task.split, cut=12)))
+    done = await both.condense(
+        replace(task, zones=None, split=replace(task.split, cut=11), is_due=True)
+    )
+    assert done.strategy == "native"
+
+
+async def test_what_is_touched_is_what_the_first_touches_or_the_second_must() -> None:
+    both = WithFallback(Foreign(nothing), strategy("native"))
+    task = task_for(CHAT, both)
+    assert both.touches(task) == ()
+    assert both.touches(replace(task, is_due=True)) == strategy("native").touches(task)
+    assert (await both.estimate_reduction(task)).share > 0.9
+    assert (await both.estimate_cost(task)).calls == 0

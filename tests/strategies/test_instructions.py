@@ -1,0 +1,33 @@
+"""System messages stay, summaries of ours do not count as such."""
+
+from __future__ import annotations
+
+import enfold
+from enfold.retention import Retention
+from enfold.strategies.instructions import is_instruction, keeping_instructions
+from enfold.summaries import fence
+from enfold.testing import assistant, system, user
+
+SUMMARY = system(fence("They met."))
+
+
+def test_a_summary_of_ours_instructs_nobody() -> None:
+    assert is_instruction(system("Be brief."))
+    assert not is_instruction(SUMMARY)
+    assert not is_instruction(user("Be brief."))
+
+
+def test_what_a_conversation_begins_with_stays() -> None:
+    policy = Retention("messages", 3)
+    two = [system("Be brief."), system("Be kind."), user("Hi."), system("Later.")]
+    assert keeping_instructions(policy, two).keep_first == 2
+    assert keeping_instructions(policy, [SUMMARY, user("Hi.")]).keep_first == 0
+    assert keeping_instructions(Retention("messages", 3, 5), two).keep_first == 5
+
+
+async def test_a_fresh_start_keeps_the_instructions() -> None:
+    said = [user("alpha " * 80) if n % 2 else assistant("beta " * 80) for n in range(9)]
+    chat = [system("Be brief."), *said, user("And now?")]
+    done = await enfold.condense(chat, config={"freshStart": True})
+    assert [message["role"] for message in done.messages] == ["system", "system", "user"]
+    assert "Be brief." in str(done.messages[0])

@@ -1,0 +1,134 @@
+"""Strategies by name: the built-in ones, and those that other packages bring."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from enfold.errors import ConfigError
+from enfold.strategies import registry
+from tests.conftest import ROOT
+
+PLUGIN = '''
+from dataclasses import dataclass
+from enfold.condensation import unchanged
+from enfold.retention import Retention
+from enfold.strategies.contract import Capabilities, Cost, Kind, Reduction
+
+
+@dataclass(frozen=True)
+class Config:
+    """What can be set of doing nothing."""
+
+
+@dataclass(frozen=True)
+class Idle:
+    config: Config
+    means: object
+    id = "idle"
+    retention = Retention("messages", 1)
+
+    def touches(self, task):
+        return ()
+
+    async def condense(self, task):
+        return unchanged(task, self.id, "idle")
+
+    async def estimate_reduction(self, task):
+        return Reduction(task.tokens, task.tokens)
+
+    async def estimate_cost(self, task, prices=None):
+        return Cost()
+
+
+KIND = Kind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config, Idle)
+'''
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_every_built_in_strategy_says_who_it_is_and_what_can_be_set(name: str) -> None:
+    kind = registry.get(name)
+    assert kind.id == name
+    assert kind.name
+    assert kind.description
+    assert kind.version.count(".") == 2
+    assert kind.capabilities.speed in {"fast", "medium", "slow"}
+    assert kind.schema()["type"] == "object"
+    assert kind.schema()["title"] == kind.name
+    assert kind.read(None) == kind.read({})
+    assert kind.faults({"nonsense": 1})[0].path == "nonsense"
+
+
+def test_capabilities_are_those_of_the_design() -> None:
+    smart, truncation = (registry.get(name).capabilities for name in ("smart", "truncation"))
+    assert smart.batch
+    assert smart.individual
+    assert smart.multi_pass
+    assert smart.summaries
+    assert (truncation.individual, truncation.summaries, truncation.speed) == (True, False, "fast")
+
+
+def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ConfigError, match="'magic'; there are native, "):
+        registry.get("magic")
+
+
+def run(folder: Path, program: str) -> str:
+    path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT / 'src')!r}]; "
+    done = subprocess.run(
+        [sys.executable, "-c", path + program], capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+def install(folder: Path, points: str, module: str = PLUGIN) -> None:
+    (folder / "idle.py").write_text(module)
+    info = folder / "idle-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: idle\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[enfold.strategies]\n{points}\n")
+
+
+def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> None:
+    install(tmp_path, "idle = idle:KIND\nnative = idle:KIND")
+    said = run(
+        tmp_path,
+        "from enfold.strategies import registry as r; names = r.names(); "
+        "print('idle' in sys.modules, names[-1], r.get('idle').description, r.get('native').name)",
+    )
+    assert said == "False idle Does nothing. Native"
+    used = run(
+        tmp_path,
+        "import enfold; chat = [{'role': 'user', 'content': 'hi'}]; "
+        "print(enfold.condense_sync(chat, 'idle').report.warnings)",
+    )
+    assert used == "('idle',)"
+
+
+@pytest.mark.parametrize(
+    ("points", "module", "words"),
+    [
+        ("idle = idle:KIND", "raise OSError('no disk')", "does not load"),
+        ("idle = idle:NOTHING", PLUGIN, "does not load"),
+        ("idle = idle:Idle", PLUGIN, "is no Kind"),
+        ("lazy = idle:KIND", PLUGIN, "is no Kind with the id 'lazy'"),
+    ],
+    ids=["breaks", "is missing", "is something else", "has another name"],
+)
+def test_one_that_does_not_load_is_named(
+    tmp_path: Path, points: str, module: str, words: str
+) -> None:
+    install(tmp_path, points, module)
+    name = points.partition(" ")[0]
+    said = run(
+        tmp_path,
+        "from enfold.errors import ConfigError\n"
+        "from enfold.strategies import registry\n"
+        f"try: registry.get({name!r})\n"
+        "except ConfigError as error: print(error)",
+    )
+    assert words in said
+    assert name in said

@@ -1,0 +1,79 @@
+"""What a strategy would come to and would cost, before anybody is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.summaries.prompts import build
+from enfold.testing import ScriptedSummarizer, assistant, user
+from enfold.tokens import get
+from tests.strategies.tasks import TOKENIZER, strategy, task_for
+
+CHAT = tuple(
+    user(f"{n} " + "alpha " * 200) if n % 2 == 0 else assistant(f"{n} " + "beta " * 200)
+    for n in range(12)
+)
+
+
+def price(author: str, input_tokens: int, output_tokens: int) -> float | None:
+    return input_tokens * 1e-6 + output_tokens * 4e-6 if author == "paid" else None
+
+
+async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
+    paid = ScriptedSummarizer("the " * 150, name="paid")
+    how = strategy("native", None, paid)
+    task = task_for(CHAT, how)
+    reduction = await how.estimate_reduction(task)
+    cost = await how.estimate_cost(task, price)
+    assert paid.requests == []
+    answer = await how.condense(task)
+    prompt = build(paid.requests[0])
+    read = sum(get(TOKENIZER).count_many([prompt.system, prompt.user]))
+    assert (cost.calls, cost.input_tokens) == (1, read)
+    assert cost.output_tokens == task.summary_tokens
+    assert cost.dollars == pytest.approx(read * 1e-6 + task.summary_tokens * 4e-6)
+    assert answer.tokens(task) <= reduction.tokens_after < task.tokens
+    assert reduction.share == pytest.approx(1 - reduction.tokens_after / task.tokens)
+
+
+async def test_what_is_read_in_pieces_is_several_calls() -> None:
+    how = strategy("native", None, ScriptedSummarizer("s", name="paid", max_input=2_600))
+    cost = await how.estimate_cost(task_for(CHAT, how), price)
+    assert cost.calls > 1
+
+
+async def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
+    config = {
+        "losslessPrelude": {"enabled": False},
+        "passes": [
+            {
+                "id": name,
+                "name": name,
+                "selection": {"type": "custom", "indexes": [index]},
+                "mode": "individual",
+                "individualConfig": {
+                    "defaults": {
+                        "messageText": {
+                            "operation": "summarize",
+                            "params": {"summarize": {"apiProfile": name, "maxTokens": 50}},
+                        }
+                    }
+                },
+            }
+            for index, name in ((0, "paid"), (1, "secret"))
+        ],
+    }
+    both = (ScriptedSummarizer("s", name="paid"), ScriptedSummarizer("s", name="secret"))
+    how = strategy("smart", config, *both)
+    cost = await how.estimate_cost(task_for(CHAT, how), price)
+    assert [each.author for each in cost.by_author] == ["paid", "secret"]
+    assert cost.calls == 2
+    assert cost.output_tokens == 100
+    assert cost.dollars is None
+    assert (await how.estimate_cost(task_for(CHAT, how))).dollars is None
+
+
+async def test_nothing_to_do_costs_nothing() -> None:
+    how = strategy("native")
+    cost = await how.estimate_cost(task_for(CHAT[:1], how), price)
+    assert (cost.calls, cost.dollars) == (0, 0.0)

@@ -1,0 +1,199 @@
+"""Truncation: what is cut, what is left alone, and that all pairs, ids and files are there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from enfold.condensation import Condensation, Edited, validate
+from enfold.messages import (
+    Attachment,
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from enfold.strategies.shortening import SUPPRESSED
+from enfold.testing import assistant, call, result, user
+from tests.strategies.tasks import strategy, task_for
+
+OUTPUT = "\n".join(f"line {n} of the output" for n in range(1, 101))
+CODE = "def f():\n    return 1\n" * 60
+IMAGE = Attachment("shot.png", "image/png", 6, "aGVsbG8h")
+CHAT = (
+    user("First of all, look around."),
+    assistant("Looking.", call("1", "read", {"path": "a.py", "note": CODE, "n": 7})),
+    result("1", OUTPUT),
+    assistant("There it is. " + "More words. " * 200),
+    user("Fine. " + "And so on. " * 200),
+    assistant("", call("2")),
+    result("2", OUTPUT),
+    assistant("Done."),
+    user("Thanks."),
+)
+
+
+async def condense(
+    messages: tuple[Message, ...] = CHAT, **config: Any
+) -> tuple[list[Message], Condensation]:
+    how = strategy("truncation", {"preserveRecentCount": 2, **config})
+    task = task_for(messages, how)
+    answer = await how.condense(task)
+    if not answer.is_unchanged:
+        validate(task, answer)
+    edits = {edit.index: edit.message for edit in answer.edits}
+    return [edits.get(index, message) for index, message in enumerate(messages)], answer
+
+
+def text(part: Part) -> str:
+    assert isinstance(part, ToolResult)
+    assert isinstance(part.parts[0], Text)
+    return part.parts[0].text
+
+
+async def test_old_results_and_parameters_keep_their_beginning() -> None:
+    shown, answer = await condense(maxToolResultLines=3, maxToolParamChars=50)
+    assert text(shown[2].parts[0]).split("\n") == [
+        "line 1 of the output",
+        "line 2 of the output",
+        "line 3 of the output",
+        "⟨ ... truncated, 97 of 100 lines ⟩",
+    ]
+    cut = shown[1].parts[1]
+    assert isinstance(cut, ToolCall)
+    assert isinstance(cut.arguments, dict)
+    assert (cut.id, cut.name, cut.arguments["path"], cut.arguments["n"]) == ("1", "read", "a.py", 7)
+    assert cut.arguments["note"].startswith(CODE[:40])
+    assert "truncated" in cut.arguments["note"]
+    assert [edit.index for edit in answer.edits] == [1, 2, 6]
+    assert answer.steps[0].tokens_after < answer.steps[0].tokens_before
+
+
+async def test_what_was_said_stays_unless_it_need_not() -> None:
+    shown, _ = await condense()
+    assert (shown[3], shown[4]) == (CHAT[3], CHAT[4])
+    shown, _ = await condense(preserveAssistantText=False, maxMessageChars=20)
+    assert shown[3] != CHAT[3]
+    assert shown[4] == CHAT[4]
+    shown, _ = await condense(preserve_user_messages=False, max_message_chars=20)
+    assert shown[3] == CHAT[3]
+    assert isinstance(shown[4].parts[0], Text)
+    assert shown[4].parts[0].text.startswith("Fine. And so on. And")
+
+
+async def test_suppressed_content_is_a_marker_in_its_place() -> None:
+    shown, answer = await condense(truncationMode="suppress")
+    assert text(shown[2].parts[0]) == text(shown[6].parts[0]) == SUPPRESSED
+    assert answer.operations == ("suppress_completed",)
+    cut = shown[1].parts[1]
+    assert isinstance(cut, ToolCall)
+    assert cut.arguments == {"path": "a.py", "note": SUPPRESSED, "n": 7}
+
+
+async def test_each_type_of_content_has_its_own_mode() -> None:
+    shown, _ = await condense(toolResultMode="suppress", toolParamMode="keep")
+    assert text(shown[2].parts[0]) == SUPPRESSED
+    assert shown[1] == CHAT[1]
+    shown, _ = await condense(toolResultMode="keep", toolParamMode="suppress")
+    assert shown[2] == CHAT[2]
+    assert shown[1] != CHAT[1]
+
+
+async def test_the_first_the_recent_and_the_users_last_message_are_left_alone() -> None:
+    texts = {"preserveUserMessages": False, "preserveAssistantText": False, "maxMessageChars": 5}
+    long = (user(OUTPUT), *CHAT[1:], assistant(OUTPUT))
+    shown, _ = await condense(long, **texts)
+    assert shown[0] == long[0]
+    assert shown[-2:] == list(long[-2:])
+    shown, _ = await condense(long, **texts, preserveFirstCount=3, preserveRecentCount=7)
+    assert [a == b for a, b in zip(shown, long, strict=True)] == [True] * 10
+
+
+async def test_errors_stay_unless_they_need_not_and_are_errors_all_the_same() -> None:
+    failed = (user("Go."), assistant("", call("1")), result("1", OUTPUT, is_error=True), *CHAT)
+    shown, _ = await condense(failed)
+    assert shown[2] == failed[2]
+    shown, _ = await condense(failed, preserveErrors=False, maxToolResultLines=3, headAndTail=True)
+    part = shown[2].parts[0]
+    assert isinstance(part, ToolResult)
+    assert part.is_error
+    assert text(part).split("\n")[:2] == OUTPUT.split("\n")[:2]
+    assert text(part).endswith("line 100 of the output")
+
+
+async def test_a_running_tool_loop_is_not_touched() -> None:
+    running = (*CHAT, assistant("", call("3", "read", {"note": CODE})), result("3", OUTPUT))
+    shown, answer = await condense((*running, *_more_rounds(6)), preserveRecentCount=1)
+    assert max(edit.index for edit in answer.edits) < len(CHAT)
+    assert shown[len(CHAT) :] == [*running[len(CHAT) :], *_more_rounds(6)]
+
+
+def _more_rounds(number: int) -> tuple[Message, ...]:
+    return tuple(
+        m for n in range(number) for m in (assistant("", call(f"m{n}")), result(f"m{n}", OUTPUT))
+    )
+
+
+async def test_an_edited_reply_loses_all_its_reasoning_and_another_none() -> None:
+    thinking = Reasoning("Hm.", {"signature": "s"})
+    written = call("1", "write", {"content": CODE})
+    long = Message("assistant", (thinking, Text("So."), thinking, written))
+    short = Message("assistant", (thinking, call("2")))
+    shown, _ = await condense((user("Go."), long, result("1"), short, result("2"), *CHAT))
+    assert [type(part) for part in shown[1].parts] == [Text, ToolCall]
+    assert shown[3] == short
+
+
+async def test_reasoning_that_is_an_item_binds_what_follows_it() -> None:
+    item = Message("assistant", (Reasoning("Hm.", {"encrypted_content": "x"}),))
+    written = assistant("", call("1", "write", {"content": CODE}))
+    messages = (user("Go."), item, written, result("1", OUTPUT), *CHAT)
+    shown, _ = await condense(messages)
+    assert shown[1:3] == [item, written]
+    assert shown[3] != messages[3]
+
+
+async def test_files_stay_where_they_are() -> None:
+    rich = Message("tool", (ToolResult("1", (Text(OUTPUT), IMAGE, Text("end"))),))
+    asked = Message("user", (Text("See."), IMAGE))
+    shown, _ = await condense((user("Go."), asked, assistant("", call("1")), rich, *CHAT))
+    part = shown[3].parts[0]
+    assert isinstance(part, ToolResult)
+    assert part.parts[1] is IMAGE
+    assert shown[1] == asked
+
+
+async def test_structured_output_is_cut_inside() -> None:
+    data = Data({"rows": [{"id": n, "text": OUTPUT} for n in range(40)], "total": 40})
+    rich = Message("tool", (ToolResult("1", (data,)),))
+    shown, _ = await condense(
+        (user("Go."), assistant("", call("1")), rich, *CHAT), maxToolResultLines=2
+    )
+    part = shown[2].parts[0]
+    assert isinstance(part, ToolResult)
+    cut = part.parts[0]
+    assert isinstance(cut, Data)
+    assert cut.value["total"] == 40
+    assert len(cut.value["rows"]) == 3
+    assert cut.value["rows"][0]["id"] == 0
+    assert cut.value["rows"][2] == "⟨ ... truncated, 38 of 40 items ⟩"
+
+
+async def test_nothing_long_enough_is_said_and_changes_nothing() -> None:
+    messages = (user("Hi."), assistant("", call("1")), result("1", "ok"), assistant("Hello."))
+    shown, answer = await condense(messages, preserveRecentCount=0)
+    assert answer.is_unchanged
+    assert answer.warnings
+    assert shown == list(messages)
+
+
+async def test_estimates_are_exact_and_cost_nothing() -> None:
+    how = strategy("truncation")
+    task = task_for(CHAT * 3, how)
+    answer = await how.condense(task)
+    assert (await how.estimate_reduction(task)).tokens_after == answer.tokens(task)
+    cost = await how.estimate_cost(task)
+    assert (cost.calls, cost.dollars) == (0, 0.0)
+    assert set(how.touches(task)) == {e.index for e in answer.entries if isinstance(e, Edited)}
