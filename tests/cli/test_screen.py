@@ -11,11 +11,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.cli.screen import complain, confirm, number, put, put_json, put_table, when
-from enfold.errors import ConfigError
+from enfold.cli.screen import (
+    complain,
+    confirm,
+    number,
+    put,
+    put_json,
+    put_table,
+    when,
+    working,
+)
+from enfold.errors import ConfigError, EnfoldError
 from enfold.jsontext import loads
 from tests.cli.processes import run_in_pipes, run_on_terminal
-from tests.cli.streams import captured
+from tests.cli.streams import Full, Stream, standing_in
 
 STEERING = "red\x1b[31m \x07bell \x9b2J \x7f"
 
@@ -49,15 +58,15 @@ def test_results_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> 
 
 @given(st.text())
 def test_json_is_exact_whatever_the_text(text: str) -> None:
-    with captured("ascii") as stream:
+    with standing_in("stdout", Stream("ascii")) as stream:
         put_json({"said": text})
-    assert loads(stream.buffer.getvalue()) == {"said": text}
+    assert loads(stream.written) == {"said": text}
 
 
 def test_text_without_a_sign_in_the_encoding_is_escaped() -> None:
-    with captured("ascii") as stream:
+    with standing_in("stdout", Stream("ascii")) as stream:
         put("12 → 3")
-    assert stream.buffer.getvalue() == b"12 \\u2192 3\n"
+    assert stream.written == b"12 \\u2192 3\n"
 
 
 def test_a_table_lines_up_wide_and_combining_characters(
@@ -88,6 +97,59 @@ def test_a_cell_stays_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_table_without_rows_has_its_head(capsys: pytest.CaptureFixture[str]) -> None:
     put_table("none", ("a", "b"), [])
     assert capsys.readouterr().out == "none\na  b\n"
+
+
+def _on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, cell: str) -> str:
+    """A table of one cell, as a terminal of that width gets it."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    with standing_in("stdout", Stream(terminal=True)) as stream:
+        put_table("title [b]", ("name", "tokens"), [(cell, "12")])
+    return stream.written.decode()
+
+
+def test_a_terminal_gets_lines_and_the_same_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = _on_terminal(monkeypatch, 80, f"[/x] {STEERING}")
+    assert "─" in shown
+    assert "title [b]" in shown
+    assert "[/x] red\\x1b[31m \\x07bell" in shown
+    assert "\x07" not in shown
+
+
+def test_a_cell_wider_than_the_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "n" * 90 in _on_terminal(monkeypatch, 80, "n" * 90)
+    assert "─" not in _on_terminal(monkeypatch, 80, "n" * 90)
+
+
+def test_a_terminal_sees_what_is_being_done() -> None:
+    with (
+        standing_in("stderr", Stream(terminal=True)) as stream,
+        working("Counting [x]") as progress,
+    ):
+        progress("3 conversations")
+    assert "Counting [x]" in stream.written.decode()
+
+
+def test_a_pipe_sees_nothing_of_it() -> None:
+    with standing_in("stderr", Stream()) as stream, working("Counting") as progress:
+        progress("3 conversations")
+    assert stream.written == b""
+
+
+def test_what_cannot_be_written_is_an_error() -> None:
+    with standing_in("stdout", Full()), pytest.raises(EnfoldError, match="No space left"):
+        put("result")
+
+
+@pytest.mark.parametrize(
+    ("typed", "agreed"),
+    [("y\n", True), ("YES\n", True), ("n\n", False), ("\n", False), ("", False)],
+    ids=repr,
+)
+def test_only_a_yes_is_a_yes(typed: str, agreed: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with standing_in("stdin", Stream(terminal=True, text=typed)):
+        assert confirm("Delete?") is agreed
+    assert capsys.readouterr().err == "Delete? [y/N]\n"
 
 
 def test_nobody_is_asked_where_nobody_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
