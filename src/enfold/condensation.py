@@ -22,6 +22,7 @@ from enfold.history import (
 )
 from enfold.jsontext import loads
 from enfold.messages import Attachment, Message, Reasoning, ToolCall, ToolResult, Unknown
+from enfold.receipt import Means, Receipt
 from enfold.recipes import Shortening
 from enfold.references import explains, unresolved
 from enfold.retention import Split, Zones
@@ -53,6 +54,8 @@ class Task:
     """Where messages may be edited. None: where they may be folded."""
     beside: int = 0
     """Tokens of what is sent beside the view: system prompt and tools."""
+    restorable_by: Means | None = None
+    """How what leaves the view can be had again. None: it cannot."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
     """What messages said before an earlier compression edited them, by index."""
 
@@ -152,6 +155,8 @@ class Condensation:
     """What was done and what was skipped, by name: `<id>_completed`, `skip_<id>`."""
     cost: float | None = 0.0
     """Of the models that were called, in US dollars. None is unknown."""
+    receipt: Receipt | None = None
+    """What became of the exact items, once the answer was accepted."""
 
     def tokens(self, task: Task) -> int:
         """What the view takes afterwards."""

@@ -10,6 +10,7 @@ EnfoldError
 ├── CompressionError           a compression did not end in a usable view
 │   ├── SummaryError           the summarizer failed, or gave nothing usable
 │   ├── NoGainError            the result would not have been smaller
+│   ├── ReceiptError           too few exact items would be kept or restorable
 │   ├── UncompressibleError    what must stay is larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
 ├── BlockedError               the session waits for a retry or for the risk to be acknowledged
@@ -80,6 +81,10 @@ class NoGainError(CompressionError):
     """The result would not have been smaller. Nothing was changed."""
 
 
+class ReceiptError(CompressionError):
+    """Too few of the exact items that leave the view would be kept or restorable."""
+
+
 class UncompressibleError(CompressionError):
     """What must stay verbatim is larger than the limit."""
 
@@ -129,6 +134,7 @@ FACTS: dict[type[EnfoldError], Facts] = {
     CompressionError: Facts("compression_failed", 502, 4, retryable=True),
     SummaryError: Facts("summary_failed", 502, 4, retryable=True),
     NoGainError: Facts("no_gain", 409, 4),
+    ReceiptError: Facts("items_lost", 502, 4, retryable=True),
     UncompressibleError: Facts("uncompressible", 413, 4),
     ConflictError: Facts("conflict", 409, 4, retryable=True),
     BlockedError: Facts("blocked", 409, 4, retryable=True),

@@ -11,14 +11,16 @@ from time import perf_counter
 from typing import Any
 
 from enfold import dialects, ledger
+from enfold.acceptance import accept, receipt_for
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
-from enfold.condensation import Condensation, Edited, Folded, Task, unchanged, validate
+from enfold.condensation import Condensation, Edited, Folded, Task, unchanged
 from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.llm.comparison import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Conversation
 from enfold.planning import Aim, plan
+from enfold.receipt import Receipt
 from enfold.report import Report
 from enfold.retention import Retention, zones
 from enfold.strategies.contract import Strategy
@@ -78,6 +80,8 @@ class Condensed:
     """In the dialect and the shape in which it came: an array, or a request body."""
     report: Report
     ledger: Ledger = field(repr=False)
+    receipt: Receipt = field(repr=False)
+    """Here what is in the ledger is restorable: a program can put it back, the model cannot."""
 
 
 async def condense(
@@ -95,13 +99,14 @@ async def condense(
     beside = count_conversation(replace(conversation, messages=()), options.tokenizer).total
     task = _task(conversation, strategy, options, beside)
     answer = await _answer(task, strategy)
+    receipt = answer.receipt or receipt_for(task, answer)
     smaller = _apply(conversation, task, answer)
     wire = dialects.render(smaller)
     report = Report(
         strategy=answer.strategy,
         tokens_before=beside + task.tokens,
         tokens_after=beside + answer.tokens(task),
-        seconds=perf_counter() - started,
+        seconds=perf_counter() - started - receipt.seconds,
         steps=answer.steps,
         operations=answer.operations,
         warnings=(*answer.warnings, *_missed(task, answer)),
@@ -110,7 +115,8 @@ async def condense(
     )
     before, after = _messages_in(dialects.render(whole or conversation)), _messages_in(wire)
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    return Condensed(wire, report, ledger.write(before, after, {} if whole else shortened))
+    written = ledger.write(before, after, {} if whole else shortened)
+    return Condensed(wire, report, written, receipt)
 
 
 def _saved(before: int, after: int, options: Options) -> float | None:
@@ -142,6 +148,7 @@ def _task(conversation: Conversation, strategy: Strategy, options: Options, besi
         target=goal if options.has_goal else None,
         zones=zones(counts, retention),
         beside=beside,
+        restorable_by="ledger",
     )
 
 
@@ -149,10 +156,9 @@ async def _answer(task: Task, strategy: Strategy) -> Condensation:
     """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
     try:
         answer = await strategy.condense(task)
-        validate(task, answer, may_be_unchanged=True)
+        return accept(task, answer, may_be_unchanged=True)
     except NoGainError as error:
-        return unchanged(task, strategy.id, str(error))
-    return answer
+        return accept(task, unchanged(task, strategy.id, str(error)), may_be_unchanged=True)
 
 
 def _missed(task: Task, answer: Condensation) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from time import monotonic
 from uuid import uuid4
 
+from enfold.acceptance import accept
 from enfold.budget import FREED_TARGET, Decision
-from enfold.condensation import Condensation, Task, validate
+from enfold.condensation import Condensation, Task
 from enfold.engine.recording import record
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
 from enfold.planning import Aim, Plan, plan, plan_for
+from enfold.receipt import Means
 from enfold.retention import Retention, Split, zones
 from enfold.store import leases, records, snapshots
 from enfold.store.store import Store
@@ -49,6 +51,8 @@ class Job:
     share_across_branches: bool = False
     automatic: bool = False
     timeout: float = 120.0
+    restorable_by: Means | None = "store"
+    """How what leaves the view can be had again through this door. None: it cannot."""
     instead_of: records.Snapshot | None = None
     """A summary to write anew, with the same cutoff. The view is that of before it was made."""
 
@@ -200,7 +204,7 @@ async def _answer(job: Job, task: Task) -> Condensation:
         raise SummaryError(
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
         ) from None
-    validate(task, answer)
+    answer = await asyncio.to_thread(accept, task, answer)
     after = answer.tokens(task) + job.view.estimate
     if job.automatic and after > job.decision.threshold_tokens:
         raise UncompressibleError(
@@ -256,6 +260,7 @@ def _task(job: Job, made: Plan) -> Task:
         is_due=job.automatic,
         zones=zones(job.counts, job.retention),
         beside=load.system + load.tools,
+        restorable_by=job.restorable_by,
     )
 
 
@@ -279,7 +284,8 @@ def _finished(
         summary=folded.text if folded is not None else None,
         author=snapshot.author,
         strategy=answer.strategy,
-        seconds=seconds,
+        seconds=seconds - (answer.receipt.seconds if answer.receipt is not None else 0.0),
+        receipt=answer.receipt,
         steps=answer.steps,
         operations=answer.operations,
         warnings=(*_warnings(job, made, answer.tokens(task)), *answer.warnings),

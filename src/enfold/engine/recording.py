@@ -109,6 +109,7 @@ def _content(view: View, task: Task, answer: Condensation, *, automatic: bool) -
         "newTokenCount": answer.tokens(task),
         "messagesIncluded": len(folded.indexes) if folded is not None else 0,
         "messagesEdited": len(answer.edits),
+        "receipt": answer.receipt.counts_as_json() if answer.receipt is not None else None,
         SETTLED: settled,
     }
 

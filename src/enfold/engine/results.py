@@ -9,6 +9,7 @@ from enfold import dialects
 from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
+from enfold.receipt import Receipt
 from enfold.view import View
 
 Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
@@ -56,6 +57,9 @@ class Compression:
     strategy: str | None = None
     """Which did it; not the one that was asked for if another took its place."""
     seconds: float = 0.0
+    """Without the receipt, which has its own."""
+    receipt: Receipt | None = None
+    """What became of the exact items of what left the view. None if nothing did."""
     steps: tuple[Step, ...] = ()
     operations: tuple[str, ...] = ()
     """What ran and what was left out: `<id>_completed`, `skip_<id>`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import blocking, compression
 from enfold.engine.compression import Job
+from enfold.engine.receipts import read_change
 from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
 from enfold.engine.state import State, decide_on, read_model, read_state, retention_of
 from enfold.engine.viewing import drafts, message_of, summary_tokens
 from enfold.errors import CompressionError, InputError, NotFoundError
 from enfold.messages import Message, Tool
+from enfold.receipt import Receipt
 from enfold.retention import split
 from enfold.settings import check
 from enfold.store import records, search, sessions, snapshots, tree
@@ -162,6 +165,11 @@ class Session:
         """All summaries of the session, newest first, undone ones too."""
         return await self._store.read(snapshots.of_kind, self.key, "summary")
 
+    async def receipt(self, snapshot: str) -> Receipt:
+        """What became of every exact item of what a compression took out of the view."""
+        change = await self._store.read(read_change, self.key, snapshot)
+        return await asyncio.to_thread(change.receipt)
+
     async def memories(self) -> tuple[records.Snapshot, ...]:
         """What long-term memory has kept of the session, newest first."""
         return await self._store.read(snapshots.of_kind, self.key, "memory")
@@ -208,7 +216,7 @@ class Session:
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
         draft = records.SnapshotDraft(
-            content={**current.content, "summaryText": text},
+            content={**current.content, "summaryText": text, "receipt": None},
             cutoff=current.cutoff,
             parent=current.parent,
             manifest=current.manifest,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from enfold.condensation import Condensation, Task, validate
+from enfold.acceptance import accept
+from enfold.condensation import Condensation, Task
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
 from enfold.strategies.contract import Cost, Prices, Reduction, Strategy
@@ -102,8 +103,7 @@ class WithFallback:
 async def _usable(strategy: Strategy, task: Task) -> Condensation:
     """The strategy's answer, checked; one that changes nothing is fine."""
     answer = await strategy.condense(task)
-    validate(task, answer, may_be_unchanged=True)
-    return answer
+    return accept(task, answer, may_be_unchanged=True)
 
 
 def _reason(error: Exception) -> str:
