@@ -81,7 +81,7 @@ async def condense(
         Path | None, Parameter(help="Write here what was taken out, for `enfold restore`.")
     ] = None,
     json: Annotated[
-        bool, Parameter(help="Print messages, report and ledger as one JSON object.")
+        bool, Parameter(help="Print messages, report, ledger and receipt as one JSON object.")
     ] = False,
 ) -> None:
     """Make a conversation smaller, with a ledger to restore it from."""
