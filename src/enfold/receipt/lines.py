@@ -60,6 +60,7 @@ def commands(texts: Iterable[str]) -> Iterator[str]:
 
 def _quantities(lines: Lines) -> Iterator[str]:
     text = lines.text
+    yield from patterns.MONEY.findall(text)
     for found in patterns.QUANTITY.finditer(text):
         if found[1] in patterns.UNIT_WORDS and _begins_anew(text, found.start()):
             yield found[0]

@@ -67,7 +67,9 @@ EMAIL = re.compile(r"[\w+-]++(?:\.[\w+-]++)*+@[\w-]++(?:\.[\w-]++)*?\.[A-Za-z]{2
 # What code calls things
 
 ERROR_CODES = frozenset(errno.errorcode.values()) | _words("signals")
-HUMPS = re.compile(r"[a-z]++(?:[A-Z]++[a-z]++)++[A-Z]*+|(?:[A-Z]++[a-z]++){2,}+[A-Z]*+")
+HUMPS = re.compile(
+    r"[a-z]++(?:[A-Z]++[a-z]++)++[A-Z]*+|(?:[A-Z]++[a-z]++){2,}+[A-Z]*+|[A-Z]{3,}+[a-z]{2,}+"
+)
 """A word of letters alone, written as only code writes one."""
 _UUID = r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 CODE = re.compile(
@@ -107,6 +109,8 @@ NUMERIC = re.compile(
     r"|[-+~≈±]?(?:[1-9]\d{0,2}|\d+\.\d+)[smh]|[-+~≈±]?[1-9]\d?d)"
 )
 """What begins with a digit, a sign, or a currency's sign."""
+MONEY = re.compile(r"[$€£¥₹]\d{1,3}(?:,\d{3})++(?:\.\d{1,4}+)?(?![\d,])")
+"""With commas, at which chunks are cut."""
 QUANTITY = re.compile(r"\d(?:[\d,.]{0,20}\d)?+[ \u00a0-]?(%|°[CF]|[^\W\d_]{1,12}+)")
 """A number and the word after it, which is a unit if it is one of these."""
 UNIT_WORDS = _words("units")
@@ -166,7 +170,7 @@ _ASSIGNMENT = r"[\"'\\]{0,3}[ \t]?[:=][ \t]?[\"'\\]{0,3}(?:Bearer |Basic )?"
 ASSIGNED = re.compile(
     r"(?:[Ss]ecret|SECRET|[Pp]assw(?:or)?d|PASSW(?:OR)?D|[Cc]redentials?|[Aa]uthorization)"
     rf"{_ASSIGNMENT}([^\s\"',;)}}\]&]{{6,200}}+)"
-    r"|Bearer ([^\s\"',;)}\]&]{12,200}+)"
+    r"|Bearer ([^\s\"',;)}\]&]{12,200}+)|(?:-u|--user)[ =][\"']?[^\s:\"']{1,60}+:([^\s\"']{4,200}+)"
     rf"|(?:[Kk]ey|KEY|[Tt]oken|TOKEN|[Ss]ig(?:nature)?){_ASSIGNMENT}"
     r"((?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"',;)}\]&/.]{12,200}+)"
 )

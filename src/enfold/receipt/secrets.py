@@ -9,7 +9,7 @@ from enfold.receipt.lines import Lines
 
 _TELLING = (
     *("ecret", "ECRET", "assw", "ASSW", "redential", "uthorization", "earer "),
-    *("key", "Key", "KEY", "oken", "TOKEN", "ignature", "sig", "Sig"),
+    *("key", "Key", "KEY", "oken", "TOKEN", "ignature", "sig", "Sig", "-u", "--user"),
 )
 _BORDER = re.compile(r"[\s\"'`=:&?/@,;]+")
 

@@ -9,7 +9,7 @@ from enfold.messages import Message
 from enfold.receipt.items import items_of
 from enfold.receipt.texts import texts
 
-_WORD = re.compile(r"\w+")
+_WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
 class Shown:
