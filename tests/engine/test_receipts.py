@@ -1,0 +1,138 @@
+"""What became of the exact items of a stored session's folded messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.engine import Session
+from enfold.errors import BlockedError, NotFoundError, ReceiptError
+from enfold.jsontext import dumps
+from enfold.testing import assistant, user
+from tests.engine.conftest import Bench
+
+
+async def project(bench: Bench, turns: int = 30) -> Session:
+    """A session in which the user names a file with every question."""
+    session = await bench.session()
+    for turn in range(turns):
+        await session.append(
+            user(f"Look at src/file_{turn}.py. " + "alpha " * 40),
+            assistant(f"It takes {turn + 1} ms. " + "beta " * 40),
+        )
+    return session
+
+
+def kept(count: int) -> str:
+    return "They read " + ", ".join(f"src/file_{n}.py" for n in range(count)) + "."
+
+
+async def test_a_compression_comes_with_its_receipt(bench: Bench) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    done = await session.compress()
+    assert done.receipt is not None
+    assert done.receipt.counts["path"].kept >= 10
+    assert done.receipt.total.lost == 0
+    assert done.receipt.restorable_by == "store"
+
+
+async def test_the_snapshot_keeps_the_figures_and_the_session_makes_out_the_items(
+    bench: Bench,
+) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    done = await session.compress()
+    assert done.snapshot is not None
+    stored = (await session.summaries())[0].content["receipt"]
+    assert done.receipt is not None
+    assert stored["items"] == done.receipt.counts_as_json()["items"]
+    assert b"src/" not in dumps(stored)
+    again = await session.receipt(done.snapshot)
+    assert again.items == done.receipt.items
+    assert again.said == done.receipt.said
+
+
+async def test_each_of_several_compressions_has_its_own(bench: Bench) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    first = await session.compress()
+    for turn in range(30, 50):
+        await session.append(user(f"Now src/file_{turn}.py. " + "alpha " * 40), assistant("Yes."))
+    bench.summarizer.script("Later: " + kept(40))
+    second = await session.compress()
+    assert first.snapshot is not None
+    assert second.snapshot is not None
+    for done in (first, second):
+        assert done.receipt is not None
+        assert (await session.receipt(done.snapshot or "")).items == done.receipt.items
+    await session.undo()
+    assert first.receipt is not None
+    assert (await session.receipt(first.snapshot)).items == first.receipt.items
+
+
+async def test_other_words_for_the_same_messages_are_judged_by_the_same_messages(
+    bench: Bench,
+) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    done = await session.compress()
+    edited = await session.edit_summary("Only src/file_0.py matters.")
+    assert edited.content["receipt"] is None
+    assert done.receipt is not None
+    anew = await session.receipt(edited.id)
+    assert anew.items["path"].keys() == done.receipt.items["path"].keys()
+    assert anew.counts["path"].kept < done.receipt.counts["path"].kept
+
+
+async def test_a_summary_written_anew_is_judged_by_what_the_first_one_folded(bench: Bench) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    done = await session.compress()
+    bench.summarizer.script(kept(12))
+    regenerated = await session.regenerate()
+    assert done.receipt is not None
+    assert regenerated.receipt is not None
+    assert regenerated.receipt.items["path"].keys() == done.receipt.items["path"].keys()
+    assert (await session.receipt(regenerated.snapshot or "")).items == regenerated.receipt.items
+
+
+async def test_edited_messages_have_a_receipt_too(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(user("Begin."))
+    for turn in range(6):
+        await session.append(
+            assistant(f"See docs/note_{turn}.md " + "beta " * 300), user(f"And {turn}?")
+        )
+    done = await session.compress(
+        strategy="truncation",
+        strategy_config={"truncation": {"preserveAssistantText": False, "preserveRecentCount": 2}},
+    )
+    assert done.edited
+    assert done.receipt is not None
+    assert done.snapshot is not None
+    assert (await session.receipt(done.snapshot)).items == done.receipt.items
+
+
+async def test_a_summary_that_drops_what_the_user_named_is_not_recorded(bench: Bench) -> None:
+    session = await project(bench)
+    bench.summarizer.script("They talked.")
+    with pytest.raises(ReceiptError, match="path items in users' words"):
+        await session.compress()
+    assert await session.summaries() == ()
+    assert "compression.failed" in bench.names()
+
+
+async def test_where_it_was_due_the_session_is_blocked_and_can_be_retried(bench: Bench) -> None:
+    session = await project(bench, 45)
+    bench.summarizer.script("They talked.")
+    with pytest.raises(BlockedError):
+        await session.prepare("And now?")
+    bench.summarizer.script(kept(30))
+    assert (await session.retry()).compressed
+    assert (await session.prepare("And now?")).view.summary is not None
+
+
+async def test_there_is_no_receipt_of_what_was_never_compressed(bench: Bench) -> None:
+    session = await project(bench, 1)
+    with pytest.raises(NotFoundError):
+        await session.receipt("nothing")
