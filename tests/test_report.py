@@ -50,6 +50,16 @@ def test_a_strategy_of_somebody_else_keeps_its_name() -> None:
     assert str(Report("acme-squeeze", 10, 5, 0)).startswith("Condensed with the acme-squeeze ")
 
 
+def test_nothing_done_is_said_too() -> None:
+    assert str(Report("", 10, 10, 0, warnings=("there is nothing to fold",))).splitlines() == [
+        "Nothing was condensed:",
+        " - Total reduction: 0%, 10 → 10 tokens",
+        " - Cost: unknown",
+        " - Time: 0 ms",
+        " - Warning: there is nothing to fold",
+    ]
+
+
 def test_programs_get_the_same_as_data() -> None:
     assert loads(dumps(REPORT.as_json())) == {
         "strategy": "smart",

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import enfold
-from enfold import dialects
-from enfold.errors import ConfigError, RestoreError
+from enfold import dialects, stateless, wiring
+from enfold.errors import ConfigError, ReceiptError, RestoreError
 from enfold.jsontext import dumps, loads
+from enfold.llm.prices import Prices
 from enfold.messages import Conversation, Message
-from enfold.report import Report
+from enfold.settings import Settings
 from enfold.stateless import Options
 from enfold.summaries import HEADING
 from enfold.testing import ScriptedSummarizer
@@ -99,12 +100,42 @@ def test_options_say_where_to_end() -> None:
     assert Options(target=10, window=1_000).goal(5_000) == 10
 
 
-def test_a_report_reads_as_text_and_as_data() -> None:
-    report = Report("native", 1_000, 250, 0.25, warnings=("careful",))
-    assert "Total reduction: 75%" in str(report)
-    assert "careful" in str(report)
-    assert report.as_json()["reduction"] == 0.75
-    assert report.as_json()["cost"] is None
+NAMED = [
+    {"role": "user", "content": "Fix src/app.py and keep port 5432 for 45 ms. " + "alpha " * 90},
+    *(
+        {**message, "content": f"{message['content']} lib/part_{n}.rs"}
+        for n, message in enumerate(CHAT)
+    ),
+]
+
+
+async def test_the_receipt_says_what_became_of_every_exact_item() -> None:
+    summarizer = ScriptedSummarizer("Look at lib/part_3.rs, lib/part_4.rs, lib/part_6.rs.")
+    done = await enfold.condense(NAMED, summarizer=summarizer)
+    assert done.receipt.items["path"]["lib/part_3.rs"] == "kept"
+    assert done.receipt.items["path"]["lib/part_5.rs"] == "restorable"
+    assert "lib/part_19.rs" not in done.receipt.items["path"], "it never left the view"
+    assert done.receipt.restorable_by == "ledger"
+    assert done.receipt.total.lost == 0
+    assert b"lib/part_5.rs" in dumps(done.ledger.as_json())
+
+
+async def test_a_summary_that_keeps_nothing_of_what_users_said_is_refused() -> None:
+    with pytest.raises(ReceiptError, match="path items in users' words"):
+        await enfold.condense(NAMED, summarizer=ScriptedSummarizer("They talked."))
+
+
+async def test_the_report_says_what_it_cost_and_what_it_saves() -> None:
+    free = await enfold.condense(CHAT)
+    assert (free.report.cost, free.report.saved) == (0.0, None)
+    strategy = wiring.make_strategy(Settings(), ScriptedSummarizer("In short."))
+    priced = await stateless.condense(
+        dialects.parse(CHAT), strategy, Options(prices=Prices(input=2.0))
+    )
+    gone = priced.report.tokens_before - priced.report.tokens_after
+    assert priced.report.saved == pytest.approx(gone * 2 / 1e6)
+    assert f"saved ${priced.report.saved:.4f} a request" in str(priced.report)
+    assert priced.report.seconds > 0
 
 
 @given(

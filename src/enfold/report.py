@@ -59,7 +59,8 @@ class Report:
 
     def __str__(self) -> str:
         name = _NAMES.get(self.strategy, self.strategy)
-        return "\n".join((f"Condensed with the {name} strategy:", *self._lines()))
+        done = f"Condensed with the {name} strategy:" if name else "Nothing was condensed:"
+        return "\n".join((done, *self._lines()))
 
     def _lines(self) -> Iterator[str]:
         for step in self.steps:

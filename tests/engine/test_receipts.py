@@ -136,3 +136,12 @@ async def test_there_is_no_receipt_of_what_was_never_compressed(bench: Bench) ->
     session = await project(bench, 1)
     with pytest.raises(NotFoundError):
         await session.receipt("nothing")
+
+
+async def test_a_compression_reports_as_a_condensation_does(bench: Bench) -> None:
+    session = await project(bench)
+    bench.summarizer.script(kept(10))
+    done = await session.compress()
+    assert done.report.as_json()["tokens_after"] == done.tokens_after
+    assert done.report.cost == done.cost == 0.0
+    assert str(done.report).startswith("Condensed with the Native strategy:")

@@ -286,6 +286,7 @@ def _finished(
         strategy=answer.strategy,
         seconds=seconds - (answer.receipt.seconds if answer.receipt is not None else 0.0),
         receipt=answer.receipt,
+        cost=answer.cost,
         steps=answer.steps,
         operations=answer.operations,
         warnings=(*_warnings(job, made, answer.tokens(task)), *answer.warnings),

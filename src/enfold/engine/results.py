@@ -10,6 +10,7 @@ from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.receipt import Receipt
+from enfold.report import Report
 from enfold.view import View
 
 Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
@@ -64,6 +65,22 @@ class Compression:
     operations: tuple[str, ...] = ()
     """What ran and what was left out: `<id>_completed`, `skip_<id>`."""
     warnings: tuple[str, ...] = ()
+    cost: float | None = 0.0
+    """Of the models that were called, in US dollars. None is unknown."""
+
+    @property
+    def report(self) -> Report:
+        """The same as a report, for people and for programs."""
+        return Report(
+            strategy=self.strategy or "",
+            tokens_before=self.tokens_before,
+            tokens_after=self.tokens_after,
+            seconds=self.seconds,
+            steps=self.steps,
+            operations=self.operations,
+            warnings=self.warnings,
+            cost=self.cost,
+        )
 
     @property
     def compressed(self) -> bool:
