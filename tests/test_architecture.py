@@ -86,6 +86,8 @@ BROAD_EXCEPTS = {
     "flush.worker._deliver": "a sink is foreign code, and its messages must not be lost",
     "strategies.fallback._answer": "a strategy may be foreign code, and another takes its place",
     "strategies.registry._load": "a strategy may be foreign code, and is named if it does not load",
+    "strategies.smart.strategy._pass": "a pass that fails is skipped, whatever failed, and said",
+    "strategies.smart.strategy._prelude": "so is the prelude",
     "tokens.tokenizers._mapping_errors": "a panic in a Rust library is no Exception",
 }
 """`module.function` -> why it must catch everything. Only an edge may, where others' work ends."""

@@ -37,9 +37,10 @@ def count(messages: str | Messages, tokenizer: str = tokens.DEFAULT) -> int:
 
 async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     messages: Messages,
-    strategy: str = "native",
+    strategy: str | None = None,
     *,
     config: Mapping[str, Any] | None = None,
+    preset: str | Mapping[str, Any] | None = None,
     target: int | None = None,
     window: int | None = None,
     keep_tokens: int | None = None,
@@ -48,22 +49,25 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
 ) -> Condensed:
     """The conversation made smaller, with a report, and a ledger that `restore` undoes it with.
 
-    `config` is the strategy's own, as its JSON schema says. The conversation ends at or below
+    The strategy is native if none is named. `config` is the strategy's own, as its JSON schema
+    says; a `preset` has both, by name or as its file says. The conversation ends at or below
     `target` tokens, or 60 % of a `window`, if either is given and it can. `keep_tokens` of the
     newest stay verbatim, else what the config says. `summarizer` writes summaries, the built-in one
     if none is given.
     """
     from enfold import stateless, wiring
     from enfold.settings import Settings
+    from enfold.strategies import presets
 
     options = stateless.Options(tokenizer, target, window, keep_tokens)
     writer = summarizer or wiring.local_summarizer()
-    configs = {} if config is None else {strategy: config}
-    chosen = wiring.make_strategy(Settings(strategy=strategy, strategy_config=configs), writer)
+    name, settled = presets.choose(preset, strategy, config)
+    settings = Settings(strategy=name, strategy_config={name: settled})
+    chosen = wiring.make_strategy(settings, writer)
     return await stateless.condense(conversation_of(messages), chosen, options)
 
 
-def condense_sync(messages: Messages, strategy: str = "native", **options: Any) -> Condensed:
+def condense_sync(messages: Messages, strategy: str | None = None, **options: Any) -> Condensed:
     """`condense` for programs without an event loop."""
     return asyncio.run(condense(messages, strategy, **options))
 

@@ -11,8 +11,9 @@ from enfold.engine import Session
 from enfold.errors import NotFoundError
 from enfold.history import orphans
 from enfold.messages import Message, Text, ToolCall, ToolResult
-from enfold.store import snapshots
+from enfold.store import sessions, snapshots
 from enfold.store.records import Edited, Kept, Summarized
+from enfold.store.sessions import Changes
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import count_messages
 from tests.engine.conftest import MODEL, Bench, talk
@@ -205,7 +206,8 @@ async def test_a_stored_config_that_is_broken_gives_way_to_the_defaults_and_is_n
     bench: Bench,
 ) -> None:
     session = await bench.session()
-    await session.configure(strategy="truncation", strategy_config={"truncation": {"lines": 3}})
+    broken = {"strategy": "truncation", "strategy_config": {"truncation": {"lines": 3}}}
+    await bench.engine.store.write(sessions.update, session.key, Changes(settings=broken))
     await work(session, 6)
     done = await session.compress()
     assert done.strategy == "truncation"
@@ -216,7 +218,8 @@ async def test_a_stored_strategy_that_is_gone_gives_way_to_native_and_is_named(
     bench: Bench,
 ) -> None:
     session = await bench.session()
-    await session.configure(strategy="gone")
+    gone = Changes(settings={"strategy": "gone"})
+    await bench.engine.store.write(sessions.update, session.key, gone)
     await talk(session, 20)
     done = await session.compress()
     assert done.strategy == "native"

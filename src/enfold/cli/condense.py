@@ -20,9 +20,11 @@ from enfold.jsontext import dumps
 from enfold.settings import Settings
 from enfold.stateless import Condensed, Options
 from enfold.stateless import condense as condense_conversation
+from enfold.strategies import presets
 from enfold.strategies.contract import Strategy
+from enfold.strategies.presets import Preset
 from enfold.transcripts import Transcript, conversations, document
-from enfold.wiring import local_summarizer, make_strategy
+from enfold.wiring import local_summarizer, make_strategy, open_engine
 
 app = App(
     name="condense",
@@ -47,17 +49,26 @@ async def condense(
     /,
     *,
     strategy: Annotated[
-        str,
+        str | None,
         Parameter(
             help="native folds what is old into a summary; lossless says the same in fewer "
-            "tokens; truncation cuts old tool output short; smart runs passes of all of these.",
+            "tokens; truncation cuts old tool output short; smart runs passes of all of these. "
+            "If unset: native.",
             metavar="NAME",
         ),
-    ] = "native",
+    ] = None,
+    preset: Annotated[
+        str | None,
+        Parameter(
+            help="A strategy with its config: speed, quality, cost, balanced, or one of your own.",
+            metavar="NAME",
+        ),
+    ] = None,
     config: Annotated[
         str | None,
         Parameter(
-            help="A JSON file with the strategy's own config. If unset: its defaults.",
+            help="A JSON file with the strategy's own config. If unset: the preset's, or its "
+            "defaults.",
             metavar="FILE",
         ),
     ] = None,
@@ -88,8 +99,9 @@ async def condense(
     options = Options(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
-    configs = {} if config is None else {strategy: _config(config)}
-    settings = Settings(strategy=strategy, strategy_config=configs)
+    found = None if preset is None else await _preset(preset)
+    name, configs = presets.choose(found, strategy, None if config is None else _config(config))
+    settings = Settings(strategy=name, strategy_config={name: configs})
     chosen = make_strategy(settings, local_summarizer())
     given = open_input(file)
     with working(f"Condensing {given.name}"):
@@ -97,6 +109,14 @@ async def condense(
     _write(result, out, ledger, json=json)
     if not json:
         say(str(result.report))
+
+
+async def _preset(name: str) -> Preset:
+    """A built-in preset, or one that is saved in the database."""
+    if name in presets.BUILT_IN:
+        return presets.get(name)
+    async with open_engine() as engine:
+        return await engine.presets.get(name)
 
 
 def _config(file: str) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import Any
 
 from enfold import settings as known_settings
 from enfold.engine.models import Models
+from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.session import Session
-from enfold.engine.state import Level
+from enfold.engine.state import Level, read_settings
 from enfold.errors import NotFoundError
 from enfold.events import Events
 from enfold.settings import Settings
@@ -21,8 +22,11 @@ from enfold.summaries import Summarizer
 
 SummarizerChoice = Callable[[Settings, str | None], Summarizer]
 """Who writes summaries under these settings, for a session with that profile."""
-StrategyChoice = Callable[[Settings, Summarizer, Callable[[str], Summarizer]], Strategy]
-"""How views are condensed under these settings, by whom, and by whom for a profile's name."""
+StrategyChoice = Callable[
+    [Settings, Summarizer, Callable[[str], Summarizer], tuple[str, ...]], Strategy
+]
+"""How views are condensed under these settings; by whom, also for a profile's name; what to add to
+the report."""
 
 
 class Engine:
@@ -42,6 +46,7 @@ class Engine:
         self.outside = tuple(outside)
         self.events = Events()
         self.models = Models(store)
+        self.presets = Presets(store)
 
     async def session(
         self,
@@ -82,12 +87,14 @@ class Engine:
 
     async def settings(self) -> Settings:
         """The settings that hold where a session, a profile or a call says nothing else."""
-        stored = await self.store.read(catalog.settings, "global")
-        return known_settings.resolve((("database", stored), *self.outside))
+        return await self.store.read(read_settings, self.outside)
 
     async def set(self, name: str, value: Any) -> None:
         """Set a setting for all sessions, from the next decision on; None unsets it."""
         known, checked = known_settings.check(name, value)
+        check_strategies({known: checked})
+        if known == "preset" and checked is not None:
+            await self.presets.get(checked)
         if checked is None:
             await self.store.write(catalog.delete_setting, "global", known)
         else:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import blocking, compression
 from enfold.engine.compression import Job
+from enfold.engine.presets import check_strategies
 from enfold.engine.receipts import read_change
 from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
@@ -244,6 +245,9 @@ class Session:
         """Give the session a title, or settings of its own; None unsets one."""
         record = await self._record()
         given = dict(check(name, value) for name, value in settings.items())
+        check_strategies(given)
+        if given.get("preset") is not None:
+            await self._engine.presets.get(given["preset"])
         kept = {k: v for k, v in {**record.settings, **given}.items() if v is not None}
         changes = Changes(title=title, settings=kept)
         await self._store.write(sessions.update, self.key, changes)
@@ -313,7 +317,7 @@ class Session:
             session=state.rows.session,
             view=view,
             decision=decision,
-            strategy=self._engine.strategy(state.settings, summarizer, by_profile),
+            strategy=self._engine.strategy(state.settings, summarizer, by_profile, state.notes),
             author=summarizer.name,
             retention=keeping_instructions(retention_of(state, model, keep_tokens), view.messages),
             summary_tokens=state.settings.summary_tokens,

@@ -15,6 +15,7 @@ from enfold.budget import (
     resolve_threshold,
 )
 from enfold.engine.models import from_row
+from enfold.engine.presets import expand
 from enfold.engine.requests import Request
 from enfold.engine.viewing import view_of
 from enfold.modelconfig import ModelConfig
@@ -40,6 +41,8 @@ class State:
     threshold: Threshold
     undo: Undo | None
     """The last undo on the branch."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of the settings, such as that a preset is gone."""
 
 
 def read_state(
@@ -54,7 +57,7 @@ def read_state(
 
     `without` names a snapshot to leave out of account.
     """
-    settings, fields, model_id = _in_force(db, key, call, outside)
+    settings, fields, model_id, notes = _in_force(db, key, call, outside)
     model = _model(db, model_id)
     return State(
         rows=views.view(
@@ -65,6 +68,7 @@ def read_state(
         model=model,
         threshold=_threshold(fields, model, settings),
         undo=snapshots.last_undo(db, key),
+        notes=notes,
     )
 
 
@@ -72,27 +76,35 @@ def read_model(
     db: Database, key: SessionKey, outside: Sequence[Level]
 ) -> tuple[str, ModelConfig | None]:
     """The session's model and its config, without the cost of the view."""
-    _, _, model_id = _in_force(db, key, {}, outside)
+    _, _, model_id, _ = _in_force(db, key, {}, outside)
     return model_id, _model(db, model_id)
+
+
+def read_settings(db: Database, outside: Sequence[Level]) -> Settings:
+    """The settings that hold where a session, a profile or a call says nothing else."""
+    levels, _ = expand(db, (("database", catalog.settings(db, "global")), *outside))
+    return resolve(levels)
 
 
 def _in_force(
     db: Database, key: SessionKey, call: Mapping[str, Any], outside: Sequence[Level]
-) -> tuple[Settings, Mapping[str, Any], str]:
-    """The settings, what the profile says, and the model."""
+) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:
+    """The settings, what the profile says, the model, and what there is to say of the settings."""
     session = sessions.get(db, key)
     profile = catalog.profile(db, session.profile) if session.profile else None
     fields = profile.fields if profile is not None else {}
-    settings = resolve(
+    levels, notes = expand(
+        db,
         (
             ("call", call),
             ("session", session.settings),
             ("profile", fields.get("settings", {})),
             ("database", catalog.settings(db, "global")),
             *outside,
-        )
+        ),
     )
-    return settings, fields, session.model or fields.get("model") or settings.model
+    settings = resolve(levels)
+    return settings, fields, session.model or fields.get("model") or settings.model, notes
 
 
 def _model(db: Database, id: str) -> ModelConfig | None:

@@ -461,6 +461,16 @@ async def test_a_summary_puts_back_what_pointed_to_messages_that_are_gone() -> N
     assert answer.tokens(task) < task.tokens
 
 
+async def test_after_a_summary_what_is_left_points_to_what_is_left() -> None:
+    messages = (*repeats(9), user("And now?"))
+    task, answer = await condense(batch(keepLast=9), messages=messages, prelude={"enabled": True})
+    assert answer.summary is not None
+    seen = [output(message) for message in shown(task, answer) if message.role == "tool"]
+    assert seen[0] == OUTPUT
+    assert all("message #" in text or "above" in text for text in seen[1:])
+    assert len(answer.edits) == len(seen) - 1
+
+
 async def test_the_summarizer_reads_what_was_said_not_markers() -> None:
     writer = ScriptedSummarizer("Read.")
     messages = (*repeats(6), user("And now?"))

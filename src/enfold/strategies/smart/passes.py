@@ -9,7 +9,7 @@ from itertools import pairwise
 from math import ceil
 
 from enfold.condensation import Folded, Task
-from enfold.errors import CompressionError, NoGainError, SummaryError
+from enfold.errors import CompressionError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.messages import Message, Text
 from enfold.planning import TIGHTEST_SUMMARY
@@ -97,11 +97,8 @@ def touched(step: Pass, working: Working) -> frozenset[int]:
 
 
 async def run(step: Pass, working: Working, crew: Crew) -> Working:
-    """What the pass makes of the view; `NoGainError` if that is larger."""
-    after = await (_batch if step.mode == "batch" else _individual)(step, working, crew)
-    if after.tokens > working.tokens:
-        raise NoGainError(f"{working.tokens:,} tokens would have become {after.tokens:,}")
-    return after
+    """What the pass makes of the view."""
+    return await (_batch if step.mode == "batch" else _individual)(step, working, crew)
 
 
 async def _batch(step: Pass, working: Working, crew: Crew) -> Working:

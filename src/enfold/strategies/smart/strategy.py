@@ -10,7 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from enfold.condensation import Condensation, Step, Task, unchanged, validate
-from enfold.errors import EnfoldError
+from enfold.errors import EnfoldError, NoGainError
 from enfold.money import add
 from enfold.retention import Retention
 from enfold.strategies import registry
@@ -70,24 +70,42 @@ class Smart:
 
     async def _prelude(self, journey: _Journey) -> None:
         """The lossless strategy; if it fails, the passes go on from what there is."""
-        task = journey.working.task
         try:
-            kind = registry.get("lossless")
-            lossless = kind.make_from(write(self.config.lossless_prelude.operations), self.means)
-            answer = await lossless.condense(task)
-            validate(task, answer, may_be_unchanged=True)
+            working = await self._without_loss(journey.working)
         except Exception as error:  # noqa: BLE001 - a prelude that fails is skipped, and said
             journey.skip(PRELUDE, "the lossless prelude", error)
-            return
-        journey.go_on(PRELUDE, PRELUDE, journey.working.with_shortened(answer.edits))
+        else:
+            journey.go_on(PRELUDE, PRELUDE, working)
 
     async def _pass(self, step: Pass, journey: _Journey) -> None:
         try:
-            working = await run(step, journey.working, journey.crew)
+            working = await self._run(step, journey)
         except Exception as error:  # noqa: BLE001 - a pass that fails is skipped, and said
             journey.skip(step.id, f"the pass {step.id}", error)
-            return
-        journey.go_on(step.id, step.name, working)
+        else:
+            journey.go_on(step.id, step.name, working)
+
+    async def _run(self, step: Pass, journey: _Journey) -> Working:
+        """What the pass makes of the view; `NoGainError` if that is larger.
+
+        After a new summary messages have other numbers, and what pointed to one was put back; the
+        lossless strategy points to them anew.
+        """
+        before = journey.working
+        after = await run(step, before, journey.crew)
+        if after.folded is not before.folded and self.config.lossless_prelude.enabled:
+            after = await self._without_loss(after)
+        if after.tokens > before.tokens:
+            raise NoGainError(f"{before.tokens:,} tokens would have become {after.tokens:,}")
+        return after
+
+    async def _without_loss(self, working: Working) -> Working:
+        kind = registry.get("lossless")
+        lossless = kind.make_from(write(self.config.lossless_prelude.operations), self.means)
+        rest = working.rest
+        answer = await lossless.condense(rest)
+        validate(rest, answer, may_be_unchanged=True)
+        return working.with_shortened(answer.edits)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,8 @@ without loss holds only while what it points to is shown; what no longer holds i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,6 +15,7 @@ from enfold.condensation import Condensation, Edited, Entry, Folded, Kept, Task
 from enfold.messages import Message
 from enfold.recipes import Shortening
 from enfold.references import unresolved
+from enfold.retention import Split, Zones
 from enfold.tokens import count_messages
 
 
@@ -49,9 +51,7 @@ class Working:
         """
         entries: list[Entry] = [self.edits.get(i) or Kept(i) for i in self.shown]
         if self.folded is not None:
-            first = min(self.folded.indexes)
-            at = min(first, self.task.previous_at) if self.task.previous is not None else first
-            entries.insert(sum(i < at for i in self.shown), self.folded)
+            entries.insert(self._place(self._summary_at), self.folded)
         return tuple(entries)
 
     def material(self, index: int) -> Message:
@@ -63,9 +63,33 @@ class Working:
         """What a message takes now."""
         return self.edits[index].tokens if index in self.edits else self.task.counts[index]
 
+    @property
+    def rest(self) -> Task:
+        """What is shown as a task of its own, for a strategy that knows nothing of the others."""
+        task, messages = self.task, self.messages
+        zones = task.zones or Zones(task.split.head, task.split.cut)
+        first, recent = self._place(zones.first), self._place(zones.recent)
+        return replace(
+            task,
+            messages=tuple(messages[i] for i in self.shown),
+            counts=tuple(self.count(i) for i in self.shown),
+            split=Split(first, recent, None, tail_tokens=0, overshoot=0),
+            zones=Zones(first, recent),
+            previous=self.folded.text if self.folded is not None else task.previous,
+            previous_tokens=self.folded.tokens if self.folded is not None else task.previous_tokens,
+            previous_at=self._place(self._summary_at),
+            originals={},
+        )
+
     def with_shortened(self, edits: Iterable[Edited]) -> Working:
-        """With messages that were shortened without loss."""
-        return replace(self, edits={**self.edits, **{edit.index: edit for edit in edits}})
+        """With messages of the rest that were shortened without loss.
+
+        What was edited before is not shortened as well: it could no longer be told how it was.
+        """
+        shown = self.shown
+        new = {shown[edit.index]: _renumbered(edit, shown) for edit in edits}
+        fresh = {index: edit for index, edit in new.items() if index not in self.edits}
+        return replace(self, edits={**self.edits, **fresh}).with_what_holds({})
 
     def with_edited(self, messages: Mapping[int, Message]) -> Working:
         """With messages that were edited, each if it is smaller now.
@@ -132,3 +156,30 @@ class Working:
             for each in shortenings
             for source in each.sources
         }
+
+    @property
+    def _summary_at(self) -> int:
+        """The index before which the summary stands."""
+        previous_at = self.task.previous_at
+        if self.folded is None:
+            return previous_at
+        first = min(self.folded.indexes)
+        return min(first, previous_at) if self.task.previous is not None else first
+
+    def _place(self, index: int) -> int:
+        """How many of the messages shown stand before an index."""
+        return bisect_left(self.shown, index)
+
+
+def _renumbered(edit: Edited, shown: Sequence[int]) -> Edited:
+    """An edit of the rest with the indexes of the whole."""
+    shortenings = tuple(
+        replace(
+            each,
+            sources=tuple(
+                replace(source, message=shown[source.message]) for source in each.sources
+            ),
+        )
+        for each in edit.shortenings
+    )
+    return replace(edit, index=shown[edit.index], shortenings=shortenings)

@@ -1,0 +1,129 @@
+"""Presets: a strategy with its config under a name, built in or your own, as JSON in and out.
+
+The built-in ones are the files beside this one. A file has `version`, `name`, `description`,
+`strategy` and `config`, in the words of the strategy's schema; a field that nobody knows is refused
+with its path.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from enfold.errors import ConfigError, NotFoundError
+from enfold.jsontext import loads
+from enfold.strategies import registry
+from enfold.strategies.configs import wire_name
+
+VERSION = 1
+"""Of the file format."""
+BUILT_IN = ("speed", "quality", "cost", "balanced")
+
+_FIELDS = ("version", "name", "description", "strategy", "config")
+_NAME = re.compile(r"[\w][\w .-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A strategy with its config, under a name."""
+
+    name: str
+    description: str
+    strategy: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+    """Why one that was saved can no longer be used. Empty if it can."""
+
+    @property
+    def is_built_in(self) -> bool:
+        """True if it comes with enfold."""
+        return self.name in BUILT_IN
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "version": VERSION,
+            "name": self.name,
+            "description": self.description,
+            "strategy": self.strategy,
+            "config": dict(self.config),
+        }
+
+
+def read(value: Any) -> Preset:
+    """The preset that a JSON value says; `ConfigError` names the field that is wrong."""
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"a preset is an object, found {value!r:.60}")
+    for name in value:
+        if name not in _FIELDS:
+            raise ConfigError(f"{name}: unknown field; there are {', '.join(_FIELDS)}")
+    if value.get("version") != VERSION:
+        raise ConfigError(f"version: expected {VERSION}, found {value.get('version')!r}")
+    config = value.get("config", {})
+    preset = Preset(
+        _text(value, "name"), _text(value, "description", ""), _text(value, "strategy"), config
+    )
+    check(preset)
+    return preset
+
+
+def check(preset: Preset) -> None:
+    """Raise `ConfigError`, with the field, if a preset cannot be used."""
+    if not _NAME.fullmatch(preset.name):
+        raise ConfigError(
+            f"name: {preset.name!r:.80} is not up to 64 letters, digits, spaces, dots, dashes and "
+            "underscores"
+        )
+    if not isinstance(preset.config, Mapping):
+        raise ConfigError(f"config: expected an object, found {preset.config!r:.60}")
+    try:
+        kind = registry.get(preset.strategy)
+    except ConfigError as error:
+        raise ConfigError(f"strategy: {error}") from None
+    faults = kind.faults(preset.config)
+    if faults:
+        raise ConfigError("; ".join(f"config.{fault}" for fault in faults))
+
+
+def choose(
+    preset: str | Mapping[str, Any] | Preset | None,
+    strategy: str | None = None,
+    config: Mapping[str, Any] | None = None,
+) -> tuple[str, Mapping[str, Any]]:
+    """The strategy and the config that are meant: the preset's, with what is given laid over it.
+
+    A preset is a built-in one's name, or what its file says. Without anything it is native.
+    """
+    if preset is None:
+        return strategy or "native", config or {}
+    if not isinstance(preset, Preset):
+        preset = get(preset) if isinstance(preset, str) else read(preset)
+    if strategy is not None and strategy != preset.strategy:
+        raise ConfigError(
+            f"the preset {preset.name!r} is for the strategy {preset.strategy}, not {strategy}"
+        )
+    over = {wire_name(name): value for name, value in (config or {}).items()}
+    return preset.strategy, {**preset.config, **over}
+
+
+def get(name: str) -> Preset:
+    """The built-in preset of that name."""
+    if name in BUILT_IN:
+        return _built_in(name)
+    raise NotFoundError(f"no preset {name!r}; built in are {', '.join(BUILT_IN)}")
+
+
+def _text(value: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    found = value.get(name, default)
+    if isinstance(found, str):
+        return found
+    raise ConfigError(f"{name}: expected a text, found {found!r:.60}")
+
+
+@cache
+def _built_in(name: str) -> Preset:
+    return read(loads(files(__name__).joinpath(f"{name}.json").read_bytes()))

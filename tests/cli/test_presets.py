@@ -1,0 +1,87 @@
+"""`enfold presets`, and condensing with one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from enfold.jsontext import dumps, loads
+from enfold.strategies.presets import BUILT_IN
+from tests.cli.conftest import Enfold
+
+
+def test_presets_are_listed_and_shown(stored: Enfold) -> None:
+    listed = stored("presets", "--json").json
+    assert [preset["name"] for preset in listed] == list(BUILT_IN)
+    assert all(preset["builtIn"] for preset in listed)
+    text = stored("presets", "list").text
+    assert all(name in text for name in BUILT_IN)
+    assert stored("presets", "show", "speed").json["strategy"] == "truncation"
+
+
+def test_one_goes_out_into_a_file_and_comes_in_under_another_name(
+    stored: Enfold, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.json"
+    assert stored("presets", "export", "balanced", "--out", file).code == 0
+    assert loads(file.read_bytes())["version"] == 1
+    refused = stored("presets", "import", file)
+    assert (refused.code, refused.out) == (2, b"")
+    assert "built in" in refused.said
+    assert stored("presets", "import", file, "--name", "mine").code == 0
+    assert stored("presets", "show", "mine").json["name"] == "mine"
+    assert stored("presets", "import", file, "--name", "mine").code == 2
+    assert stored("presets", "import", file, "--name", "mine", "--replace").code == 0
+    assert stored("presets", "delete", "mine").code == 0
+    assert stored("presets", "show", "mine").code == 2
+
+
+def test_a_file_that_cannot_be_used_is_named_with_the_field(stored: Enfold, tmp_path: Path) -> None:
+    file = tmp_path / "broken.json"
+    preset = stored("presets", "show", "balanced").json
+    preset["config"]["passes"][1]["selection"]["type"] = "newest"
+    file.write_bytes(dumps(preset))
+    told = stored("presets", "import", file)
+    assert told.code == 2
+    assert "broken.json: config.passes[1].selection.type: 'newest' is not one of" in told.said
+
+
+def test_one_is_applied_and_what_is_in_use_is_saved(festival: Enfold) -> None:
+    assert "truncation" in festival("presets", "apply", "speed").said
+    settings = festival("settings", "--json").json
+    assert settings["strategy"] == {"value": "truncation", "source": "database"}
+    assert settings["strategy_config"]["value"]["truncation"]["preserveRecentCount"] == 10
+    assert festival("presets", "save", "mine", "--description", "For me.").code == 0
+    mine = festival("presets", "show", "mine").json
+    assert (mine["strategy"], mine["description"]) == ("truncation", "For me.")
+    assert festival("presets", "apply", "balanced", "--session", "festival").code == 0
+    assert festival("settings", "--json").json["strategy"]["value"] == "truncation"
+    assert festival("presets", "apply", "balanced", "--session", "nobody").code == 2
+
+
+def test_a_conversation_is_condensed_with_a_preset(stored: Enfold, sample: Path) -> None:
+    report = stored("condense", sample, "--preset", "balanced", "--json").json["report"]
+    assert report["strategy"] == "smart"
+    assert "summarize_old_completed" in report["operations"]
+    stored("presets", "apply", "balanced")
+    stored("presets", "save", "mine")
+    assert stored("condense", sample, "--preset", "mine", "--json").json["report"] is not None
+
+
+def test_a_preset_and_a_config_of_your_own(stored: Enfold, sample: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.json"
+    config.write_bytes(dumps({"losslessPrelude": {"enabled": False}, "passes": []}))
+    told = stored("condense", sample, "--preset", "balanced", "--config", config, "--json")
+    assert told.json["report"]["operations"] == []
+    config.write_bytes(dumps({"prelude": True}))
+    told = stored("condense", sample, "--preset", "balanced", "--config", config)
+    assert (told.code, told.out) == (2, b"")
+    assert "prelude: unknown field; there are losslessPrelude, passes" in told.said
+
+
+def test_a_preset_nobody_knows_and_one_for_another_strategy_are_refused(
+    stored: Enfold, sample: Path
+) -> None:
+    assert "no preset 'fast'" in stored("condense", sample, "--preset", "fast").said
+    told = stored("condense", sample, "--preset", "speed", "--strategy", "native")
+    assert told.code == 2
+    assert "for the strategy truncation" in told.said

@@ -1,0 +1,126 @@
+"""Presets: the built-in ones can be used, and a file that cannot is told why, with the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import enfold
+from enfold.errors import ConfigError, NotFoundError
+from enfold.jsontext import dumps, loads
+from enfold.strategies import configs, presets, registry
+from enfold.strategies.presets import BUILT_IN, Preset
+from enfold.strategies.smart import SmartConfig
+from enfold.testing import ScriptedSummarizer
+
+OUTPUT = "\n".join(f"line {n} of the output" for n in range(80))
+
+
+def agent(rounds: int) -> list[dict[str, Any]]:
+    said: list[dict[str, Any]] = []
+    for n in range(rounds):
+        function = {"name": "read", "arguments": f'{{"path": "{n}.py"}}'}
+        said += [
+            {"role": "user", "content": f"Look at {n}."},
+            {
+                "role": "assistant",
+                "content": None,
+                "tool_calls": [{"id": f"c{n}", "type": "function", "function": function}],
+            },
+            {"role": "tool", "tool_call_id": f"c{n}", "content": f"{n}\n{OUTPUT}"},
+            {"role": "assistant", "content": f"There is {n}."},
+        ]
+    return [*said, {"role": "user", "content": "And now?"}]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+async def test_a_built_in_preset_can_be_used_and_says_what_it_does(name: str) -> None:
+    preset = presets.get(name)
+    assert preset.name == name
+    assert preset.is_built_in
+    assert len(preset.description) > 40
+    presets.check(preset)
+    wire = agent(12)
+    done = await enfold.condense(wire, preset=name, summarizer=ScriptedSummarizer("In short."))
+    assert done.report.strategy == preset.strategy
+    assert done.report.reduction > 0.3
+    assert done.report.warnings == ()
+    assert enfold.restore(done.messages, done.ledger) == wire
+
+
+async def test_speed_asks_no_model_and_quality_does() -> None:
+    assert not registry.get(presets.get("speed").strategy).capabilities.summaries
+    writer = ScriptedSummarizer("In short.")
+    await enfold.condense(agent(12), preset="cost", summarizer=writer)
+    assert writer.requests == []
+    await enfold.condense(agent(12), preset="quality", summarizer=writer)
+    assert len(writer.requests) > 1
+
+
+def test_balanced_is_what_smart_does_by_itself() -> None:
+    assert configs.read(SmartConfig, presets.get("balanced").config) == SmartConfig()
+
+
+def test_a_preset_goes_out_and_comes_in_again() -> None:
+    mine = Preset("mine", "For me.", "truncation", {"preserveRecentCount": 3})
+    assert presets.read(loads(dumps(mine.as_json()))) == mine
+    assert mine.as_json()["version"] == 1
+
+
+FILE = Preset("mine", "For me.", "smart", presets.get("balanced").config).as_json()
+
+
+def broken(path: str, value: Any) -> Any:
+    copy = loads(dumps(FILE))
+    *way, last = path.split(".")
+    at = copy
+    for key in way:
+        at = at[int(key)] if key.isdigit() else at[key]
+    at[last] = value
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (broken("passes", []), "passes: unknown field; there are version, name"),
+        (broken("version", 2), "version: expected 1, found 2"),
+        (broken("name", ""), "name: "),
+        (broken("name", "a/b"), "name: 'a/b' is not"),
+        (broken("name", 7), "name: expected a text"),
+        (broken("strategy", "magic"), "strategy: no strategy 'magic'"),
+        (broken("config", []), "config: expected an object"),
+        (broken("config.passes.1.selection.type", "x"), "config.passes[1].selection.type: 'x' is"),
+        (broken("config.passes.0.when", "x"), "config.passes[0].when: unknown field"),
+        ([], "a preset is an object"),
+    ],
+    ids=range(10),
+)
+def test_a_file_that_cannot_be_used_is_told_why(value: Any, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        presets.read(value)
+    assert words in str(caught.value)
+
+
+def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+    with pytest.raises(NotFoundError, match="speed, quality, cost, balanced"):
+        presets.get("fast")
+
+
+def test_what_is_given_beside_a_preset_wins() -> None:
+    assert presets.choose(None) == ("native", {})
+    assert presets.choose(None, "smart", {"passes": []}) == ("smart", {"passes": []})
+    strategy, config = presets.choose("speed", None, {"preserve_recent_count": 2})
+    assert strategy == "truncation"
+    assert (config["preserveRecentCount"], config["maxToolResultLines"]) == (2, 10)
+    assert presets.choose(FILE)[0] == "smart"
+    with pytest.raises(ConfigError, match="for the strategy truncation, not native"):
+        presets.choose("speed", "native")
+
+
+async def test_a_config_of_your_own_must_be_right() -> None:
+    with pytest.raises(ConfigError, match="config of truncation: lines: unknown field"):
+        await enfold.condense(agent(2), "truncation", config={"lines": 3})
+    with pytest.raises(NotFoundError):
+        await enfold.condense(agent(2), preset="fast")
