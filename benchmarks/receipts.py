@@ -1,0 +1,166 @@
+"""What a receipt costs, and what of the exact items summaries keep.
+
+    python benchmarks/receipts.py [--data FOLDER] [--tokens 1000000] [--share 0.5]
+
+First the time to find the items of generated conversations of growing length, and to make out a
+receipt for all of them. Then, for every set of recorded conversations, each is condensed by the
+native strategy and the built-in summarizer, as for a door through which nothing can be restored:
+the share of each class that the summary keeps, the share of what users said and of decisions, and
+how many summaries the floors would refuse, with and without a way to restore. The floors were
+chosen by these figures.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+from enfold import dialects
+from enfold.acceptance import receipt_for
+from enfold.condensation import Condensation, Task
+from enfold.errors import EnfoldError, ReceiptError
+from enfold.messages import Message
+from enfold.planning import Aim, plan
+from enfold.receipt import CLASSES, Count, Receipt, check, extract, receipt
+from enfold.retention import Retention
+from enfold.settings import Settings
+from enfold.tokens import count_messages
+from enfold.transcripts import read
+from enfold.wiring import local_summarizer, make_strategy
+
+sys.path.insert(0, str(Path(__file__).parent))
+from conversations import mixed
+
+Result = TypeVar("Result")
+
+TOKENIZER = "o200k_base"
+SHORTEST = 8
+"""Messages of a conversation that is worth condensing."""
+
+
+def speed(tokens: int) -> None:
+    """Print how long items and receipts take, over the length."""
+    print("| tokens | items of the text | per 1M tokens | receipt | items |")
+    print("|---:|---:|---:|---:|---:|")
+    for size in (tokens // 4, tokens // 2, tokens):
+        messages = dialects.parse(mixed(size)).messages
+        counted = sum(count_messages(messages, TOKENIZER))
+        text = "\n".join(str(part) for message in messages for part in message.parts)
+        found, seconds = _timed(partial(extract, text))
+        half = len(messages) // 2
+        _, whole = _timed(partial(receipt, messages[:half], messages[half:]))
+        print(
+            f"| {counted:,} | {seconds:.2f} s | {seconds * 1e6 / counted:.2f} s | {whole:.2f} s | "
+            f"{sum(map(len, found.values())):,} |"
+        )
+
+
+def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
+    """What it gives, and the CPU seconds it takes."""
+    started = time.process_time()
+    return work(), time.process_time() - started
+
+
+def kept(folder: Path, share: float) -> None:
+    """Print what summaries keep, set by set."""
+    print(f"| set | summaries | {' | '.join(CLASSES)} | said | refused | refused, restorable |")
+    print(f"|---|---:|{'---:|' * (len(CLASSES) + 3)}")
+    everything: list[tuple[Task, Condensation]] = []
+    for file in sorted(folder.glob("*.jsonl")):
+        made = list(condensed(file, share))
+        if made:
+            print(_row(file.stem, made), flush=True)
+            everything += made
+    print(_row("all", everything))
+
+
+def condensed(file: Path, share: float) -> Iterator[tuple[Task, Condensation]]:
+    """Every conversation of the file, with a summary that should end at that share of it."""
+    strategy = make_strategy(Settings(), local_summarizer())
+    for transcript in read(file):
+        messages = transcript.conversation().messages
+        if len(messages) < SHORTEST:
+            continue
+        task = task_for(messages, share)
+        try:
+            answer = asyncio.run(strategy.condense(task))
+        except EnfoldError as error:
+            print(f"{file.stem}: {error}", file=sys.stderr)
+            continue
+        if answer.summary is not None:
+            yield task, answer
+
+
+def task_for(messages: tuple[Message, ...], share: float) -> Task:
+    """As the stateless door sets it: the first message and the last three stay."""
+    counts = tuple(count_messages(messages, TOKENIZER))
+    goal = max(1, int(sum(counts) * share))
+    planned = plan(messages, counts, Aim(Retention("messages", 3, 1), goal))
+    return Task(messages, counts, planned.split, TOKENIZER, summary_tokens=planned.summary_tokens)
+
+
+def _row(name: str, made: Iterable[tuple[Task, Condensation]]) -> str:
+    totals: Counter[str] = Counter()
+    there: Counter[str] = Counter()
+    refusals = Counter[str]()
+    number = 0
+    for task, answer in made:
+        number += 1
+        bare = receipt_for(task, answer)
+        stored = receipt_for(replace(task, restorable_by="store"), answer)
+        for kind, count in bare.counts.items():
+            _add(totals, there, kind, count)
+        for count in bare.said.values():
+            _add(totals, there, "said", count)
+        refusals["bare"] += _is_refused(bare, task)
+        refusals["stored"] += _is_refused(stored, task)
+    shares = (
+        f"{there[kind] / totals[kind]:.0%} of {totals[kind]:,}" if totals[kind] else "-"
+        for kind in (*CLASSES, "said")
+    )
+    return (
+        f"| {name} | {number} | {' | '.join(shares)} | {refusals['bare']} | {refusals['stored']} |"
+    )
+
+
+def _add(totals: Counter[str], there: Counter[str], kind: str, count: Count) -> None:
+    totals[kind] += count.total
+    there[kind] += count.kept
+
+
+def _is_refused(made: Receipt, task: Task) -> bool:
+    try:
+        check(made, room=task.summary_tokens)
+    except ReceiptError:
+        return True
+    return False
+
+
+def main() -> None:
+    """Both tables."""
+    parser = argparse.ArgumentParser()
+    named = os.environ.get("ENFOLD_DATA")
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    parser.add_argument("--data", type=Path, default=Path(named) if named else beside)
+    parser.add_argument("--tokens", type=int, default=1_000_000)
+    parser.add_argument("--share", type=float, default=0.5)
+    options = parser.parse_args()
+    speed(options.tokens)
+    print()
+    if not options.data.is_dir():
+        print(f"no conversations in {options.data}; name a folder of .jsonl files with --data")
+        return
+    kept(options.data, options.share)
+
+
+if __name__ == "__main__":
+    main()
