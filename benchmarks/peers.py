@@ -60,3 +60,6 @@ class Peer:
 LANGGRAPH = Peer(
     "langgraph", ("langgraph>=1.2,<2", "langgraph-checkpoint-sqlite>=3,<4"), "langgraph_turn.py"
 )
+
+HEADROOM = Peer("headroom", ("headroom-ai==0.42.*",), "headroom_dedup.py")
+"""Removes from tool results what earlier ones said; pointers in its place."""

@@ -69,3 +69,9 @@ def test_a_text_that_was_encoded_is_left_alone_or_can_be_encoded_again(
 def test_what_cannot_be_undone_is_an_error(name: str, text: str, how: Any) -> None:
     with pytest.raises(RestoreError, match=name):
         decode(name, text, how)
+
+
+@pytest.mark.parametrize(("name", "text"), [("blanks", " \t "), ("colours", "\x1b[0m\x1b[0m")])
+def test_a_text_never_becomes_empty(name: str, text: str) -> None:
+    assert ENCODINGS[name].encode(text) is not None
+    assert encode(name, text) is None

@@ -44,7 +44,7 @@ def encode(name: str, text: str) -> tuple[str, Any] | None:
     found = encoding.encode(text)
     if found is None or len(found[0]) >= len(text) or encoding.decode(*found) != text:
         return None
-    return found
+    return found if found[0].strip() else None  # wires have no way to say an empty text
 
 
 def decode(name: str, text: str, how: Any) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 _PREFIX = re.compile(r"( *)(\d{1,9})([→\t|:-])")
@@ -101,9 +102,13 @@ def decode(text: str, how: Any) -> str:
 
 
 def _end_of_run(lines: Sequence[str], run: Run) -> int:
-    number, width, separator = run.first + 1, run.width, run.separator
-    for at in range(run.stop, len(lines)):
-        if not lines[at].startswith(f"{number:>{width}}{separator}"):
-            return at
-        number += 1
+    """Where the numbers stop counting; more lines at a time the longer they have gone on."""
+    prefixes = map(f"%{run.width or ''}d{run.separator}".__mod__, count(run.first + 1))
+    at = run.stop
+    while at < len(lines):
+        some = lines[at : 2 * at - run.start]
+        going_on = list(map(str.startswith, some, prefixes))
+        if not all(going_on):
+            return at + going_on.index(False)
+        at += len(some)
     return len(lines)

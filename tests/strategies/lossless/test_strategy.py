@@ -170,6 +170,9 @@ def test_numbers_count_the_summary_where_it_is_a_message() -> None:
     assert numbers_of(later)[:3] == [1, 3, 4]
     merged = tuple(replace(message, dialect="anthropic") for message in task.messages)
     assert numbers_of(replace(later, messages=merged))[:3] == [1, 2, 3]
+    alone = replace(later, messages=merged, previous_at=2)
+    assert numbers_of(alone)[:4] == [1, 2, 4, 5]
+    assert [message.role for message in merged[1:3]] == ["assistant", "tool"]
 
 
 def test_what_an_earlier_answer_points_to_stays_as_it_is() -> None:

@@ -10,14 +10,12 @@ from enfold.recipes import Form
 from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.drafts import Draft, Hole
 from enfold.strategies.lossless.matching import Match, Shelf
-from enfold.strategies.lossless.texts import Right
+from enfold.strategies.lossless.texts import SHORTEST, Right
 from enfold.strategies.lossless.units import Units, units_of
 from enfold.tokens import Tokenizer
 
-_SHORTEST = 40
-"""Characters that a marker takes; to replace fewer never pays."""
 _ENOUGH = 600
-"""Characters of a block that are counted: what they save, the whole saves too."""
+"""Characters of a block that are counted first: what they save, the whole saves too."""
 _FOREIGN = 2
 """How many times as much a marker must save that points to another file, or within the same text:
 those make a text harder to read."""
@@ -53,9 +51,9 @@ def fold_blocks(
         draft = drafts[index]
         entered.append(index)
         if draft.is_replaced:
-            shelf.add(Units())
+            shelf.add("", Units())
             continue
-        shelf.add(units_of(draft.text))
+        shelf.add(draft.text, units_of(draft.text))
         if draft.right is Right.NOTHING or draft.is_whole:
             shelf.enter()
             continue
@@ -80,15 +78,23 @@ class _Claim:
         number = len(self.entered) - 1
         draft = self.drafts[self.index]
         start, stop = self.shelf.range_of(number, match.start, match.stop)
-        if stop - start < _SHORTEST:
+        if stop - start < SHORTEST:
             return False
         hole = self._hole(match, number, start, stop)
-        counted = draft.text[start : min(stop, start + _ENOUGH)]
-        here, marker = self.tokenizer.count_many((counted, hole.marker))
-        if here - marker < self.least * (1 if self._is_kin(hole) else _FOREIGN):
+        if self._saving(draft.text[start:stop], hole.marker) < self._least_for(hole):
             return False
         draft.holes.append(hole)
         return True
+
+    def _saving(self, block: str, marker: str) -> int:
+        """The tokens that a marker saves, or so many of them that it is enough."""
+        count = self.tokenizer.count
+        beginning = count(block[:_ENOUGH]) - count(marker)
+        is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.least
+        return beginning if is_known else count(block) - count(marker)
+
+    def _least_for(self, hole: Hole) -> int:
+        return self.least if self._is_kin(hole) else _FOREIGN * self.least
 
     def _hole(self, match: Match, number: int, start: int, stop: int) -> Hole:
         shelf = self.shelf

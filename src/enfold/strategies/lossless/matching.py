@@ -1,8 +1,8 @@
 """Matching: which runs of units another text in view shows already.
 
-All texts in view are entered in the order in which they may be pointed to. Of every unit that is
-worth it the latest place is remembered; a match begins at such a place and is extended in both
-directions as far as the units are the same. So the work grows with the text and no faster.
+All texts in view are put on a shelf in the order in which they may be pointed to. Of every unit
+that is worth it the latest place is remembered; a match begins at such a place and is extended in
+both directions as far as the units are the same. So the work grows with the text and no faster.
 """
 
 from __future__ import annotations
@@ -36,26 +36,26 @@ class Shelf:
     """The units of all texts so far, and where each was seen last."""
 
     def __init__(self) -> None:
-        self._keys = array("q")
-        self._raws = array("q")
-        self._starts = array("L")
-        self._stops = array("L")
-        self._form_numbers = array("H")
-        self._flags = bytearray()
-        self._numbers: dict[Form, int] = {}
+        self._texts: list[str] = []
         self._bases: list[int] = []
+        self._keys = array("q")
+        self._starts = array("I")
+        self._stops = array("I")
+        self._forms = array("H")
+        self._flags = bytearray()
+        self._kinds: dict[Form, int] = {}
         self._latest: dict[int, int] = {}
 
-    def add(self, units: Units) -> None:
+    def add(self, text: str, units: Units) -> None:
         """Put a text on the shelf; it can be found only after `enter` or `match`."""
+        self._texts.append(text)
         self._bases.append(len(self._keys))
         self._keys.extend(units.keys)
-        self._raws.extend(units.raws)
         self._starts.extend(units.starts)
         self._stops.extend(units.stops)
         self._flags += units.flags
-        numbers = [self._numbers.setdefault(form, len(self._numbers)) for form in units.kinds]
-        self._form_numbers.extend(map(numbers.__getitem__, units.forms))
+        kinds = [self._kinds.setdefault(form, len(self._kinds)) for form in units.kinds]
+        self._forms.extend(map(kinds.__getitem__, units.forms))
 
     def enter(self) -> None:
         """Let the last text be found, all of it."""
@@ -81,7 +81,7 @@ class Shelf:
                     entered = at = base + found.stop
                     continue
             at += 1
-            if at - entered > _LAG:
+            if at - entered > 2 * _LAG:
                 self._enter(entered, at - _LAG)
                 entered = at - _LAG
         self._enter(entered, end)
@@ -93,8 +93,8 @@ class Shelf:
 
     def form_of(self, text: int, unit: int) -> Form:
         """The form of a unit."""
-        number = self._form_numbers[self._bases[text] + unit]
-        return next(form for form, known in self._numbers.items() if known == number)
+        number = self._forms[self._bases[text] + unit]
+        return next(form for form, known in self._kinds.items() if known == number)
 
     def is_piece(self, text: int, unit: int) -> bool:
         """Whether a unit is not a whole line."""
@@ -102,34 +102,60 @@ class Shelf:
 
     def _longest(self, at: int, place: int, lowest: int) -> Match:
         """The longest match through a unit and the place where it was seen."""
-        start, stop = self._extend(at, place, lowest, self._keys, LINKED)
+        source = bisect_right(self._bases, place) - 1
+        start, stop = self._extend(at, place, lowest)
         is_raw = False
-        if self._raws[at] == self._raws[place]:
-            raw = self._extend(at, place, lowest, self._raws, JOINED)
+        if self._is_raw(at, place, source, 0):
+            raw = self._extend_raw(at, place, source, lowest)
             if raw[1] - raw[0] >= stop - start:
                 (start, stop), is_raw = raw, True
-        base, first = self._bases[-1], place - at + start
-        source = bisect_right(self._bases, first) - 1
-        return Match(start - base, stop - base, source, first - self._bases[source], is_raw)
+        base = self._bases[-1]
+        first = place - at + start - self._bases[source]
+        return Match(start - base, stop - base, source, first, is_raw)
 
-    def _extend(
-        self, at: int, place: int, lowest: int, keys: array[int], flag: int
-    ) -> tuple[int, int]:
-        """How far units from `at` are those from `place`; what is copied never overlaps itself."""
-        flags = self._flags
+    def _extend(self, at: int, place: int, lowest: int) -> tuple[int, int]:
+        """How far units around `at` are those around `place`, each in one form.
+
+        What is copied never overlaps the copy.
+        """
+        keys, flags = self._keys, self._flags
         start, back = at, place
-        while (
-            start > lowest
-            and flags[start] & flags[back] & flag
-            and keys[start - 1] == keys[back - 1]
-        ):
+        while start > lowest and flags[start] & flags[back] & LINKED:
+            if keys[start - 1] != keys[back - 1]:
+                break
             start -= 1
             back -= 1
         stop, forth, end = at + 1, place + 1, min(len(keys), at + start - place)
-        while stop < end and flags[stop] & flags[forth] & flag and keys[stop] == keys[forth]:
+        while stop < end and flags[stop] & flags[forth] & LINKED and keys[stop] == keys[forth]:
             stop += 1
             forth += 1
         return start, stop
+
+    def _extend_raw(self, at: int, place: int, source: int, lowest: int) -> tuple[int, int]:
+        """How far they are the same character by character, in whatever form."""
+        flags = self._flags
+        start, back = at, place
+        while start > lowest and flags[start] & flags[back] & JOINED:
+            if not self._is_raw(start - 1, back - 1, source, 1):
+                break
+            start -= 1
+            back -= 1
+        stop, forth, end = at + 1, place + 1, min(len(flags), at + start - place)
+        while stop < end and flags[stop] & flags[forth] & JOINED:
+            if not self._is_raw(stop, forth, source, -1):
+                break
+            stop += 1
+            forth += 1
+        return start, stop
+
+    def _is_raw(self, at: int, place: int, source: int, beside: int) -> bool:
+        """Whether two units look alike, with what stands between them and the one beside them."""
+        if self._keys[at] != self._keys[place]:
+            return False
+        ours = self._texts[-1][self._starts[at + min(beside, 0)] : self._stops[at + max(beside, 0)]]
+        starts, stops = self._starts, self._stops
+        theirs = self._texts[source][starts[place + min(beside, 0)] : stops[place + max(beside, 0)]]
+        return ours == theirs
 
     def _enter(self, start: int, stop: int) -> None:
         keys, flags, latest = self._keys, self._flags, self._latest

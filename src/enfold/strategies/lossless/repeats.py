@@ -44,7 +44,7 @@ def fold_repeats(drafts: Sequence[Draft], reach: Reach) -> None:
     for index in reach.order(drafts):
         draft = drafts[index]
         source = kept.setdefault(draft.text, index)
-        if source != index:
+        if source != index and _may_be_replaced(draft):
             marker = _reference(drafts, source, index, reach)
             _replace(drafts, index, source, (0, len(draft.text)), marker, reach)
 
@@ -83,8 +83,9 @@ def _consolidate(drafts: Sequence[Draft], group: Sequence[int], reach: Reach) ->
     for source, members in contained.items():
         number = reach.numbers[drafts[source].was.message]
         description = markers.describe(drafts[source].was.call)
-        marker = markers.consolidated(len(members) + 1, number, description)
-        for index, at in members:
+        replaced = [(index, at) for index, at in members if _may_be_replaced(drafts[index])]
+        marker = markers.consolidated(len(replaced) + 1, number, description)
+        for index, at in replaced:
             place = (at, at + len(drafts[index].text))
             _replace(drafts, index, source, place, marker, reach)
 
@@ -108,8 +109,6 @@ def _replace(
     reach: Reach,
 ) -> None:
     draft = drafts[index]
-    if draft.right is Right.NOTHING or draft.is_whole or draft.is_named:
-        return
     tokens, cost = reach.tokenizer.count_many((draft.text, marker))
     if tokens - cost >= reach.least:
         draft.holes.append(Hole(0, len(draft.text), marker, source, at))
@@ -126,6 +125,10 @@ def _may_be_pointed_to(draft: Draft) -> bool:
         and not draft.holes
         and "⟨ " not in draft.text
     )
+
+
+def _may_be_replaced(draft: Draft) -> bool:
+    return draft.right is not Right.NOTHING and not draft.is_whole and not draft.is_named
 
 
 def _operation(call: ToolCall) -> tuple[str, str]:

@@ -107,8 +107,12 @@ class _Work:
         for draft in self._drafts:
             if draft.was.message in frozen:
                 draft.right = Right.NOTHING
+        self._shown: list[str] = []
+        """What each draft comes to by now."""
+        self._edited: dict[int, Message] = {}
+        """The messages that are no longer as they were, by index."""
         self._counts: dict[int, int] = {}
-        """Tokens of the messages that are edited by now."""
+        """Their tokens."""
 
     def run(self) -> tuple[Step, ...]:
         """Do every step that is asked for, and say what each took away."""
@@ -132,9 +136,7 @@ class _Work:
 
     def entries(self) -> tuple[Entry, ...]:
         """One entry for every message."""
-        drafts, task = self._drafts, self._task
-        shown = [draft.shown() for draft in drafts]
-        edited = self._edited(shown)
+        drafts, shown, edited = self._drafts, self._shown, self._edited
         shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
         for index, draft in enumerate(drafts):
             if draft.is_changed:
@@ -143,26 +145,27 @@ class _Work:
             Edited(index, edited[index], self._counts[index], tuple(shortenings[index]))
             if index in edited
             else Kept(index)
-            for index in range(len(task.messages))
+            for index in range(len(self._task.messages))
         )
 
-    def _edited(self, shown: Sequence[str]) -> dict[int, Message]:
+    def _count(self) -> int:
+        """The tokens of the view as it is now."""
+        task = self._task
+        self._shown = [draft.shown() for draft in self._drafts]
+        self._edited = self._with_shown()
+        counts = count_messages(tuple(self._edited.values()), self._tokenizer)
+        self._counts = dict(zip(self._edited, counts, strict=True))
+        return task.tokens + sum(counts) - sum(task.counts[index] for index in self._edited)
+
+    def _with_shown(self) -> dict[int, Message]:
         """The messages that are no longer as they were, by index."""
         changed: dict[int, dict[tuple[int, int, Path], str]] = {}
-        for draft, text in zip(self._drafts, shown, strict=True):
+        for draft, text in zip(self._drafts, self._shown, strict=True):
             if draft.is_changed:
                 place = (draft.was.part, draft.was.inner, draft.was.path)
                 changed.setdefault(draft.was.message, {})[place] = text
         messages = self._task.messages
         return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
-
-    def _count(self) -> int:
-        """The tokens of the view as it is now."""
-        edited = self._edited([draft.shown() for draft in self._drafts])
-        counts = count_messages(tuple(edited.values()), self._tokenizer)
-        self._counts = dict(zip(edited, counts, strict=True))
-        task = self._task
-        return task.tokens + sum(self._counts.values()) - sum(task.counts[i] for i in self._counts)
 
     def _take_out_obsolete(self) -> None:
         take_out_obsolete(
@@ -215,10 +218,13 @@ class _Work:
 
 def numbers_of(task: Task) -> list[int]:
     """The number of every message in the view, counted from 1, with the summary among them."""
-    numbers = list(range(1, len(task.messages) + 1))
-    if task.previous is not None and task.messages[0].dialect not in USER_ROLE_SUMMARIES:
-        numbers[task.previous_at :] = [number + 1 for number in numbers[task.previous_at :]]
-    return numbers
+    messages, at = task.messages, task.previous_at
+    beside = messages[max(0, at - 1) : at + 1]
+    is_merged = any(m.role == "user" and m.dialect in USER_ROLE_SUMMARIES for m in beside)
+    is_message = task.previous is not None and not is_merged
+    return [
+        index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
+    ]
 
 
 def _encoded(text: str, names: Sequence[str]) -> tuple[str, list[tuple[str, object]]]:

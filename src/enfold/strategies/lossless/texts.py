@@ -15,6 +15,8 @@ from enfold.condensation import Task
 from enfold.messages import Data, Message, Part, ResultPart, Text, ToolCall, ToolResult
 from enfold.places import Path, texts_within, with_text_at
 
+SHORTEST = 40
+"""Characters from which on a text is worth pointing to: a marker takes as many."""
 _POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
 
 
@@ -47,19 +49,20 @@ class Shown:
 
 
 def texts_of(task: Task) -> list[Shown]:
-    """All texts of the view, in order."""
+    """The texts of the view, in order: all results, and of the rest what is long enough."""
     rights = _rights(task)
     calls: dict[str, ToolCall] = {}
     found: list[Shown] = []
     for index, message in enumerate(task.messages):
         for number, part in enumerate(message.parts):
             match part:
-                case Text(text):
+                case Text(text) if len(text) >= SHORTEST:
                     found.append(Shown(index, text, part=number))
                 case ToolCall(id):
                     calls[id] = part
                     texts = texts_within(part.arguments)
-                    found += (Shown(index, text, call=part) for _, text in texts)
+                    long = (text for _, text in texts if len(text) >= SHORTEST)
+                    found += (Shown(index, text, call=part) for text in long)
                 case ToolResult(call_id):
                     found += _result_texts(index, number, part, calls.get(call_id), rights[index])
     return found

@@ -22,13 +22,12 @@ JOINED, LINKED, ANCHOR, PIECE = 1, 2, 4, 8
 """Flags of a unit: stands next to the one before it; continues it, in the same form; is worth
 looking for; is not a whole line."""
 
-_OF_PIECE, _OF_ESCAPED = 0x2545F4914F6CDD1D, 0x1B873593CC9E2D51
-"""What keys of pieces and of escaped lines are changed by: what stands between two of them is not
-what stands between two lines, so they must not be taken for lines."""
+_OF_PIECE = 0x2545F4914F6CDD1D
+"""What keys of pieces are changed by, so that they are not taken for those of lines."""
 _LONG = 300
 """Characters from which on a line is divided."""
 _SHORTEST_ANCHOR = 6
-_ESCAPED_LINE = re.compile(r"((?:[^\\]|\\[^n])*)(\\n|$)")
+_ESCAPED_LINE = re.compile(r"([^\\]*(?:\\[^n][^\\]*)*)(\\n|$)")
 _QUOTE = re.compile(r"\\.|\"")
 """An escape, or a quote that is none: it begins or ends a string."""
 _PIECE = re.compile(r".{16,}?[\s,;{}()\[\]<>=&/0aZ]|.+", re.DOTALL)
@@ -42,14 +41,12 @@ _MARKER = re.compile(r"⟨ .* ⟩")
 
 @dataclass(slots=True)
 class Units:
-    """The units of one text, each a range of it, two keys to compare by, a form and flags."""
+    """The units of one text, each a range of it, a key to compare by, a form and flags."""
 
     starts: list[int] = field(default_factory=list)
     stops: list[int] = field(default_factory=list)
-    raws: list[int] = field(default_factory=list)
-    """Keys of the units as they are."""
     keys: list[int] = field(default_factory=list)
-    """Keys of the units without what their forms add."""
+    """What is the same for units that say the same, whatever their forms add."""
     forms: list[int] = field(default_factory=list)
     """Each unit's form: its place in `kinds`."""
     flags: bytearray = field(default_factory=bytearray)
@@ -99,9 +96,7 @@ def _add_lines(units: Units, lines: list[str], sizes: list[int], at: int) -> Non
     starts = list(accumulate(sizes[:-1], lambda place, size: place + size + 1, initial=at))
     units.starts += starts
     units.stops += map(add, starts, sizes)
-    raws = list(map(hash, lines))
-    units.raws += raws
-    units.keys += raws if bare is lines else map(hash, bare)
+    units.keys += map(hash, bare)
     units.forms += forms
     units.flags += flags
 
@@ -156,7 +151,6 @@ def _add_long(units: Units, line: str, offset: int) -> None:
         units.keys.append(hash(found[0]) ^ _OF_PIECE)
         units.forms.append(0)
         units.flags.append(PIECE | ANCHOR | (JOINED | LINKED if found.start() else 0))
-    units.raws += units.keys[len(units.raws) :]
 
 
 def _add_escaped(units: Units, line: str, offset: int) -> bool:
@@ -171,9 +165,8 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
     for at, (start, stop) in enumerate(spans):
         units.starts.append(offset + start)
         units.stops.append(offset + stop)
-        units.raws.append(hash(texts[at]) ^ (_OF_PIECE if inner[at] is None else _OF_ESCAPED))
         if inner[at] is None:
-            units.keys.append(units.raws[-1])
+            units.keys.append(hash(texts[at]) ^ _OF_PIECE)
             units.forms.append(0)
             units.flags.append(PIECE)
         else:
