@@ -24,6 +24,8 @@ def found(text: str, kind: Class) -> list[str]:
         ("in ./build and ~/notes/todo.md.", ["./build", "~/notes/todo.md"]),
         ("src/a.py:12:5: error", ["src/a.py"]),
         ("cmd/main.go-45-\tfoo", ["cmd/main.go"]),
+        ("cmd/main.go-116-func x", ["cmd/main.go"]),
+        ("\x1b[32msrc/a.py\x1b[0m \x1b[39m02", ["src/a.py"]),
         ("open C:\\Users\\ann\\notes.txt now", ["C:\\Users\\ann\\notes.txt"]),
         ("`pyproject.toml`, (README.md)", ["pyproject.toml", "README.md"]),
         ('{"path":"lib/x.rs","n":1}', ["lib/x.rs"]),
@@ -75,6 +77,7 @@ def test_identifiers(text: str, items: list[str]) -> None:
         ("in 30 minutes or 2 Stunden", ["30 minutes", "2 Stunden"]),
         ("花了3天和1,200元", ["3天", "1,200元"]),
         ("up to 24-bit", ["24-bit"]),
+        ("\x1b[33m12\x1b[0m ms", []),
         ("5 apples, $1 is a variable, chapter 3, 4.x", []),
     ],
 )

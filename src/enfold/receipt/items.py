@@ -13,7 +13,7 @@ from typing import TypeAlias
 from enfold.messages import Message
 from enfold.receipt.chunks import in_chunk
 from enfold.receipt.lines import Lines, commands, in_lines
-from enfold.receipt.patterns import CHUNK, CLASSES, Class
+from enfold.receipt.patterns import CHUNK, CLASSES, COLOUR, Class
 from enfold.receipt.secrets import Secrets
 from enfold.receipt.texts import commands_called, texts
 
@@ -26,7 +26,8 @@ Items: TypeAlias = dict[Class, dict[str, None]]
 def extract(text: str) -> Items:
     """The distinct exact items of a text. Keys, tokens and passwords are none."""
     found: Items = {name: {} for name in CLASSES}
-    distinct = "\n".join(dict.fromkeys(text.split("\n")))
+    plain = COLOUR.sub("\x1b", text) if "\x1b" in text else text
+    distinct = "\n".join(dict.fromkeys(plain.split("\n")))
     chunks = dict.fromkeys(CHUNK.findall(distinct))
     lines = Lines(distinct, chunks.keys())
     secrets = Secrets(lines)

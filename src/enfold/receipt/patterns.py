@@ -41,7 +41,9 @@ _UNSPACED = (
 )
 """Scripts without blanks between words, and their punctuation: an item ends where they begin."""
 
-CHUNK = re.compile(rf"""[^\s"'`,;(){{}}\[\]<>|“”‘’«»…•·→│─━═{_UNSPACED}]++""")
+COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+"""What tells a terminal how to show a text. A bare escape takes its place, which ends an item."""
+CHUNK = re.compile(rf"""[^\s\x1b"'`,;(){{}}\[\]<>|“”‘’«»…•·→│─━═{_UNSPACED}]++""")
 """A run of characters that may be an item, or hold some."""
 ESCAPE = re.compile(r"\\+(?:[nrt]|u[0-9a-fA-F]{4})?")
 """What is left of line breaks and letters in a text that was written as JSON."""
@@ -59,7 +61,9 @@ DOMAINS = _words("domains")
 MORE_DOMAINS = DOMAINS | _words("more_domains")
 SEGMENT = re.compile(r"[\w.@+~*$%-]++")
 WINDOWS_PATH = re.compile(r"[A-Za-z]:\\{1,2}[\w.@+~$-]++(?:\\{1,2}[\w.@+~$-]++)*+")
-LINE_NUMBER = re.compile(r"(?<=\.[a-z]{2})-\d++$|(?<=\.[a-z]{3})-\d++$|(?<=\.[a-z]{4})-\d++$")
+LINE_NUMBER = re.compile(
+    r"(?:(?<=\.[a-z])|(?<=\.[a-z]{2})|(?<=\.[a-z]{3})|(?<=\.[a-z]{4}))-\d++(?:-.*+)?$"
+)
 """What searches put behind a path."""
 URL = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]{1,15}+://\w[\w.-]*+(?::\d++)?(?:[/?#]\S*+)?")
 EMAIL = re.compile(r"[\w+-]++(?:\.[\w+-]++)*+@[\w-]++(?:\.[\w-]++)*?\.[A-Za-z]{2,}+")
