@@ -105,7 +105,7 @@ class _Claim:
         text = self.drafts[self.index].text
         place = self._place(source)
         if shelf.is_piece(number, match.start):
-            marker = markers.characters(stop - start, place)
+            marker = markers.characters(text[start:stop], stop - start, place)
         else:
             there = _number_at(self.drafts[source].text, at[0], of)
             marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
@@ -138,7 +138,7 @@ def _marker(block: str, form: Form, there: int | None, size: int, place: str) ->
     sign = form.sign.strip()
     if there is not None:
         return markers.lines(sign, there, size, place)
-    return markers.bare_lines(sign, block.lstrip().partition("\n")[0], size, place)
+    return markers.bare_lines(sign, block.lstrip(), size, place)
 
 
 def _number_at(text: str, at: int, form: Form) -> int | None:

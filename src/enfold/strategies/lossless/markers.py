@@ -52,14 +52,13 @@ def lines(sign: str, there: int, size: int, place: str) -> str:
 
 def bare_lines(sign: str, beginning: str, size: int, place: str) -> str:
     """For lines that have numbers nowhere: how they begin tells where they are."""
-    words = _on_one_line(beginning)
-    quoted = words if len(words) <= _QUOTE else f"{words[:_QUOTE].rstrip()}…"
-    return f'⟨ {size} {sign}line{"" if size == 1 else "s"} from "{quoted}" as {place} ⟩'
+    name = f"{sign}line" if size == 1 else f"{sign}lines"
+    return f"⟨ {size} {name} from {_quoted(beginning)} as {place} ⟩"
 
 
-def characters(size: int, place: str) -> str:
+def characters(beginning: str, size: int, place: str) -> str:
     """For a part of a line."""
-    return f"⟨ {size} characters as {place} ⟩"
+    return f"⟨ {size} characters from {_quoted(beginning)} as {place} ⟩"
 
 
 def describe(call: ToolCall | None) -> str:
@@ -67,6 +66,11 @@ def describe(call: ToolCall | None) -> str:
     if call is None:
         return "its result"
     return _shortened(_on_one_line(f"{call.name} {_telling(call.arguments)}"))
+
+
+def _quoted(beginning: str) -> str:
+    words = _on_one_line(beginning[: 4 * _QUOTE])
+    return f'"{words}"' if len(words) <= _QUOTE else f'"{words[:_QUOTE].rstrip()}…"'
 
 
 def _on_one_line(text: str) -> str:
