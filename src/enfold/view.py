@@ -29,6 +29,8 @@ class Shown:
     """The id of the edit that is shown in place of the message's own content."""
     depth: int = 0
     """Its place on its branch; the first is 1. 0 where there is no branch."""
+    points_to: tuple[str, ...] = ()
+    """The ids of the messages that the edit points to for what it leaves out."""
 
 
 @dataclass(frozen=True)

@@ -16,20 +16,24 @@ from uuid import uuid4
 from enfold.acceptance import accept
 from enfold.budget import FREED_TARGET, Decision
 from enfold.condensation import Condensation, Task
-from enfold.engine.recording import record
+from enfold.engine.originals import originals, still_holding, without_pointers
+from enfold.engine.recording import record, tokens_after
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
+from enfold.messages import Message
 from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.receipt import Means
 from enfold.retention import Retention, Split, zones
 from enfold.store import leases, records, snapshots
 from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
-from enfold.view import View
+from enfold.view import Shown, View
 
 NATIVE = "native"
 """The strategy whose result the plan foretells, because all it does is fold."""
+
+NOTHING_SAID: Mapping[int, Message] = {}
 
 _POLL_SECONDS = 0.05
 _SPARE_SECONDS = 30.0
@@ -55,11 +59,18 @@ class Job:
     """How what leaves the view can be had again through this door. None: it cannot."""
     instead_of: records.Snapshot | None = None
     """A summary to write anew, with the same cutoff. The view is that of before it was made."""
+    pointerless: View | None = None
+    """The view without edits that point to other messages. None: not made yet."""
+
+    @property
+    def basis(self) -> View:
+        """The view to work on."""
+        return self.pointerless or self.view
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The exact counts of the messages shown."""
-        return tuple(shown.tokens for shown in self.view.shown)
+        """The exact counts of the messages to work on."""
+        return tuple(shown.tokens for shown in self.basis.shown)
 
     @property
     def goal(self) -> int:
@@ -85,9 +96,15 @@ async def alone(store: Store, session: records.Session, seconds: float) -> Async
         await asyncio.shield(store.write(leases.release, name, holder))
 
 
+async def without_pointers_in(store: Store, job: Job) -> Job:
+    """The job with a view to work on in which no message points to another."""
+    view = await store.read(without_pointers, job.session.key, job.view)
+    return replace(job, pointerless=view)
+
+
 def planned(job: Job) -> Plan:
     """How tight the compression must be."""
-    view = job.view
+    view = job.basis
     aim = Aim(
         job.retention,
         job.goal,
@@ -104,7 +121,7 @@ def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
     """The division that a snapshot made, in the view of before; None if it folded nothing."""
     if not snapshot.content.get("messagesIncluded"):
         return None
-    places = {shown.id: index for index, shown in enumerate(job.view.shown)}
+    places = {shown.id: index for index, shown in enumerate(job.basis.shown)}
     last = places.get(snapshot.content["messageRange"]["lastMessageId"])
     if last is None:
         raise NotFoundError("what the summary folds is no longer on this branch")
@@ -129,8 +146,9 @@ def _length(entry: records.ManifestEntry, places: Mapping[str, int]) -> int:
     return 1
 
 
-async def preview(job: Job) -> Preview:
+async def preview(store: Store, job: Job) -> Preview:
     """What the compression would come to; no model is asked."""
+    job = await without_pointers_in(store, job)
     made = planned(job)
     task = _task(job, made)
     touched = job.strategy.touches(task)
@@ -150,10 +168,12 @@ async def preview(job: Job) -> Preview:
 
 async def compress(store: Store, events: Events, job: Job) -> Compression:
     """Do it, and say what came of it."""
+    job = await without_pointers_in(store, job)
     made = planned(job)
     if job.strategy.id == NATIVE:
         _refuse_hopeless(job, made)
-    task = _task(job, made)
+    said = await store.read(originals, job.session.key, job.basis, made.split.folded)
+    task = _task(job, made, said)
     touched = job.strategy.touches(task)
     if not touched:
         outcome: Outcome = "nothing_to_compress" if job.view.snapshot is None else "nothing_new"
@@ -171,14 +191,14 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     step = "summarizing" if job.strategy.id == NATIVE else "condensing"
     events.emit(CompressionProgress(job.session.id, step, len(touched)))
     try:
-        answer = await _answer(job, task)
+        answer, still = await _answer(job, task)
     except NoGainError as error:
         if job.automatic:
             raise
-        return Compression("no_gain", task.tokens, task.tokens, warnings=(str(error),))
+        return Compression("no_gain", job.view.tokens, job.view.tokens, warnings=(str(error),))
     events.emit(CompressionProgress(job.session.id, "recording", len(touched)))
-    snapshot = await _record(store, job, task, answer)
-    finished = _finished(job, made, task, answer, snapshot, monotonic() - started)
+    snapshot = await _record(store, job, task, answer, still)
+    finished = _finished(job, made, answer, snapshot, monotonic() - started)
     events.emit(
         CompressionFinished(
             job.session.id,
@@ -195,8 +215,8 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     return finished
 
 
-async def _answer(job: Job, task: Task) -> Condensation:
-    """The strategy's answer, in time and fit for use."""
+async def _answer(job: Job, task: Task) -> tuple[Condensation, Mapping[int, Shown]]:
+    """The strategy's answer, in time and fit for use, and what is still shown as it was."""
     try:
         async with asyncio.timeout(job.timeout):
             answer = await job.strategy.condense(task)
@@ -205,20 +225,34 @@ async def _answer(job: Job, task: Task) -> Condensation:
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
         ) from None
     answer = await asyncio.to_thread(accept, task, answer)
-    after = answer.tokens(task) + job.view.estimate
+    still = {index: job.view.shown[index] for index in still_holding(job.view, answer)}
+    tokens = tokens_after(task, answer, still)
+    if tokens >= job.view.tokens:
+        raise NoGainError(
+            f"{answer.strategy}: {job.view.tokens:,} tokens became {tokens:,}; nothing was changed"
+        )
+    after = tokens + job.view.estimate
     if job.automatic and after > job.decision.threshold_tokens:
         raise UncompressibleError(
             f"the strategy {answer.strategy} ends at {after:,} tokens, and "
             f"{job.decision.threshold_tokens:,} are allowed; use a model with a larger window, or "
             "another strategy"
         )
-    return answer
+    return answer, still
 
 
 async def _record(
-    store: Store, job: Job, task: Task, answer: Condensation
+    store: Store, job: Job, task: Task, answer: Condensation, still: Mapping[int, Shown]
 ) -> records.SnapshotDraft:
-    recording = record(job.view, task, answer, automatic=job.automatic, instead_of=job.instead_of)
+    recording = record(
+        job.basis,
+        task,
+        answer,
+        before=job.view.tokens,
+        automatic=job.automatic,
+        instead_of=job.instead_of,
+        still=still,
+    )
     await store.write(
         snapshots.record,
         job.session.key,
@@ -232,7 +266,7 @@ async def _record(
 
 def _refuse_hopeless(job: Job, made: Plan) -> None:
     """What must stay is too much: say so once, before a model is asked."""
-    least = job.view.tokens if made.folds_nothing else made.most
+    least = job.basis.tokens if made.folds_nothing else made.most
     most = least + job.view.estimate
     if job.automatic and most > job.decision.threshold_tokens:
         raise UncompressibleError(
@@ -242,8 +276,8 @@ def _refuse_hopeless(job: Job, made: Plan) -> None:
         )
 
 
-def _task(job: Job, made: Plan) -> Task:
-    view = job.view
+def _task(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) -> Task:
+    view = job.basis
     divided = replace(made.split, cut=made.split.head) if made.folds_nothing else made.split
     load = job.decision.load
     return Task(
@@ -261,22 +295,22 @@ def _task(job: Job, made: Plan) -> Task:
         zones=zones(job.counts, job.retention),
         beside=load.system + load.tools,
         restorable_by=job.restorable_by,
+        originals=said,
     )
 
 
 def _finished(
     job: Job,
     made: Plan,
-    task: Task,
     answer: Condensation,
     snapshot: records.SnapshotDraft,
     seconds: float,
 ) -> Compression:
-    folded = answer.summary
+    folded, after = answer.summary, snapshot.content["newTokenCount"]
     return Compression(
         "compressed",
-        tokens_before=task.tokens,
-        tokens_after=answer.tokens(task),
+        tokens_before=job.view.tokens,
+        tokens_after=after,
         messages=len(folded.indexes) if folded is not None else 0,
         edited=len(answer.edits),
         snapshot=snapshot.id,
@@ -289,7 +323,7 @@ def _finished(
         cost=answer.cost,
         steps=answer.steps,
         operations=answer.operations,
-        warnings=(*_warnings(job, made, answer.tokens(task)), *answer.warnings),
+        warnings=(*_warnings(job, made, after), *answer.warnings),
     )
 
 

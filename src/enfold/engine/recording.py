@@ -7,17 +7,19 @@ leaves of the messages that an earlier one covers is in its manifest too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from enfold import dialects
 from enfold.condensation import Condensation, Edited, Folded, Task
-from enfold.engine.viewing import SETTLED
+from enfold.engine.viewing import POINTS_TO, SETTLED
 from enfold.estimates import estimate
 from enfold.jsontext import dumps
 from enfold.store import records
 from enfold.view import Shown, View
+
+NOTHING_STILL: Mapping[int, Shown] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +37,29 @@ def record(
     task: Task,
     answer: Condensation,
     *,
+    before: int,
     automatic: bool,
     instead_of: records.Snapshot | None = None,
+    still: Mapping[int, Shown] = NOTHING_STILL,
 ) -> Recording:
-    """The snapshot of an answer to a view; `instead_of` is one that it replaces."""
+    """The snapshot of an answer to a view; `instead_of` is one that it replaces.
+
+    `before` is what the view took, and `still` are messages that it goes on to show as they were
+    before the compression began.
+    """
     folded = answer.summary
-    edits = {
-        edit.index: _edit(view.shown[edit.index], edit, task.tokenizer) for edit in answer.edits
-    }
+    edits = {edit.index: _edit(view, edit, task.tokenizer) for edit in answer.edits}
     covered, cutoff = _reach(view, answer, instead_of)
     shows_earlier = folded is None and view.summary is not None
     draft = records.SnapshotDraft(
-        content=_content(view, task, answer, automatic=automatic),
+        content={
+            **_content(view, answer, automatic=automatic),
+            "originalTokenCount": before,
+            "newTokenCount": tokens_after(task, answer, still),
+        },
         cutoff=cutoff,
         parent=view.tip,
-        manifest=tuple(_joined(_entries(view, answer, covered, edits))),
+        manifest=tuple(_joined(_entries(view, answer, covered, edits, still))),
         token_count=folded.tokens
         if folded is not None
         else (view.summary_tokens if shows_earlier else None),
@@ -62,14 +72,24 @@ def record(
     return Recording(draft, tuple(edits.values()), flush)
 
 
-def _edit(shown: Shown, edit: Edited, tokenizer: str) -> records.EditDraft:
+def tokens_after(task: Task, answer: Condensation, still: Mapping[int, Shown]) -> int:
+    """What the view takes afterwards."""
+    less = sum(task.counts[index] - shown.tokens for index, shown in still.items())
+    return answer.tokens(task) - less
+
+
+def _edit(view: View, edit: Edited, tokenizer: str) -> records.EditDraft:
     body = dumps(dialects.get(edit.message.dialect).render_message(edit.message))
+    shown = view.shown[edit.index]
+    sources = {source.message for each in edit.shortenings for source in each.sources}
+    points_to = {view.shown[index].id for index in sources} | set(shown.points_to)
     return records.EditDraft(
         message=shown.id,
         body=body,
         tokens=edit.tokens,
         tokenizer=tokenizer,
         estimate=estimate(edit.message),
+        ledger={POINTS_TO: sorted(points_to)} if points_to else None,
     )
 
 
@@ -88,7 +108,7 @@ def _reach(
     return (last + 1, view.shown[last].id) if last >= covered else (covered, cutoff)
 
 
-def _content(view: View, task: Task, answer: Condensation, *, automatic: bool) -> dict[str, Any]:
+def _content(view: View, answer: Condensation, *, automatic: bool) -> dict[str, Any]:
     folded = answer.summary
     touched = folded.indexes if folded is not None else [edit.index for edit in answer.edits]
     if folded is None:
@@ -105,8 +125,6 @@ def _content(view: View, task: Task, answer: Condensation, *, automatic: bool) -
             "lastMessageId": view.shown[max(touched)].id,
         },
         "compressionType": "auto" if automatic else "manual",
-        "originalTokenCount": task.tokens,
-        "newTokenCount": answer.tokens(task),
         "messagesIncluded": len(folded.indexes) if folded is not None else 0,
         "messagesEdited": len(answer.edits),
         "receipt": answer.receipt.counts_as_json() if answer.receipt is not None else None,
@@ -115,7 +133,11 @@ def _content(view: View, task: Task, answer: Condensation, *, automatic: bool) -
 
 
 def _entries(
-    view: View, answer: Condensation, covered: int, edits: dict[int, records.EditDraft]
+    view: View,
+    answer: Condensation,
+    covered: int,
+    edits: Mapping[int, records.EditDraft],
+    still: Mapping[int, Shown],
 ) -> Iterator[tuple[records.ManifestEntry, int]]:
     """What is shown of the messages covered, each with its place in the history."""
     earlier_at = view.summary_at if answer.summary is None and view.summary is not None else None
@@ -127,7 +149,7 @@ def _entries(
             break
         if entry.index == earlier_at:
             yield records.Summarized(), 0
-        shown = view.shown[entry.index]
+        shown = still.get(entry.index, view.shown[entry.index])
         if entry.index in edits:
             yield records.Edited(edits[entry.index].id), shown.depth
         elif shown.edit is not None:

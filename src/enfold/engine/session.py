@@ -127,7 +127,7 @@ class Session:
         """What `compress` would do; no model is asked and nothing is written."""
         state, model = await self._state(settings)
         job = self._job(state, model, Request(), keep_tokens=keep_tokens)
-        return await compression.preview(job)
+        return await compression.preview(self._store, job)
 
     async def status(
         self,

@@ -19,6 +19,9 @@ from enfold.view import Shown, View
 SETTLED = "settledMessages"
 """The field of a snapshot's content that says how many of the messages shown its fold left."""
 
+POINTS_TO = "pointsTo"
+"""The field of an edit's ledger with the ids of the messages that it points to."""
+
 _DECODED = 4_096
 """How many decoded messages are kept at hand."""
 
@@ -102,5 +105,7 @@ def summary_tokens(text: str, tokenizer: str) -> int:
 
 def _shown(row: StoredMessage | Edit) -> Shown:
     if isinstance(row, Edit):
-        return Shown(row.message, message_of(row), row.tokens, row.estimate, row.id, row.depth)
+        points_to = tuple((row.ledger or {}).get(POINTS_TO, ()))
+        message = message_of(row)
+        return Shown(row.message, message, row.tokens, row.estimate, row.id, row.depth, points_to)
     return Shown(row.id, message_of(row), row.tokens, row.estimate, depth=row.depth)
