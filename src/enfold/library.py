@@ -8,13 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold import dialects, tokens
-from enfold.errors import InputError
+from enfold.errors import ConfigError, InputError
 from enfold.messages import Conversation, Message
 
 if TYPE_CHECKING:
     from enfold.engine import Engine
     from enfold.flush import Sink
     from enfold.ledger import Ledger
+    from enfold.llm.prices import Prices
     from enfold.stateless import Condensed
     from enfold.summaries import Summarizer
 
@@ -46,6 +47,7 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     keep_tokens: int | None = None,
     tokenizer: str = tokens.DEFAULT,
     summarizer: Summarizer | None = None,
+    model: str | None = None,
 ) -> Condensed:
     """The conversation made smaller, with a report, and a ledger that `restore` undoes it with.
 
@@ -53,13 +55,15 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     says; a `preset` has both, by name or as its file says. The conversation ends at or below
     `target` tokens, or 60 % of a `window`, if either is given and it can. `keep_tokens` of the
     newest stay verbatim, else what the config says. `summarizer` writes summaries, the built-in one
-    if none is given.
+    if none is given. With the `model` that the conversation is for, as provider:model, the report
+    says what every later request saves, if its prices are known.
     """
     from enfold import stateless, wiring
     from enfold.settings import Settings
     from enfold.strategies import presets
 
-    options = stateless.Options(tokenizer, target, window, keep_tokens)
+    known = _prices(model) if model is not None else None
+    options = stateless.Options(tokenizer, target, window, keep_tokens, known)
     writer = summarizer or wiring.local_summarizer()
     name, settled = presets.choose(preset, strategy, config)
     settings = Settings(strategy=name, strategy_config={name: settled})
@@ -95,6 +99,15 @@ def open(  # noqa: A001 - `enfold.open`, as other libraries have it
     from enfold.wiring import open_engine
 
     return open_engine(url, sink=sink, summarizers=summarizers)
+
+
+def _prices(model: str) -> Prices | None:
+    from enfold.llm.prices import prices
+
+    provider, colon, name = model.partition(":")
+    if not (provider and colon and name):
+        raise ConfigError(f"model {model!r}: expected provider:model")
+    return prices(provider, name)
 
 
 def conversation_of(messages: Messages) -> Conversation:

@@ -108,7 +108,7 @@ async def condense(
         result = await _condense(_only(given, dialect), chosen, options)
     _write(result, out, ledger, json=json)
     if not json:
-        say(str(result.report))
+        say(f"{result.report}\n{result.receipt}")
 
 
 async def _preset(name: str) -> Preset:
