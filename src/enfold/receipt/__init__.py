@@ -11,6 +11,17 @@ commands. Each is
 
 `extract` finds the items of a text, `receipt` says what became of them, `check` refuses what falls
 below a floor.
+
+A receipt's JSON, whose names do not change:
+
+    {"items": {CLASS: {"kept": 3, "restorable": 9, "lost": 0}, …},
+     "said": {CLASS: {…}, …},           of these, what users said themselves, and decisions
+     "restorable_by": "ledger",         or "store", "recall", null
+     "seconds": 0.02,
+     "kept": [{"class": CLASS, "item": "src/a.py"}, …],
+     "restorable": […],
+     "lost": […],
+     "more": {"kept": 0, "restorable": 12, "lost": 0}}    how many are not named in the lists
 """
 
 from __future__ import annotations
