@@ -14,7 +14,7 @@ from enfold.retention import Retention
 from enfold.strategies import registry
 from enfold.strategies.contract import Means
 from enfold.strategies.lossless import Encodings, Lossless, LosslessConfig, shorten
-from enfold.strategies.lossless.strategy import numbers_of
+from enfold.strategies.lossless.work import numbers_of
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.lossless.sessions import (
     Session,
@@ -84,7 +84,7 @@ async def test_it_answers_with_steps_and_asks_nobody() -> None:
 async def test_nothing_to_do_is_said() -> None:
     answer = await make().condense(task_for([user("Hi."), assistant("Hello."), user("Bye.")]))
     assert answer.is_unchanged
-    assert answer.warnings == ("nothing is said twice",)
+    assert answer.warnings == ("nothing that may be shortened is said twice",)
 
 
 async def test_an_empty_view_is_left_empty() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from enfold.recipes import Form
 from enfold.strategies.lossless import markers
-from enfold.strategies.lossless.drafts import Draft, Hole
+from enfold.strategies.lossless.drafts import Draft, Hole, Terms
 from enfold.strategies.lossless.matching import Match, Shelf
+from enfold.strategies.lossless.operations import path_of
 from enfold.strategies.lossless.texts import SHORTEST, Right
 from enfold.strategies.lossless.units import Units, units_of
-from enfold.tokens import Tokenizer
 
 _ENOUGH = 600
 """Characters of a block that are counted first: what they save, the whole saves too."""
@@ -22,32 +23,12 @@ those make a text harder to read."""
 _DIGITS = re.compile(r" *(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """How markers call the places that they point to."""
-
-    numbers: Sequence[int]
-    """The number of every message in the view."""
-    texts: Sequence[int]
-    """For every draft which of several results of its message it is; 0 for an only one."""
-    files: Sequence[str | None]
-    """For every draft the file that it shows, or was written to."""
-
-
-def fold_blocks(
-    drafts: Sequence[Draft],
-    order: Iterable[int],
-    names: Names,
-    tokenizer: Tokenizer,
-    least: int,
-) -> None:
-    """Cut a hole into every draft that may have one, wherever a marker saves enough tokens.
-
-    `order` is the order of the drafts in which each may point only to those before it.
-    """
+def fold_blocks(drafts: Sequence[Draft], terms: Terms) -> None:
+    """Cut a hole into every draft that may have one, wherever a marker saves enough tokens."""
     shelf = Shelf()
     entered: list[int] = []
-    for index in order:
+    names = _Names.of(drafts, terms)
+    for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
         draft = drafts[index]
         entered.append(index)
         if draft.is_replaced:
@@ -57,8 +38,32 @@ def fold_blocks(
         if draft.right is Right.NOTHING or draft.is_whole:
             shelf.enter()
             continue
-        claim = _Claim(drafts, index, entered, shelf, names, tokenizer, least)
+        claim = _Claim(drafts, index, entered, shelf, names, terms)
         shelf.match(claim, first=1 if draft.was.is_error else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """How markers call drafts."""
+
+    places: Sequence[str]
+    """Where each is: in which message and, where that has several results, in which of them."""
+    files: Sequence[str | None]
+    """The file that each shows, or was written to."""
+
+    @classmethod
+    def of(cls, drafts: Sequence[Draft], terms: Terms) -> _Names:
+        results = [draft.was.message for draft in drafts if draft.was.is_result]
+        sizes, seen = Counter(results), Counter[int]()
+        places: list[str] = []
+        for shown in (draft.was for draft in drafts):
+            place = f"in message #{terms.numbers[shown.message]}"
+            if shown.is_result and sizes[shown.message] > 1:
+                seen[shown.message] += 1
+                place += f".{seen[shown.message]}"
+            places.append(place)
+        calls = (draft.was.call for draft in drafts)
+        return cls(places, [None if call is None else path_of(call) for call in calls])
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +75,8 @@ class _Claim:
     entered: Sequence[int]
     """The draft of every text on the shelf."""
     shelf: Shelf
-    names: Names
-    tokenizer: Tokenizer
-    least: int
+    names: _Names
+    terms: Terms
 
     def __call__(self, match: Match) -> bool:
         number = len(self.entered) - 1
@@ -88,13 +92,16 @@ class _Claim:
 
     def _saving(self, block: str, marker: str) -> int:
         """The tokens that a marker saves, or so many of them that it is enough."""
-        count = self.tokenizer.count
+        count = self.terms.tokenizer.count
         beginning = count(block[:_ENOUGH]) - count(marker)
-        is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.least
+        is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.terms.least
         return beginning if is_known else count(block) - count(marker)
 
     def _least_for(self, hole: Hole) -> int:
-        return self.least if self._is_kin(hole) else _FOREIGN * self.least
+        """What a marker must save: less if it points to another look at the same file."""
+        files = self.names.files
+        is_kin = hole.source != self.index and files[hole.source or 0] == files[self.index]
+        return self.terms.least * (1 if is_kin else _FOREIGN)
 
     def _hole(self, match: Match, number: int, start: int, stop: int) -> Hole:
         shelf = self.shelf
@@ -103,7 +110,7 @@ class _Claim:
         to = shelf.form_of(number, match.start)
         of = shelf.form_of(match.source, match.at)
         text = self.drafts[self.index].text
-        place = self._place(source)
+        place = "above" if source == self.index else self.names.places[source]
         if shelf.is_piece(number, match.start):
             marker = markers.characters(text[start:stop], stop - start, place)
         else:
@@ -115,19 +122,6 @@ class _Claim:
         if match.is_raw:
             return Hole(start, stop, marker, source, at)
         return Hole(start, stop, marker, source, at, of, to, first)
-
-    def _is_kin(self, hole: Hole) -> bool:
-        """Whether a marker points to another look at the same thing."""
-        if hole.source is None or hole.source == self.index:
-            return False
-        return self.names.files[hole.source] == self.names.files[self.index]
-
-    def _place(self, source: int) -> str:
-        if source == self.index:
-            return "above"
-        number = self.names.numbers[self.drafts[source].was.message]
-        which = self.names.texts[source]
-        return f"in message #{number}.{which}" if which else f"in message #{number}"
 
 
 def _marker(block: str, form: Form, there: int | None, size: int, place: str) -> str:

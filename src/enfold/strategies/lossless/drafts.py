@@ -25,6 +25,25 @@ from enfold.recipes import (
     digest,
 )
 from enfold.strategies.lossless.texts import Right, Shown
+from enfold.tokens import Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What every step goes by."""
+
+    tokenizer: Tokenizer
+    least: int
+    """Tokens that a marker must save."""
+    numbers: Sequence[int]
+    """The number of every message in the view."""
+    keep_last: bool = False
+    """Whether the last of several equal texts stays in view, and not the first."""
+
+    def pays(self, text: str, marker: str) -> bool:
+        """Whether a marker in place of the text saves enough."""
+        tokens, cost = self.tokenizer.count_many((text, marker))
+        return tokens - cost >= self.least
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +81,10 @@ class Draft:
     def of(cls, shown: Shown) -> Draft:
         """A draft of which nothing is taken out yet."""
         return cls(shown, shown.text, shown.right)
+
+    def replace_by(self, marker: str, source: int | None, at: tuple[int, int] = (0, 0)) -> None:
+        """Put a marker in place of all of it; a source shows it at those characters."""
+        self.holes.append(Hole(0, len(self.text), marker, source, at))
 
     @property
     def is_changed(self) -> bool:

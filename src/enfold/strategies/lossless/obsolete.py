@@ -9,15 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from enfold.encodings.numbering import is_numbered, runs
-from enfold.jsontext import dump_text
+from enfold.encodings.numbering import bodies, is_numbered, runs
 from enfold.messages import ToolCall
 from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.config import Obsolete
-from enfold.strategies.lossless.drafts import Draft, Hole
-from enfold.strategies.lossless.operations import Kind, arguments_of, kind_of, path_of
+from enfold.strategies.lossless.drafts import Draft, Terms
+from enfold.strategies.lossless.operations import (
+    Kind,
+    arguments_of,
+    identity_of,
+    kind_of,
+    path_of,
+)
 from enfold.strategies.lossless.texts import Right
-from enfold.tokens import Tokenizer
 
 _FIRST_LINE = ("offset", "start_line", "line_start", "start")
 _MOST_READS = 16
@@ -43,21 +47,14 @@ class _Read:
         return list(self.lines[skipped : skipped + len(earlier.lines)]) == list(earlier.lines)
 
 
-def take_out_obsolete(
-    drafts: Sequence[Draft],
-    kinds: Obsolete,
-    numbers: Sequence[int],
-    tokenizer: Tokenizer,
-    least: int,
-) -> None:
+def take_out_obsolete(drafts: Sequence[Draft], kinds: Obsolete, terms: Terms) -> None:
     """Set aside what is superseded, and say by which message."""
     for index, later in _superseded(drafts, kinds):
         draft = drafts[index]
-        number = numbers[drafts[later].was.message]
+        number = terms.numbers[drafts[later].was.message]
         marker = markers.superseded(number, markers.describe(draft.was.call))
-        tokens, cost = tokenizer.count_many((draft.text, marker))
-        if tokens - cost >= least:
-            draft.holes.append(Hole(0, len(draft.text), marker, None))
+        if terms.pays(draft.text, marker):
+            draft.replace_by(marker, source=None)
             drafts[later].is_named = True
 
 
@@ -102,9 +99,7 @@ def _read(text: str, index: int, call: ToolCall, kind: Kind) -> _Read | None:
     if is_numbered(text):
         longest = max(runs(lines), key=lambda run: run.stop - run.start, default=None)
         if longest is not None:
-            own = lines[longest.start : longest.stop]
-            bodies = [line.split(longest.separator, 1)[1] for line in own]
-            return _Read(index, longest.first, bodies)
+            return _Read(index, longest.first, bodies(lines, longest))
     if kind == "edit":
         return None
     arguments = arguments_of(call)
@@ -113,9 +108,6 @@ def _read(text: str, index: int, call: ToolCall, kind: Kind) -> _Read | None:
     return _Read(index, first, lines)
 
 
-def _operation(call: ToolCall, kind: str) -> tuple[str, str]:
+def _operation(call: ToolCall, kind: Kind) -> tuple[str, str]:
     """What makes two calls the same: a to-do list is one whatever it says."""
-    if kind == "todo":
-        return call.name, ""
-    arguments = call.arguments
-    return call.name, arguments if isinstance(arguments, str) else dump_text(arguments)
+    return (call.name, "") if kind == "todo" else identity_of(call)

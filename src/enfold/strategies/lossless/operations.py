@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 from enfold.errors import InputError
-from enfold.jsontext import loads
+from enfold.jsontext import dump_text, loads
 from enfold.messages import ToolCall
 
 Kind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]
@@ -41,6 +41,12 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
         except InputError:
             return {}
     return value if isinstance(value, Mapping) else {}
+
+
+def identity_of(call: ToolCall) -> tuple[str, str]:
+    """What is the same for calls that ask for the same."""
+    arguments = call.arguments
+    return call.name, arguments if isinstance(arguments, str) else dump_text(arguments)
 
 
 def path_of(call: ToolCall) -> str | None:

@@ -7,69 +7,48 @@ consolidated; what failed never is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from enfold.jsontext import dump_text
-from enfold.messages import ToolCall
 from enfold.strategies.lossless import markers
-from enfold.strategies.lossless.drafts import Draft, Hole
-from enfold.strategies.lossless.operations import OPERATIONS, kind_of
+from enfold.strategies.lossless.drafts import Draft, Terms
+from enfold.strategies.lossless.operations import OPERATIONS, identity_of, kind_of
 from enfold.strategies.lossless.texts import Right
-from enfold.tokens import Tokenizer
 
 _MOST_OUTCOMES = 8
 """How many different outcomes of one operation are compared with."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What both steps go by."""
-
-    numbers: Sequence[int]
-    """The number of every message in the view."""
-    tokenizer: Tokenizer
-    least: int
-    """Tokens that a reference must save."""
-    keep_last: bool
-
-    def order(self, drafts: Sequence[Draft]) -> list[int]:
-        """Drafts of results, those first that are kept where several say the same."""
-        results = [i for i, draft in enumerate(drafts) if _may_be_pointed_to(draft)]
-        return results[::-1] if self.keep_last else results
-
-
-def fold_repeats(drafts: Sequence[Draft], reach: Reach) -> None:
+def fold_repeats(drafts: Sequence[Draft], terms: Terms) -> None:
     """Replace results that are in view elsewhere, word for word."""
     kept: dict[str, int] = {}
-    for index in reach.order(drafts):
+    for index in _in_order(drafts, terms):
         draft = drafts[index]
         source = kept.setdefault(draft.text, index)
         if source != index and _may_be_replaced(draft):
-            marker = _reference(drafts, source, index, reach)
-            _replace(drafts, index, source, (0, len(draft.text)), marker, reach)
+            marker = _reference(drafts, source, index, terms)
+            _replace(drafts, index, source, (0, len(draft.text)), marker, terms)
 
 
-def _reference(drafts: Sequence[Draft], source: int, index: int, reach: Reach) -> str:
+def _reference(drafts: Sequence[Draft], source: int, index: int, terms: Terms) -> str:
     call = drafts[source].was.call
-    number = reach.numbers[drafts[source].was.message]
+    number = terms.numbers[drafts[source].was.message]
     if call is not None and kind_of(call) == "read":
         return markers.file_reference(number, markers.describe(call), above=source < index)
     return markers.reference(number, markers.describe(call))
 
 
-def consolidate(drafts: Sequence[Draft], reach: Reach) -> None:
+def consolidate(drafts: Sequence[Draft], terms: Terms) -> None:
     """Replace outcomes of an operation that another run of the same operation contains."""
     groups: dict[tuple[str, str], list[int]] = {}
-    for index in reach.order(drafts):
+    for index in _in_order(drafts, terms):
         call = drafts[index].was.call
         if call is not None and kind_of(call) in OPERATIONS:
-            groups.setdefault(_operation(call), []).append(index)
+            groups.setdefault(identity_of(call), []).append(index)
     for group in groups.values():
         if len(group) > 1:
-            _consolidate(drafts, group, reach)
+            _consolidate(drafts, group, terms)
 
 
-def _consolidate(drafts: Sequence[Draft], group: Sequence[int], reach: Reach) -> None:
+def _consolidate(drafts: Sequence[Draft], group: Sequence[int], terms: Terms) -> None:
     """One group of the same operation: what contains most is kept, then what comes first."""
     kept: list[int] = []
     contained: dict[int, list[tuple[int, int]]] = {}
@@ -81,13 +60,13 @@ def _consolidate(drafts: Sequence[Draft], group: Sequence[int], reach: Reach) ->
             source, at = found
             contained.setdefault(source, []).append((index, at))
     for source, members in contained.items():
-        number = reach.numbers[drafts[source].was.message]
+        number = terms.numbers[drafts[source].was.message]
         description = markers.describe(drafts[source].was.call)
         replaced = [(index, at) for index, at in members if _may_be_replaced(drafts[index])]
         marker = markers.consolidated(len(replaced) + 1, number, description)
         for index, at in replaced:
             place = (at, at + len(drafts[index].text))
-            _replace(drafts, index, source, place, marker, reach)
+            _replace(drafts, index, source, place, marker, terms)
 
 
 def _container(drafts: Sequence[Draft], index: int, kept: Sequence[int]) -> tuple[int, int] | None:
@@ -106,13 +85,17 @@ def _replace(
     source: int,
     at: tuple[int, int],
     marker: str,
-    reach: Reach,
+    terms: Terms,
 ) -> None:
-    draft = drafts[index]
-    tokens, cost = reach.tokenizer.count_many((draft.text, marker))
-    if tokens - cost >= reach.least:
-        draft.holes.append(Hole(0, len(draft.text), marker, source, at))
+    if terms.pays(drafts[index].text, marker):
+        drafts[index].replace_by(marker, source, at)
         drafts[source].is_whole = True
+
+
+def _in_order(drafts: Sequence[Draft], terms: Terms) -> list[int]:
+    """Drafts of results, those first that are kept where several say the same."""
+    results = [index for index, draft in enumerate(drafts) if _may_be_pointed_to(draft)]
+    return results[::-1] if terms.keep_last else results
 
 
 def _may_be_pointed_to(draft: Draft) -> bool:
@@ -129,8 +112,3 @@ def _may_be_pointed_to(draft: Draft) -> bool:
 
 def _may_be_replaced(draft: Draft) -> bool:
     return draft.right is not Right.NOTHING and not draft.is_whole and not draft.is_named
-
-
-def _operation(call: ToolCall) -> tuple[str, str]:
-    arguments = call.arguments
-    return call.name, arguments if isinstance(arguments, str) else dump_text(arguments)

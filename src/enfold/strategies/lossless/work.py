@@ -1,0 +1,124 @@
+"""One run of the lossless strategy: obsolete state, encodings, consolidation, repeats, blocks.
+
+Each step leaves what the steps before it point to as it is, so that every marker in the result
+stands for a text that the view shows in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+
+from enfold.condensation import Edited, Entry, Kept, Step, Task
+from enfold.messages import Message
+from enfold.places import Path
+from enfold.recipes import Shortening
+from enfold.strategies.lossless.blocks import fold_blocks
+from enfold.strategies.lossless.config import LosslessConfig
+from enfold.strategies.lossless.drafts import Draft, Terms, shortening
+from enfold.strategies.lossless.obsolete import take_out_obsolete
+from enfold.strategies.lossless.reencoding import reencode
+from enfold.strategies.lossless.repeats import consolidate, fold_repeats
+from enfold.strategies.lossless.texts import Right, pointed_at, texts_of, with_texts
+from enfold.tokens import count_messages, get
+from enfold.view import USER_ROLE_SUMMARIES
+
+
+class Work:
+    """A task on its way to an answer; messages `left_alone` stay as they are."""
+
+    def __init__(self, task: Task, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
+        numbers = numbers_of(task)
+        self._task = task
+        self._config = config
+        self._terms = Terms(
+            get(task.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
+        )
+        texts = texts_of(task)
+        self._drafts = [Draft.of(shown) for shown in texts]
+        frozen = left_alone | pointed_at(texts, numbers.__getitem__)
+        for draft in self._drafts:
+            if draft.was.message in frozen:
+                draft.right = Right.NOTHING
+        self._shown: list[str] = []
+        """What each draft comes to by now."""
+        self._edited: dict[int, Message] = {}
+        """The messages that are no longer as they were, by index."""
+        self._counts: dict[int, int] = {}
+        """Their tokens."""
+
+    def run(self) -> tuple[Step, ...]:
+        """Do every step that is asked for, and say what each took away."""
+        config, drafts, terms = self._config, self._drafts, self._terms
+        steps: tuple[tuple[str, bool, Callable[[], None]], ...] = (
+            (
+                "state_cleanup",
+                config.remove_obsolete_state,
+                lambda: take_out_obsolete(drafts, config.obsolete, terms),
+            ),
+            ("reencoding", config.reencode, lambda: reencode(drafts, config.encodings, terms)),
+            (
+                "result_consolidation",
+                config.consolidate_tool_results,
+                lambda: consolidate(drafts, terms),
+            ),
+            (
+                "file_deduplication",
+                config.deduplicate_file_reads,
+                lambda: fold_repeats(drafts, terms),
+            ),
+            ("block_deduplication", config.deduplicate_blocks, lambda: fold_blocks(drafts, terms)),
+        )
+        done: list[Step] = []
+        tokens = self._task.tokens
+        for name, is_asked, do in steps:
+            if is_asked:
+                before = tokens
+                do()
+                tokens = self._count()
+                done.append(Step(name, before, tokens))
+        return tuple(done)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """One entry for every message."""
+        drafts, shown, edited = self._drafts, self._shown, self._edited
+        shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
+        for index, draft in enumerate(drafts):
+            if draft.is_changed:
+                shortenings[draft.was.message].append(shortening(drafts, index, shown))
+        return tuple(
+            Edited(index, edited[index], self._counts[index], tuple(shortenings[index]))
+            if index in edited
+            else Kept(index)
+            for index in range(len(self._task.messages))
+        )
+
+    def _count(self) -> int:
+        """The tokens of the view as it is now."""
+        task = self._task
+        self._shown = [draft.shown() for draft in self._drafts]
+        self._edited = self._with_shown()
+        counts = count_messages(tuple(self._edited.values()), self._terms.tokenizer)
+        self._counts = dict(zip(self._edited, counts, strict=True))
+        return task.tokens + sum(counts) - sum(task.counts[index] for index in self._edited)
+
+    def _with_shown(self) -> dict[int, Message]:
+        """The messages that are no longer as they were, by index."""
+        changed: dict[int, dict[tuple[int, int, Path], str]] = {}
+        for draft, text in zip(self._drafts, self._shown, strict=True):
+            if draft.is_changed:
+                place = (draft.was.part, draft.was.inner, draft.was.path)
+                changed.setdefault(draft.was.message, {})[place] = text
+        messages = self._task.messages
+        return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
+
+
+def numbers_of(task: Task) -> list[int]:
+    """The number of every message in the view, counted from 1, with the summary among them."""
+    messages, at = task.messages, task.previous_at
+    beside = messages[max(0, at - 1) : at + 1]
+    is_merged = any(m.role == "user" and m.dialect in USER_ROLE_SUMMARIES for m in beside)
+    is_message = task.previous is not None and not is_merged
+    return [
+        index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
+    ]
