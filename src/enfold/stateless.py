@@ -5,6 +5,7 @@ What was taken out is in the ledger, so the input can be restored exactly.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
@@ -156,7 +157,7 @@ async def _answer(task: Task, strategy: Strategy) -> Condensation:
     """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
     try:
         answer = await strategy.condense(task)
-        return accept(task, answer, may_be_unchanged=True)
+        return await asyncio.to_thread(accept, task, answer, may_be_unchanged=True)
     except NoGainError as error:
         return accept(task, unchanged(task, strategy.id, str(error)), may_be_unchanged=True)
 

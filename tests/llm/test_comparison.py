@@ -56,7 +56,7 @@ def test_each_call_has_the_price_of_its_own_length() -> None:
 
 
 def test_a_models_own_tokens_are_what_is_paid() -> None:
-    assert estimate(FIGURES, SONNET, correction=1.5).parts == pytest.approx((0.036, 0.0225, 0, 0))
+    assert estimate(FIGURES, SONNET, factor=1.5).parts == pytest.approx((0.036, 0.0225, 0, 0))
 
 
 def test_candidates_are_ranked_by_cost_and_unknown_ones_come_last() -> None:
@@ -71,6 +71,19 @@ def test_candidates_are_ranked_by_cost_and_unknown_ones_come_last() -> None:
     assert offers[0].share == pytest.approx(0.954, abs=0.001)
     assert (offers[1].saved, offers[1].share) == (0, 0)
     assert (offers[2].cost, offers[2].saved) == (UNKNOWN, None)
+
+
+def test_profiles_are_compared_by_what_their_models_cost_in_their_own_tokens() -> None:
+    profiles = [
+        Candidate.of("main", "anthropic:claude-opus-4-5"),
+        Candidate.of("cheap", "openai:gpt-4o-mini"),
+        Candidate.of("own", "acme:house-model", {"inputPrice": 0.01, "outputPrice": 0.01}),
+        Candidate.of("dark", "acme:house-model"),
+    ]
+    assert [each.correction > 1 for each in profiles] == [True, False, False, False]
+    offers = compare(FIGURES, profiles, current="main")
+    assert [offer.name for offer in offers] == ["own", "cheap", "main", "dark"]
+    assert (offers[1].share or 0) > 0.9
 
 
 def test_without_a_current_one_the_dearest_is_the_measure() -> None:

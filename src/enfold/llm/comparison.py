@@ -12,8 +12,9 @@ from math import ceil, inf
 
 from enfold.errors import ConfigError
 from enfold.llm.costs import UNKNOWN, Billed, Cost, cost_of
-from enfold.llm.prices import Prices
+from enfold.llm.prices import Overrides, Prices, prices
 from enfold.money import dollars
+from enfold.tokens import correction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class Candidate:
     prices: Prices | None
     correction: float = 1.0
     """How many of the model's tokens one counted token stands for."""
+
+    @classmethod
+    def of(cls, name: str, model: str, overrides: Overrides | None = None) -> Candidate:
+        """A profile: its name, its model as provider:model, and the prices it states itself."""
+        provider, _, bare = model.partition(":")
+        known = prices(provider, bare, overrides)
+        return cls(name, known, correction(provider, bare).factor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +103,16 @@ class Savings:
         return None if self.later_turn <= 0 else 2 + int(missing / self.later_turn)
 
 
-def estimate(figures: Figures, prices: Prices | None, *, correction: float = 1.0) -> Cost:
-    """What a run of these figures would cost."""
+def estimate(figures: Figures, known: Prices | None, *, factor: float = 1.0) -> Cost:
+    """What a run of these figures would cost; `factor` model's tokens for each that was counted."""
     if not figures.calls:
         return Cost()
-    one = cost_of(prices, _average_call(figures, correction))
+    one = cost_of(known, _average_call(figures, factor))
     return Cost(*(None if part is None else part * figures.calls for part in one.parts))
 
 
 def pricing(
-    prices: Mapping[str, Prices | None],
+    by_name: Mapping[str, Prices | None],
 ) -> Callable[[str, int, int], float | None]:
     """What so many input and output tokens cost with the model or profile of that name.
 
@@ -112,7 +120,7 @@ def pricing(
     """
 
     def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
-        return cost_of(prices.get(name), Billed(input_tokens, output_tokens)).total
+        return cost_of(by_name.get(name), Billed(input_tokens, output_tokens)).total
 
     return price
 
@@ -151,7 +159,7 @@ def recommend(
 def savings(
     before: int,
     after: int,
-    prices: Prices | None,
+    known: Prices | None,
     *,
     cost: float | None = 0.0,
     cached: bool = False,
@@ -168,21 +176,21 @@ def savings(
     else:
         old, new = Billed(before), Billed(after)
         first = new
-    return Savings(_less(prices, old, first), _less(prices, old, new), cost)
+    return Savings(_less(known, old, first), _less(known, old, new), cost)
 
 
-def _average_call(figures: Figures, correction: float) -> Billed:
+def _average_call(figures: Figures, factor: float) -> Billed:
     """One of the calls, if they were alike; the length of each decides on its price."""
-    sent = ceil(figures.input_tokens * correction / figures.calls)
+    sent = ceil(figures.input_tokens * factor / figures.calls)
     cached = round(sent * figures.cached_share)
-    reply = ceil(figures.output_tokens * correction / figures.calls)
+    reply = ceil(figures.output_tokens * factor / figures.calls)
     return Billed(sent - cached, reply, cache_reads=cached)
 
 
 def _estimate(figures: Figures, candidate: Candidate) -> Cost:
     if candidate.prices is None:
         return UNKNOWN
-    return estimate(figures, candidate.prices, correction=candidate.correction)
+    return estimate(figures, candidate.prices, factor=candidate.correction)
 
 
 def _offer(name: str, cost: Cost, against: float | None) -> Offer:
@@ -197,8 +205,8 @@ def _rank(offer: Offer) -> tuple[float, str]:
     return (inf if total is None else total, offer.name)
 
 
-def _less(prices: Prices | None, old: Billed, new: Billed) -> float | None:
-    past, coming = cost_of(prices, old).total, cost_of(prices, new).total
+def _less(known: Prices | None, old: Billed, new: Billed) -> float | None:
+    past, coming = cost_of(known, old).total, cost_of(known, new).total
     return None if past is None or coming is None else past - coming
 
 

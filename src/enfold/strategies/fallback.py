@@ -6,6 +6,7 @@ answers in its place. If a target must be reached and the first misses it, the s
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -103,7 +104,7 @@ class WithFallback:
 async def _usable(strategy: Strategy, task: Task) -> Condensation:
     """The strategy's answer, checked; one that changes nothing is fine."""
     answer = await strategy.condense(task)
-    return accept(task, answer, may_be_unchanged=True)
+    return await asyncio.to_thread(accept, task, answer, may_be_unchanged=True)
 
 
 def _reason(error: Exception) -> str:
