@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import Any
@@ -89,3 +90,7 @@ def _is_here(host: object) -> bool:
 
 
 sys.addaudithook(_forbid_network)
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background by a shell: programs that tests start would be deaf to it as well.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
