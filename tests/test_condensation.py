@@ -4,10 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from enfold.condensation import Condensation, Edited, Entry, Folded, Kept, Step, Task, validate
-from enfold.errors import CompressionError
-from enfold.messages import Message
-from enfold.retention import Retention, split
+from enfold.condensation import (
+    Condensation,
+    Edited,
+    Entry,
+    Folded,
+    Kept,
+    Step,
+    Task,
+    unchanged,
+    validate,
+)
+from enfold.errors import CompressionError, NoGainError
+from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult
+from enfold.retention import Retention, Split, Zones, split
 from enfold.testing import assistant, call, result, user
 
 MESSAGES = (
@@ -64,6 +74,7 @@ def test_a_new_summary_takes_the_place_of_the_old_one() -> None:
         ((Kept(0), folded(1, 2, 3, 4), Kept(5)), "message 4 is protected"),
         ((Kept(0), folded(1), Kept(2), Kept(3), Kept(4), Kept(5)), "without its call"),
         ((Kept(0), folded(1, 2, 3, tokens=540), Kept(4), Kept(5)), "570 tokens became 570"),
+        ((Kept(0), Kept(1), folded(2), Kept(3), Kept(4), Kept(5)), "without its result"),
         (
             (Kept(0), Kept(1), Edited(2, result("9"), 5), Kept(3), Kept(4), Kept(5)),
             "without its call",
@@ -78,3 +89,84 @@ def test_what_breaks_a_rule_is_refused(entries: tuple[Entry, ...], words: str) -
 def test_a_step_knows_its_reduction() -> None:
     assert Step("fold", 200, 50).reduction == 0.75
     assert Step("fold", 0, 0).reduction == 0.0
+
+
+IMAGE = Attachment("a.png", "image/png", 6, "aGVsbG8h")
+RICH = (
+    user("first"),
+    Message("assistant", (Reasoning("Hm.", {"signature": "s"}), Text("So."), call("1"), call("2"))),
+    Message("tool", (ToolResult("1", (Text("long"), IMAGE), is_error=True),)),
+    result("2", "long"),
+    assistant("done"),
+    user("and now?"),
+)
+RICH_COUNTS = (10, 100, 100, 100, 10, 10)
+
+
+def rich() -> Task:
+    divided = Split(head=1, cut=5, pinned=None, tail_tokens=10, overshoot=0)
+    return Task(RICH, RICH_COUNTS, divided, "o200k_base")
+
+
+def edited(index: int, message: Message) -> Condensation:
+    entries: list[Entry] = list(map(Kept, range(len(RICH))))
+    entries[index] = Edited(index, message, 5)
+    return answer(*entries)
+
+
+SPOKEN = RICH[1]
+RESULT = RICH[2]
+
+
+@pytest.mark.parametrize(
+    ("index", "message", "words"),
+    [
+        (0, user("f"), "message 0 is protected and was edited"),
+        (5, user("n"), "message 5 is protected and was edited"),
+        (4, user("done"), "who speaks"),
+        (4, replace(RICH[4], id="new"), "the message's id"),
+        (1, replace(SPOKEN, parts=SPOKEN.parts[1:3]), "without its call"),
+        (1, replace(SPOKEN, parts=(call("1", "write"), call("2"))), "lost or changed a tool call"),
+        (1, replace(SPOKEN, parts=(ToolCall("1", "read", "{"), call("2"))), "changed a tool call"),
+        (1, replace(SPOKEN, parts=SPOKEN.parts[:2] + SPOKEN.parts[2:]), "kept reasoning"),
+        (2, Message("tool", (ToolResult("1", (Text("l"), IMAGE)),)), "error"),
+        (2, Message("tool", (ToolResult("1", (Text("l"),), is_error=True),)), "an attachment"),
+    ],
+    ids=range(10),
+)
+def test_an_edit_that_breaks_a_rule_is_refused(index: int, message: Message, words: str) -> None:
+    with pytest.raises(CompressionError, match=words):
+        validate(rich(), edited(index, message))
+
+
+def test_an_edit_that_keeps_to_the_rules_is_fine() -> None:
+    validate(rich(), edited(1, replace(SPOKEN, parts=(Text("S."), *SPOKEN.parts[2:]))))
+    short = Message("tool", (ToolResult("1", (Text("l"), IMAGE), is_error=True),))
+    validate(rich(), edited(2, short))
+
+
+def test_a_running_tool_loop_and_reasoning_items_are_untouchable() -> None:
+    item = Message("assistant", (Reasoning("Hm.", {"id": "r"}),))
+    messages = (user("a"), item, assistant("b"), user("c"), assistant("", call("1")), result("1"))
+    divided = Split(head=0, cut=3, pinned=None, tail_tokens=0, overshoot=0)
+    running = Task(messages, (9,) * 6, divided, "o200k_base", zones=Zones(0, 6))
+    assert running.untouchable == {1, 2, 3, 4, 5}
+    assert running.editable == (0,)
+    assert replace(running, zones=None).editable == (0,)
+
+
+def test_an_answer_that_changes_nothing_is_fine_where_that_is_expected() -> None:
+    same = unchanged(task(), "test", "why")
+    assert same.is_unchanged
+    assert same.warnings == ("why",)
+    validate(task(), same, may_be_unchanged=True)
+    with pytest.raises(NoGainError):
+        validate(task(), same)
+    with pytest.raises(CompressionError, match="accounted for"):
+        validate(task(), answer(Kept(0)), may_be_unchanged=True)
+
+
+def test_what_was_edited_before_is_summarized_as_it_was_said() -> None:
+    before = replace(task(), originals={2: result("1", "all of it")})
+    assert before.as_said(2) == result("1", "all of it")
+    assert before.as_said(1) == MESSAGES[1]

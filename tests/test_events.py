@@ -1,6 +1,7 @@
 """Events and who hears them."""
 
 import asyncio
+from dataclasses import replace
 
 from enfold.events import (
     CompressionFinished,
@@ -16,6 +17,8 @@ STARTED = CompressionStarted("s", messages=45, tokens=90_000, strategy="native",
 
 def test_an_event_says_what_happens_in_words() -> None:
     assert str(STARTED) == "Summarizing 45 messages (90,000 tokens)..."
+    other = replace(STARTED, strategy="truncation")
+    assert str(other) == "Condensing 45 messages (90,000 tokens)..."
     finished = CompressionFinished("s", "x", 45, 90_000, 9_000, 1.25, "local", automatic=True)
     assert str(finished) == "Folded 45 messages: 90,000 → 9,000 tokens in 1.2 s"
 

@@ -2,7 +2,15 @@
 
 from hypothesis import given
 
-from enfold.history import cut_points, last_user_message, open_loop_start, orphans
+from enfold.history import (
+    answers_a_call,
+    cut_points,
+    follows_reasoning,
+    last_user_message,
+    open_loop_start,
+    orphans,
+    unanswered,
+)
 from enfold.messages import Message, Reasoning, Text, ToolCall, ToolResult
 from enfold.testing import assistant, call, result, system, user
 from tests.histories import histories
@@ -82,6 +90,17 @@ def test_an_open_loop_begins_after_the_last_user_message() -> None:
 
 def test_orphans_are_results_without_a_call() -> None:
     assert orphans([user("a"), result("1"), assistant("", call("2")), result("2")]) == (1,)
+
+
+def test_calls_without_a_result_are_unanswered() -> None:
+    assert unanswered([assistant("", call("1"), call("2")), result("2"), assistant("")]) == (0,)
+    assert unanswered([assistant("", call("1")), result("1")]) == ()
+
+
+def test_a_message_may_answer_a_call_or_follow_reasoning() -> None:
+    messages = [Message("assistant", (Reasoning("hm"),)), assistant("so"), result("1")]
+    assert [answers_a_call(message) for message in messages] == [False, False, True]
+    assert [follows_reasoning(messages, index) for index in range(3)] == [False, True, False]
 
 
 def _calls(messages: list[Message]) -> set[str]:

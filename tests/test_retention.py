@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from enfold.errors import ConfigError
 from enfold.history import cut_points, last_user_message, orphans
-from enfold.messages import Message
-from enfold.retention import Measure, Retention, split
+from enfold.messages import Message, Text, ToolResult
+from enfold.retention import Measure, Retention, Zones, split, zones
 from enfold.testing import assistant, call, result, user
 from tests.histories import histories
 
@@ -102,3 +102,20 @@ def test_the_rules_win_over_every_policy(
     user_index = last_user_message(messages)
     assert user_index is not None
     assert user_index not in divided.folded or user_index == divided.pinned
+
+
+def test_zones_are_what_a_policy_leaves_old() -> None:
+    counts = [100] * 6
+    assert zones(counts, Retention("messages", 2, keep_first=1)) == Zones(1, 4)
+    assert list(Zones(1, 4).old) == [1, 2, 3]
+    assert zones(counts, Retention("tokens", 250)) == Zones(0, 4)
+    assert list(zones(counts, Retention("messages", 9, keep_first=9)).old) == []
+
+
+def test_a_last_message_that_answers_a_call_is_not_torn_from_it() -> None:
+    mixed = Message("user", (ToolResult("1", (Text("out"),)), Text("and go on")))
+    rounds = [m for n in range(4) for m in (assistant("", call(f"r{n}")), result(f"r{n}"))]
+    messages = [user("a"), assistant("", call("1")), mixed, *rounds]
+    divided = split(messages, [50] * len(messages), Retention("messages", 2), room=0)
+    assert divided.pinned is None
+    assert divided.cut == 1

@@ -137,3 +137,34 @@ def test_retention_follows_the_settings_then_the_model() -> None:
     assert retention_policy(Settings(), 1_500) == Retention("tokens", 1_500)
     assert retention_policy(Settings(retention_tokens=0), 1_500) == Retention("tokens", 0)
     assert retention_policy(Settings(recent_ratio=0.2), 1_500) == Retention("ratio", 0.2)
+
+
+def test_configs_are_looked_for_strategy_by_strategy() -> None:
+    resolved = resolve(
+        [
+            ("session", {"strategy_config": {"smart": {"passes": []}}}),
+            (
+                "database",
+                {
+                    "strategy": "truncation",
+                    "strategy_config": {"smart": {}, "truncation": {"headAndTail": True}},
+                },
+            ),
+            ("environment", {"strategy_config": '{"native": {"style": "code"}}'}),
+        ]
+    )
+    assert resolved.strategy_config == {
+        "smart": {"passes": []},
+        "truncation": {"headAndTail": True},
+        "native": {"style": "code"},
+    }
+    assert resolved.sources["strategy_config"] == "database"
+    assert resolve([("call", {"strategy_config": {"smart": {}}})]).sources["strategy_config"] == (
+        "default"
+    )
+
+
+@pytest.mark.parametrize("value", [{"preserveRecentCount": 3}, [], "{", "3"], ids=str)
+def test_configs_are_by_strategy(value: object) -> None:
+    with pytest.raises(ConfigError, match="strategy_config"):
+        settings.check("strategy_config", value)

@@ -9,6 +9,9 @@ import pytest
 import enfold
 from enfold.errors import ConfigError
 from enfold.settings import Settings
+from enfold.strategies.fallback import WithFallback
+from enfold.strategies.native import Native
+from enfold.strategies.truncation import Truncation
 from enfold.wiring import local_summarizer, make_strategy
 
 
@@ -16,6 +19,49 @@ def test_the_strategy_is_the_one_that_is_named() -> None:
     assert make_strategy(Settings(), local_summarizer()).id == "native"
     with pytest.raises(ConfigError, match="'magic'"):
         make_strategy(Settings(strategy="magic"), local_summarizer())
+
+
+def test_native_stands_by_for_every_other_strategy() -> None:
+    native = make_strategy(Settings(), local_summarizer())
+    assert isinstance(native, Native)
+    other = make_strategy(Settings(strategy="truncation"), local_summarizer())
+    assert isinstance(other, WithFallback)
+    assert isinstance(other.first, Truncation)
+    assert isinstance(other.second, Native)
+
+
+def test_style_and_prompt_are_natives_unless_its_config_says_otherwise() -> None:
+    configs = {"native": {"style": "code"}}
+    settings = Settings(style="concise", prompt="Mine.", strategy_config=configs)
+    native = make_strategy(settings, local_summarizer())
+    assert isinstance(native, Native)
+    assert (native.config.style, native.config.prompt) == ("code", "Mine.")
+
+
+STORED = {"strategy": "database", "strategy_config": "database", "prompt": "default"}
+
+
+def test_what_a_call_asks_for_must_be_right() -> None:
+    broken = {"truncation": {"lines": 1}}
+    settings = Settings(strategy="truncation", strategy_config=broken)
+    with pytest.raises(ConfigError, match="config of truncation: lines: unknown field"):
+        make_strategy(settings, local_summarizer())
+    with pytest.raises(ConfigError, match="placeholders"):
+        make_strategy(Settings(prompt="{nonsense}"), local_summarizer())
+
+
+def test_what_was_stored_and_is_broken_gives_way_to_defaults_with_a_note() -> None:
+    broken = {"truncation": {"lines": 1}}
+    settings = Settings(strategy="truncation", strategy_config=broken, sources=STORED)
+    made = make_strategy(settings, local_summarizer(), notes=("before",))
+    assert isinstance(made, WithFallback)
+    assert made.id == "truncation"
+    assert made.notes[0] == "before"
+    assert "lines: unknown field" in made.notes[1]
+    gone = make_strategy(Settings(strategy="gone", sources=STORED), local_summarizer())
+    assert isinstance(gone, WithFallback)
+    assert gone.id == "native"
+    assert "no strategy 'gone'" in gone.notes[0]
 
 
 async def test_settings_of_the_surroundings_hold(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.condensation import Condensation, Folded, Kept, Task, validate
-from enfold.errors import SummaryError
+from enfold.errors import ConfigError, SummaryError
 from enfold.history import last_user_message
 from enfold.messages import Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
 from enfold.strategies.contract import Means
-from enfold.strategies.native import Native, NativeConfig
+from enfold.strategies.native import KIND, Native, NativeConfig
+from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages
 from tests.histories import histories
@@ -116,3 +118,36 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
     user_index = last_user_message(messages)
     assert user_index is not None
     assert Kept(user_index) in answer.entries
+
+
+def test_what_stays_is_in_the_config() -> None:
+    assert native(ScriptedSummarizer()).retention == Retention("messages", 3, keep_first=1)
+    assert native(ScriptedSummarizer(), keep_first=2, keep_last=5).retention == Retention(
+        "messages", 5, keep_first=2
+    )
+    assert native(ScriptedSummarizer(), fresh_start=True).retention == Retention("messages", 0)
+
+
+def test_a_prompt_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(ConfigError, match="prompt: "):
+        KIND.read({"prompt": "{nonsense}"})
+
+
+async def test_with_nothing_to_fold_nobody_is_asked() -> None:
+    summarizer = ScriptedSummarizer()
+    task = task_for(CHAT, Retention("messages", 99))
+    answer = await native(summarizer).condense(task)
+    assert answer.is_unchanged
+    assert answer.warnings == ("there is nothing to fold",)
+    assert summarizer.requests == []
+
+
+async def test_every_attempt_costs() -> None:
+    class Paid(ScriptedSummarizer):
+        async def summarize(self, request: SummaryRequest) -> Summary:
+            summary = await super().summarize(request)
+            return replace(summary, usage=Usage(), cost=0.25)
+
+    task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
+    answer = await native(Paid("long " * 300, "Short.")).condense(task)
+    assert answer.cost == 0.5
