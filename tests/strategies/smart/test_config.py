@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from typing import Any
 
 import pytest
 
 from enfold.errors import ConfigError
+from enfold.jsontext import loads
 from enfold.strategies import configs
 from enfold.strategies.smart.config import (
     Condition,
@@ -157,3 +159,9 @@ def test_what_is_wrong_is_named_with_its_path(path: str, value: Any, words: str)
     with pytest.raises(ConfigError) as caught:
         read(changed(path, value))
     assert words in str(caught.value)
+
+
+def test_the_config_in_the_documentation_can_be_used() -> None:
+    text = files("enfold.strategies").joinpath("README.md").read_text(encoding="utf-8")
+    example = text.partition("```json")[2].partition("```")[0]
+    assert len(read(loads(example)).passes) == 2

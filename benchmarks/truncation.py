@@ -1,0 +1,121 @@
+"""Truncation of generated agent sessions: time with validation, and how it grows with the input.
+
+    python benchmarks/truncation.py [--rounds N] [--sizes 125000,250000,500000,1000000]
+
+Counts of the session as it was are known beforehand, as they are in use; those of what is cut are
+not. A result that is cut again must stay as it is, or the run ends with an error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import sys
+import time
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from enfold import dialects
+from enfold.condensation import Condensation, Edited, Task, validate
+from enfold.planning import Aim, plan
+from enfold.retention import zones
+from enfold.strategies.contract import Means
+from enfold.strategies.truncation import Truncation, TruncationConfig
+from enfold.summaries.local import LocalSummarizer
+from enfold.tokens import Tokenizer, count_messages, get, warm
+from enfold.tokens.memo import Memo
+
+sys.path.insert(0, str(Path(__file__).parent))
+from conversations import agent
+
+TOKENIZER = "o200k_base"
+TOKENS_PER_MESSAGE = 430
+CONFIGS = {
+    "truncate": TruncationConfig(),
+    "suppress": TruncationConfig(truncation_mode="suppress"),
+    "head and tail": TruncationConfig(head_and_tail=True),
+}
+
+
+def task_of(tokens: int, strategy: Truncation) -> Task:
+    """A session of about so many tokens."""
+    messages = dialects.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
+    counts = tuple(count_messages(messages, TOKENIZER))
+    aim = Aim(strategy.retention, sum(counts), room=0)
+    divided = plan(messages, counts, aim).split
+    return Task(messages, counts, divided, TOKENIZER, zones=zones(counts, strategy.retention))
+
+
+async def run(task: Task, strategy: Truncation) -> Condensation:
+    """One answer, checked."""
+    answer = await strategy.condense(task)
+    validate(task, answer)
+    return answer
+
+
+def forget_counts(tokenizer: Tokenizer) -> None:
+    """As if nothing had been counted yet: what is cut is new every time in use."""
+    setattr(tokenizer, "_memo", Memo())  # noqa: B010 - a benchmark may reach in
+
+
+async def measure(task: Task, strategy: Truncation, rounds: int) -> dict[str, Any]:
+    """The best of some rounds, and the most memory that one takes."""
+    clock, cpu = [], []
+    for _ in range(rounds):
+        forget_counts(get(TOKENIZER))
+        gc.collect()
+        start, start_cpu = time.perf_counter(), time.process_time()
+        answer = await run(task, strategy)
+        clock.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - start_cpu)
+    tracemalloc.start()
+    await run(task, strategy)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    await check_idempotence(task, strategy, answer)
+    return {
+        "tokens": task.tokens,
+        "after": answer.tokens(task),
+        "edits": len(answer.edits),
+        "clock": min(clock) * 1_000,
+        "cpu": min(cpu) * 1_000,
+        "peak": peak / 2**20,
+    }
+
+
+async def check_idempotence(task: Task, strategy: Truncation, answer: Condensation) -> None:
+    """End the run if cutting again would change anything."""
+    messages = list(task.messages)
+    counts = list(task.counts)
+    for entry in answer.entries:
+        if isinstance(entry, Edited):
+            messages[entry.index], counts[entry.index] = entry.message, entry.tokens
+    again = await strategy.condense(replace(task, messages=tuple(messages), counts=tuple(counts)))
+    if not again.is_unchanged:
+        sys.exit(f"{len(again.edits)} messages were cut a second time")
+
+
+async def main() -> None:
+    """Print one table."""
+    parser = argparse.ArgumentParser(description="Time truncation.")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--sizes", default="125000,250000,500000,1000000")
+    options = parser.parse_args()
+    warm(TOKENIZER)
+    print("| tokens | mode | after | messages cut | ms | CPU ms | peak MiB |")
+    print("|--:|---|--:|--:|--:|--:|--:|")
+    for size in map(int, options.sizes.split(",")):
+        for name, config in CONFIGS.items():
+            strategy = Truncation(config, Means(LocalSummarizer()))
+            found = await measure(task_of(size, strategy), strategy, options.rounds)
+            print(
+                f"| {found['tokens']:,} | {name} | {found['after']:,} | {found['edits']:,} | "
+                f"{found['clock']:.0f} | {found['cpu']:.0f} | {found['peak']:.1f} |"
+            )
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
