@@ -242,3 +242,18 @@ def test_line_ends_of_windows_are_kept() -> None:
     session = Session().read("a.py", "\n".join(lines)).read("a.py", "\n".join([*lines, "end\r"]))
     _, second = results(condense(session.end()))
     assert second.endswith("⟩\nend\r")
+
+
+def test_a_long_line_that_only_looks_escaped_is_divided_into_pieces() -> None:
+    line = '\\n"'.join(f'"{n}" and "{n + 1}" and so on' for n in range(40))
+    session = Session().run("a", line).run("b", f"x {line} y")
+    _, second = results(condense(session.end(), reencode=False))
+    assert "⟨" in second
+    assert len(second) < 200
+
+
+def test_hits_of_a_search_shown_again_are_one_block_although_numbers_are_missing() -> None:
+    hits = "\n".join(f"{n * n}:{line}" for n, line in enumerate(APP[:20]))
+    session = Session().run("grep -n a", hits).run("grep -n b", f"{hits}\n900:end")
+    _, second = results(condense(session.end()))
+    assert second == '⟨ 20 lines from "0: app_0 = compute(\'…" as in message #3 ⟩\n900:end'

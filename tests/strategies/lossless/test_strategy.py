@@ -194,3 +194,18 @@ def test_assistants_are_never_edited() -> None:
     said = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
     messages = [*Session().read("a.py", numbered(APP)).messages, said, *Session().end()[1:]]
     assert condense(messages)[3] == said
+
+
+def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:
+    line = (
+        "options.length gamma options.length options.length self.name self.name return alpha "
+        "self.name options.length compute alpha index()"
+    )
+    session = Session().run("one", f"{line}\nfirst\nsecond").run("two", f"{{\n{line}\n\ny")
+    assert shorten(task_for(session.end()), LosslessConfig(min_saving=1)).is_unchanged
+
+
+def test_what_stays_verbatim_can_be_set() -> None:
+    assert make().retention == Retention("messages", 3, keep_first=1)
+    value = {"preserveFirstCount": 2, "preserveRecentCount": 5}
+    assert make(value).retention == Retention("messages", 5, keep_first=2)

@@ -113,11 +113,14 @@ class _Claim:
         place = "above" if source == self.index else self.names.places[source]
         if shelf.is_piece(number, match.start):
             marker = markers.characters(text[start:stop], stop - start, place)
+        elif not shelf.is_one_run(number, match.start, match.stop):
+            size = text.count("\n", start, stop) + 1
+            marker = markers.bare_lines("", text[start:stop], size, place)
         else:
             there = _number_at(self.drafts[source].text, at[0], of)
             marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
-            if to.escaped:
-                marker = Form(escaped=True).text([marker])
+        if to.escaped:
+            marker = Form(escaped=True).text([marker])
         first = _number_at(text, start, to) or 0
         if match.is_raw:
             return Hole(start, stop, marker, source, at)
@@ -132,7 +135,7 @@ def _marker(block: str, form: Form, there: int | None, size: int, place: str) ->
     sign = form.sign.strip()
     if there is not None:
         return markers.lines(sign, there, size, place)
-    return markers.bare_lines(sign, block.lstrip(), size, place)
+    return markers.bare_lines(sign, block, size, place)
 
 
 def _number_at(text: str, at: int, form: Form) -> int | None:

@@ -69,7 +69,7 @@ def describe(call: ToolCall | None) -> str:
 
 
 def _quoted(beginning: str) -> str:
-    words = _on_one_line(beginning[: 4 * _QUOTE])
+    words = _on_one_line(beginning.lstrip()[: 4 * _QUOTE])
     return f'"{words}"' if len(words) <= _QUOTE else f'"{words[:_QUOTE].rstrip()}…"'
 
 

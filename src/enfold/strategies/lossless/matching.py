@@ -100,6 +100,11 @@ class Shelf:
         """Whether a unit is not a whole line."""
         return bool(self._flags[self._bases[text] + unit] & PIECE)
 
+    def is_one_run(self, text: int, start: int, stop: int) -> bool:
+        """Whether units are all in one form and, if they have numbers, numbered one by one."""
+        base = self._bases[text]
+        return all(flags & LINKED for flags in self._flags[base + start + 1 : base + stop])
+
     def _longest(self, at: int, place: int, lowest: int) -> Match:
         """The longest match through a unit and the place where it was seen."""
         source = bisect_right(self._bases, place) - 1

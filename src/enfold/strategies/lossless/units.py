@@ -73,6 +73,7 @@ def units_of(text: str) -> Units:
         _add_mixed(units, lines, sizes)
     if "⟨ " in text:
         _cut_out_markers(units, text)
+    units.flags[0] &= ~(JOINED | LINKED)
     return units
 
 
@@ -124,7 +125,7 @@ def _bare(units: Units, lines: list[str]) -> tuple[list[str], list[int], bytearr
             for body in bare
         ]
     )
-    flags[0] &= ~joined
+    flags[0] &= ~LINKED
     for at in breaks:
         if at < len(flags):
             flags[at] &= ~LINKED
@@ -150,7 +151,7 @@ def _add_long(units: Units, line: str, offset: int) -> None:
         units.stops.append(offset + found.end())
         units.keys.append(hash(found[0]) ^ _OF_PIECE)
         units.forms.append(0)
-        units.flags.append(PIECE | ANCHOR | (JOINED | LINKED if found.start() else 0))
+        units.flags.append(PIECE | ANCHOR | JOINED | (LINKED if found.start() else 0))
 
 
 def _add_escaped(units: Units, line: str, offset: int) -> bool:
@@ -168,13 +169,14 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
         if inner[at] is None:
             units.keys.append(hash(texts[at]) ^ _OF_PIECE)
             units.forms.append(0)
-            units.flags.append(PIECE)
+            is_anchor = len(texts[at]) >= _SHORTEST_ANCHOR
+            units.flags.append(PIECE | JOINED | (ANCHOR if is_anchor else 0))
         else:
             form = replace(units.kinds[forms[at]], escaped=True, is_ascii=outer.is_ascii)
             follows = at > 0 and inner[at - 1] is not None
             units.keys.append(hash(bare[at]))
             units.forms.append(units.number_of(form))
-            units.flags.append(flags[at] if follows else flags[at] & ANCHOR)
+            units.flags.append(flags[at] if follows else flags[at] & ~LINKED)
     return True
 
 
