@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from cyclopts import App, Parameter
 
@@ -39,6 +39,21 @@ Examples:
   enfold restore small.json --ledger chat.ledger > chat.json""",
 )
 
+PresetName: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="A strategy with its config: speed, quality, cost, balanced, or one of your own.",
+        metavar="NAME",
+    ),
+]
+ConfigFile: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="A JSON file with the strategy's own config. If unset: the preset's, or its defaults.",
+        metavar="FILE",
+    ),
+]
+
 _ARRAYS = {conversations.NAME, document.NAME}
 """Formats whose file is the messages themselves, in an array or a request body."""
 
@@ -57,21 +72,8 @@ async def condense(
             metavar="NAME",
         ),
     ] = None,
-    preset: Annotated[
-        str | None,
-        Parameter(
-            help="A strategy with its config: speed, quality, cost, balanced, or one of your own.",
-            metavar="NAME",
-        ),
-    ] = None,
-    config: Annotated[
-        str | None,
-        Parameter(
-            help="A JSON file with the strategy's own config. If unset: the preset's, or its "
-            "defaults.",
-            metavar="FILE",
-        ),
-    ] = None,
+    preset: PresetName = None,
+    config: ConfigFile = None,
     window: Annotated[
         int | None,
         Parameter(help="The model's window in tokens: end at or below 60 % of what it takes."),

@@ -1,0 +1,94 @@
+"""What an operation makes of each type of content."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.messages import Data, Message, Text, ToolCall, ToolResult
+from enfold.strategies.shortening import SUPPRESSED
+from enfold.strategies.smart.config import (
+    IndividualConfig,
+    OperationConfig,
+    Operations,
+    Override,
+    Params,
+    SomeOperations,
+    Summarize,
+    Truncate,
+)
+from enfold.strategies.smart.operations import (
+    SUMMARIZED,
+    Editor,
+    Wanted,
+    marked,
+    operations_for,
+    texts_to_summarize,
+)
+from enfold.tokens import get
+
+O200K = get("o200k_base")
+LONG = "\n".join(f"line {n} of something long" for n in range(40))
+MIXED = Message(
+    "assistant",
+    (
+        Text("Short."),
+        ToolCall("1", "edit", {"path": "a.py", "edits": [{"new": LONG}]}),
+        ToolResult("0", (Text(LONG), Data({"rows": [LONG, 1]}))),
+    ),
+)
+KEEP = OperationConfig("keep")
+SUPPRESS = OperationConfig("suppress")
+SUMMARIZE = OperationConfig("summarize")
+ONE_LINE = OperationConfig("truncate", Params(truncate=Truncate(max_lines=1)))
+
+
+def edit(operations: Operations, summaries: dict[Wanted, str] | None = None) -> Message:
+    return Editor(O200K, summaries or {}).edit(MIXED, operations)
+
+
+def test_to_keep_is_to_leave_the_very_same() -> None:
+    assert edit(Operations()) is MIXED
+
+
+def test_texts_inside_parameters_and_results_are_what_changes() -> None:
+    new = edit(Operations(tool_parameters=SUPPRESS, tool_results=ONE_LINE))
+    said, called, returned = new.parts
+    assert said == Text("Short.")
+    assert isinstance(called, ToolCall)
+    assert called.arguments == {"path": "a.py", "edits": [{"new": SUPPRESSED}]}
+    assert isinstance(returned, ToolResult)
+    text, data = returned.parts
+    assert isinstance(text, Text)
+    assert text.text == "line 0 of something long\n⟨ ... truncated, 39 of 40 lines ⟩"
+    assert isinstance(data, Data)
+    assert data.value == {"rows": [text.text, 1]}
+
+
+def test_what_has_a_summary_shows_it_and_what_has_none_stays() -> None:
+    operations = Operations(message_text=SUMMARIZE, tool_results=SUMMARIZE)
+    wanted = list(texts_to_summarize(MIXED, operations, O200K))
+    assert wanted == [Wanted(LONG, "tool", Summarize())] * 2
+    new = edit(operations, {wanted[0]: marked("Long.")})
+    returned = new.parts[2]
+    assert isinstance(returned, ToolResult)
+    assert returned.parts[0] == Text(f"{SUMMARIZED}\nLong.")
+    assert edit(operations) is MIXED
+
+
+@pytest.mark.parametrize("text", ["Short.", marked("word " * 200), SUPPRESSED + " " + LONG])
+def test_short_texts_and_those_done_before_are_not_summarized(text: str) -> None:
+    message = Message("user", (Text(text),))
+    assert list(texts_to_summarize(message, Operations(message_text=SUMMARIZE), O200K)) == []
+
+
+def test_later_overrides_of_a_message_are_laid_over_earlier_ones() -> None:
+    config = IndividualConfig(
+        Operations(tool_results=SUPPRESS),
+        (
+            Override(3, SomeOperations(tool_results=KEEP)),
+            Override(3, SomeOperations(message_text=SUPPRESS)),
+            Override(4, SomeOperations(tool_parameters=SUPPRESS)),
+        ),
+    )
+    assert operations_for(0, config) == Operations(tool_results=SUPPRESS)
+    assert operations_for(3, config) == Operations(message_text=SUPPRESS, tool_results=KEEP)
