@@ -13,7 +13,7 @@ from enfold.messages import Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies import registry
 from enfold.strategies.contract import Means
-from enfold.strategies.lossless import Encodings, Lossless, LosslessConfig, shorten
+from enfold.strategies.lossless import Lossless, LosslessConfig, shorten
 from enfold.strategies.lossless.work import numbers_of
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.lossless.sessions import (
@@ -140,27 +140,6 @@ def test_more_than_the_shortened_texts_may_not_change() -> None:
     entries = (*answer.entries[:4], replace(edit, message=worse), *answer.entries[5:])
     with pytest.raises(CompressionError, match="changed in more"):
         validate(task, replace(answer, entries=entries))
-
-
-def test_every_encoding_can_be_switched_off() -> None:
-    text = "\n".join(
-        [
-            *(f"src/a.py:{n}:{line}" for n, line in enumerate(APP[:5])),
-            *["waiting for the server to answer the call"] * 9,
-            "\x1b[1;32mok\x1b[0m" * 9,
-            "".join(f"{n}%\r" for n in range(30)) + "100%",
-            *(f"{line}   \t" for line in APP[5:25]),
-            '{"a": [1, 2, 3], "b": "a text that makes this long enough", "c": null, "d": {}}',
-        ]
-    )
-    names = ("paths", "json", "tables", "colours", "progress", "runs", "blanks", "line_numbers")
-    session = Session().run("a", text).end()
-    assert results(condense(session, encodings=Encodings(**dict.fromkeys(names, False)))) == [text]
-    assert results(condense(session, reencode=False)) == [text]
-    for name in ("paths", "json", "colours", "progress", "runs", "blanks"):
-        only = Encodings(**{each: each == name for each in names})
-        (shown,) = results(condense(session, encodings=only, min_saving=1))
-        assert len(shown) < len(text), name
 
 
 def test_numbers_count_the_summary_where_it_is_a_message() -> None:
