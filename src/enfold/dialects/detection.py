@@ -23,6 +23,7 @@ _NO_TYPE = "message.type: missing"
 _NO_ROLE = "message.type without role"
 _REFERENCE = "message.id: alone"
 _NO_CONTENT = "message.content: missing"
+_BARE_RESULT = "message.role = tool without results"
 _SAYS_LITTLE = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE, _NO_CONTENT})
 """Signs that rule dialects out, but do not show that a value is a conversation at all."""
 
@@ -93,6 +94,7 @@ SIGNS: Mapping[str, str] = {
     "message.role = system": "openai openai-responses anthropic langchain enfold",
     "message.role = developer": "openai openai-responses langchain",
     "message.role = tool": "openai langchain enfold",
+    _BARE_RESULT: "openai langchain",
     "message.role = function": "openai gemini langchain",
     "message.role = model": "gemini langchain",
     "message.parts": "gemini",
@@ -101,7 +103,10 @@ SIGNS: Mapping[str, str] = {
     "message.content: array": "openai openai-responses anthropic langchain enfold",
     "message.audio: object": "openai langchain",
     "message.function_call: object": "openai langchain",
-    "message.id: number": "openai openai-responses anthropic gemini langchain",
+    **{
+        f"message.id: {kind}": "openai openai-responses anthropic gemini langchain"
+        for kind in ("number", "array", "object", "other")
+    },
     "message.name: text": "openai openai-responses langchain enfold",
     "message.reasoning: text": "openai langchain",
     "message.reasoning_content: text": "openai langchain",
@@ -207,6 +212,8 @@ def _traits_of_messages(messages: Any) -> Iterator[str]:
             yield from _traits_of("message", message)
             if isinstance(message.get("id"), str) and not _says_anything(message):
                 yield _REFERENCE
+            if message.get("role") == "tool" and not _has_results(message):
+                yield _BARE_RESULT
             yield from _traits_of_each("call", message.get("tool_calls"))
             yield from _traits_of_each("block", message.get("content"))
             for block in _objects_in(message.get("content")):
@@ -215,6 +222,10 @@ def _traits_of_messages(messages: Any) -> Iterator[str]:
 
 def _says_anything(message: dict[str, Any]) -> bool:
     return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
+
+
+def _has_results(message: dict[str, Any]) -> bool:
+    return any(block.get("type") == "tool_result" for block in _objects_in(message.get("content")))
 
 
 def _traits_of_each(level: str, values: Any) -> Iterator[str]:
