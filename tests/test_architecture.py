@@ -22,7 +22,7 @@ from tests.source import PACKAGE, ROOT, Function, Module, package
 
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # enfold/__init__.py
-    ("cli", "langgraph", "library", "server", "testing", "ui"),  # doors
+    ("adapters", "cli", "langgraph", "library", "server", "testing", "ui"),  # doors
     ("wiring",),
     ("engine", "flush", "stateless"),
     ("llm", "settings", "store", "strategies", "transcripts"),
@@ -44,19 +44,29 @@ STRANGERS = {"strategies": ("dialects", "budget")}
 """Below, and still not to be known: a strategy sees neither a wire nor the trigger."""
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
+    "agents": ("adapters",),
     "aiohttp": ("server",),
+    "cryptography": ("llm",),
     "ctok": ("tokens",),
     "cyclopts": ("cli",),
     "fastapi": ("server",),
     "genai_prices": ("llm",),
-    "langchain_core": ("dialects", "langgraph"),  # its values are a wire, and a graph's state
+    "keyring": ("llm",),
+    "langchain_core": (
+        "adapters",
+        "dialects",
+        "langgraph",
+    ),  # its values are a wire, and a graph's state
+    "langchain": ("adapters",),
     "langgraph": ("langgraph",),
+    "llama_index": ("adapters",),
+    "mcp": ("adapters",),
     "msgspec": ("jsontext",),
     "nicegui": ("ui",),
     "platformdirs": ("settings",),
     "procrastinate": ("flush",),
     "psycopg": ("store",),
-    "pydantic_ai": ("llm",),
+    "pydantic_ai": ("adapters", "llm"),  # another framework's history, and calls to models,
     "rich": ("cli",),
     "splintr": ("tokens",),
     "starlette": ("server",),

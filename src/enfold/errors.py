@@ -13,6 +13,13 @@ EnfoldError
 │   ├── ReceiptError           too few exact items would be kept or restorable
 │   ├── UncompressibleError    what must stay is larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
+├── GatewayError               a model could not be asked, or gave no answer
+│   ├── AuthenticationError    the provider does not accept the key
+│   ├── RateLimitError         too many requests, or the quota is used up
+│   ├── ContextOverflowError   the request is larger than the model's window
+│   ├── UnavailableError       out of reach, too slow, or failing: try again
+│   ├── RefusedError           the model, or a filter before it, declined to answer
+│   └── BadReplyError          what came back is no answer
 ├── BlockedError               the session waits for a retry or for the risk to be acknowledged
 └── StoreError                 the database failed
     ├── StoreUnavailableError  locked, full, or out of reach: try again
@@ -93,6 +100,38 @@ class ConflictError(CompressionError):
     """Another compression of this branch was recorded first."""
 
 
+class GatewayError(EnfoldError):
+    """A model could not be asked, or gave no answer."""
+
+
+class AuthenticationError(GatewayError):
+    """The provider does not accept the key."""
+
+
+class RateLimitError(GatewayError):
+    """Too many requests, or the quota is used up; `retry_after` seconds, where it was said."""
+
+    def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
+class ContextOverflowError(GatewayError):
+    """The request is larger than the model's window."""
+
+
+class UnavailableError(GatewayError):
+    """The provider is out of reach, too slow, or failing; try again."""
+
+
+class RefusedError(GatewayError):
+    """The model, or a filter before it, declined to answer."""
+
+
+class BadReplyError(GatewayError):
+    """What came back is no answer: empty, cut off, or not what the protocol says."""
+
+
 class BlockedError(EnfoldError):
     """A compression that was due failed; retry it, or acknowledge the risk to go on."""
 
@@ -137,6 +176,13 @@ FACTS: dict[type[EnfoldError], Facts] = {
     ReceiptError: Facts("items_lost", 502, 4, retryable=True),
     UncompressibleError: Facts("uncompressible", 413, 4),
     ConflictError: Facts("conflict", 409, 4, retryable=True),
+    GatewayError: Facts("model_failed", 502, 5),
+    AuthenticationError: Facts("authentication_failed", 502, 5),
+    RateLimitError: Facts("rate_limited", 503, 5, retryable=True),
+    ContextOverflowError: Facts("context_overflow", 413, 5),
+    UnavailableError: Facts("model_unavailable", 503, 5, retryable=True),
+    RefusedError: Facts("model_refused", 502, 5),
+    BadReplyError: Facts("bad_reply", 502, 5, retryable=True),
     BlockedError: Facts("blocked", 409, 4, retryable=True),
     StoreError: Facts("store_failed", 500, 5),
     StoreUnavailableError: Facts("store_unavailable", 503, 5, retryable=True),
