@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from enfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult
+from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending
+from enfold.llm.calls import Reply as WholeReply
+from enfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from enfold.summaries import Summary, SummaryRequest
-from enfold.tokens import get
+from enfold.tokens import count_messages, get
 
 
 def system(text: str) -> Message:
@@ -67,3 +71,69 @@ class ScriptedSummarizer:
             raise reply
         text = reply if isinstance(reply, str) else await reply(request)
         return Summary(text, self.name, get(request.tokenizer).count(text))
+
+
+Answer: TypeAlias = (
+    str | WholeReply | Exception | Callable[[Connection, Call], Awaitable[str | WholeReply]]
+)
+"""A text, a whole reply, an error to raise, or a function that gives one in its own time."""
+
+
+class ScriptedGateway:
+    """A gateway that answers what it is told to, and remembers what it was asked.
+
+    The last answer is given again and again. No network is needed, and no key.
+    """
+
+    def __init__(self, *answers: Answer) -> None:
+        self.calls: list[Call] = []
+        """What it was asked."""
+        self.connections: list[Connection] = []
+        """Where each call went."""
+        self.abandoned: list[Call] = []
+        """Calls that were cancelled, or whose stream was closed before its end."""
+        self.script(*answers)
+
+    def script(self, *answers: Answer) -> None:
+        """What to answer from now on."""
+        self._answers = list(answers or ("An answer.",))
+
+    async def complete(self, connection: Connection, call: Call) -> WholeReply:
+        """The next answer of the script."""
+        self.connections.append(connection)
+        self.calls.append(call)
+        answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        try:
+            given = await answer(connection, call) if callable(answer) else answer
+        except asyncio.CancelledError:
+            self.abandoned.append(call)
+            raise
+        return given if isinstance(given, WholeReply) else reply(given, connection, call)
+
+    async def stream(
+        self, connection: Connection, call: Call
+    ) -> AsyncGenerator[Delta | WholeReply, None]:
+        """The next answer, word by word, then whole."""
+        whole = await self.complete(connection, call)
+        words = re.split(r"(?<=\s)(?=\S)", text_of(whole.message.parts))
+        try:
+            for word in filter(None, words):
+                yield Delta(word)
+        except GeneratorExit:
+            self.abandoned.append(call)
+            raise
+        yield whole
+
+
+def reply(text: str, connection: Connection, call: Call, *, ending: Ending = "stop") -> WholeReply:
+    """A reply of that text to the call, with its tokens counted as a provider would."""
+    words = (system(call.system), *call.messages) if call.system else call.messages
+    usage = CallUsage(
+        input_tokens=sum(count_messages(words)),
+        output_tokens=get("o200k_base").count(text),
+        cache_read_tokens=0,
+        cache_write_tokens=0,
+    )
+    return WholeReply(assistant(text), usage, ending, connection.model)
