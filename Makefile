@@ -11,10 +11,10 @@ SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PY
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run test lint types fmt bench check clean
+.PHONY: help setup setup-run run test test-model lint types fmt bench check clean
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Make .venv with everything that development needs
 	@$(SETUP) dev
@@ -27,6 +27,10 @@ run: setup-run ## Start enfold with its embedded defaults
 
 test: setup ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
+
+test-model: ## The tests that ask a real, small model on this machine
+	@$(SETUP) model
+	$(BIN)/python -m pytest -m model $(PYTEST_ARGS) $(TEST)
 
 lint: setup ## Rules and formatting
 	$(BIN)/ruff check .

