@@ -21,7 +21,7 @@ from enfold.messages import Message, Tool
 from enfold.receipt import Receipt
 from enfold.retention import split
 from enfold.settings import check
-from enfold.store import records, search, sessions, snapshots, tree
+from enfold.store import catalog, records, search, sessions, snapshots, tree
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
 from enfold.strategies.instructions import keeping_instructions
@@ -232,6 +232,14 @@ class Session:
     async def delete_summary(self, id: str) -> records.Snapshot:
         """Stop using a summary and delete its words."""
         return await self._store.write(snapshots.erase, self.key, id)
+
+    async def record_usage(self, used: records.UsageEvent) -> None:
+        """Keep what a call of a model used; it counts for this session."""
+        await self._store.write(catalog.add_usage, [replace(used, session=self.key)])
+
+    async def usage(self) -> Sequence[records.UsageTotal]:
+        """What the session's calls used, by purpose, profile and model."""
+        return await self._store.read(catalog.usage_of_session, self.key)
 
     async def branches(self) -> tuple[records.Branch, ...]:
         """Every branch, by its last message."""

@@ -5,7 +5,7 @@ Whoever needs a model depends on `Gateway`; how a provider is reached is known t
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
@@ -110,9 +110,9 @@ class Gateway(Protocol):
         """The answer, whole."""
         ...
 
-    def stream(self, connection: Connection, call: Call) -> AsyncIterator[Delta | Reply]:
+    def stream(self, connection: Connection, call: Call) -> AsyncGenerator[Delta | Reply, None]:
         """The answer as it is written; its last item is the whole `Reply`.
 
-        Closing the iterator ends the call at the provider.
+        Closing the generator ends the call at the provider.
         """
         ...

@@ -1,0 +1,252 @@
+"""Turns: what was said is kept, whatever becomes of the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import replace
+
+import pytest
+
+from enfold.engine import Session
+from enfold.engine.results import Prepared
+from enfold.engine.turns import (
+    Answerer,
+    Asked,
+    Progress,
+    answer,
+    ask,
+    is_interrupted,
+    unanswered,
+)
+from enfold.errors import (
+    AuthenticationError,
+    BadReplyError,
+    BlockedError,
+    NotFoundError,
+    SummaryError,
+    UnavailableError,
+)
+from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.llm.prices import Prices
+from enfold.messages import text_of
+from enfold.testing import ScriptedGateway, assistant, call, reply
+from tests.engine.conftest import Bench, talk
+
+CONNECTION = Connection("test", "small")
+
+
+class Halting:
+    """A gateway that says so much and then nothing more, or fails."""
+
+    def __init__(self, *pieces: str, error: Exception | None = None) -> None:
+        self.pieces = pieces
+        self.error = error
+        self.closed = False
+
+    async def complete(self, _connection: Connection, _call: Call) -> Reply:
+        raise AssertionError("a turn streams")
+
+    async def stream(
+        self, _connection: Connection, _call: Call
+    ) -> AsyncGenerator[Delta | Reply, None]:
+        """The pieces, and then the wait."""
+        try:
+            for piece in self.pieces:
+                yield Delta(piece)
+            if self.error is not None:
+                raise self.error
+            await asyncio.Event().wait()
+        finally:
+            self.closed = True
+
+
+def by(gateway: Gateway) -> Answerer:
+    return Answerer(gateway, CONNECTION)
+
+
+async def said(session: Session) -> list[tuple[str, str]]:
+    return [(message.role, text_of(message.parts)) for message in await session.messages()]
+
+
+async def interrupted_turn(
+    session: Session, gateway: Gateway, *, after: Callable[[Progress], bool]
+) -> None:
+    """A turn that is cancelled as soon as it tells what is waited for."""
+    reached = asyncio.Event()
+    turn = asyncio.create_task(
+        ask(session, "Why?", by(gateway), lambda told: reached.set() if after(told) else None)
+    )
+    await reached.wait()
+    turn.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await turn
+
+
+async def test_question_and_answer_are_stored_and_told_as_they_come(bench: Bench) -> None:
+    session = await bench.session()
+    gateway = ScriptedGateway("It is the tide.")
+    told: list[Progress] = []
+    done = await ask(session, "Why does it rise?", by(gateway), told.append)
+    assert await said(session) == [("user", "Why does it rise?"), ("assistant", "It is the tide.")]
+    assert done.text == "It is the tide."
+    assert done.ending == "stop"
+    assert [type(each) for each in told[:2]] == [Prepared, Asked]
+    assert "".join(each.text for each in told if isinstance(each, Delta)) == "It is the tide."
+    question, stored = await session.history()
+    assert told[1] == Asked(question.id)
+    assert done.message == stored.id
+    assert done.seconds >= 0
+
+
+async def test_the_model_is_sent_the_view_with_the_question_last(bench: Bench) -> None:
+    session = await bench.session()
+    gateway = ScriptedGateway("One.", "Two.")
+    answerer = replace(by(gateway), system="Be brief.")
+    await ask(session, "First?", answerer, lambda _: None)
+    await ask(session, "Second?", answerer, lambda _: None)
+    sent = gateway.calls[-1]
+    assert [text_of(m.parts) for m in sent.messages] == ["First?", "One.", "Second?"]
+    assert sent.system == "Be brief."
+    assert gateway.connections == [CONNECTION, CONNECTION]
+
+
+async def test_what_is_due_is_compressed_before_the_model_is_asked(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 40)
+    gateway = ScriptedGateway("Fine.")
+    done = await ask(session, "And now?", by(gateway), lambda _: None)
+    assert done.prepared.compression is not None
+    assert done.prepared.compression.compressed
+    assert "They agreed on the plan." in text_of(gateway.calls[0].messages[0].parts)
+
+
+async def test_usage_is_recorded_with_what_it_cost(bench: Bench) -> None:
+    session = await bench.session()
+    answerer = replace(by(ScriptedGateway("Yes.")), prices=Prices(1.0, 2.0), profile="work")
+    done = await ask(session, "Really?", answerer, lambda _: None)
+    assert done.usage.input_tokens is not None
+    assert done.usage.output_tokens is not None
+    expected = (done.usage.input_tokens + 2 * done.usage.output_tokens) / 1_000_000
+    assert done.cost == pytest.approx(expected)
+    (total,) = await session.usage()
+    assert (total.kind, total.profile, total.model) == ("reply", "work", "test:small")
+    assert total.cost == pytest.approx(expected)
+
+
+async def test_a_cost_without_prices_is_unknown(bench: Bench) -> None:
+    session = await bench.session()
+    assert (await ask(session, "?", by(ScriptedGateway()), lambda _: None)).cost is None
+
+
+async def test_an_interrupted_answer_is_kept_and_marked(bench: Bench) -> None:
+    session = await bench.session()
+    gateway = Halting("It is ", "the ti")
+    await interrupted_turn(session, gateway, after=lambda told: told == Delta("the ti"))
+    assert gateway.closed
+    assert await said(session) == [("user", "Why?"), ("assistant", "It is the ti")]
+    question, partial = await session.messages()
+    assert is_interrupted(partial)
+    assert not is_interrupted(question)
+    assert await unanswered(session) is None
+    done = await ask(session, "Go on.", by(ScriptedGateway("The tide.")), lambda _: None)
+    assert not is_interrupted((await session.messages())[-1])
+    assert done.text == "The tide."
+
+
+async def test_an_answer_stopped_before_its_first_word_leaves_the_question(bench: Bench) -> None:
+    session = await bench.session()
+    await interrupted_turn(session, Halting(), after=lambda told: isinstance(told, Asked))
+    assert await said(session) == [("user", "Why?")]
+    done = await answer(session, by(ScriptedGateway("Because.")), lambda _: None)
+    assert done.text == "Because."
+    assert await said(session) == [("user", "Why?"), ("assistant", "Because.")]
+
+
+async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: Bench) -> None:
+    session = await bench.session()
+    failing = Halting("It is", error=UnavailableError("the line is down"))
+    with pytest.raises(UnavailableError):
+        await ask(session, "Why?", by(failing), lambda _: None)
+    assert await said(session) == [("user", "Why?")]
+    waiting = await unanswered(session)
+    assert waiting is not None
+    gateway = ScriptedGateway("Because.")
+    await answer(session, by(gateway), lambda _: None)
+    assert [text_of(m.parts) for m in gateway.calls[0].messages] == ["Why?"]
+    assert await said(session) == [("user", "Why?"), ("assistant", "Because.")]
+    assert await session.usage()
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (assistant(" \n"), "answered nothing"),
+        (assistant("Let me look.", call("c1")), "called a tool"),
+    ],
+    ids=["empty", "a tool nobody offered"],
+)
+async def test_what_cannot_stand_in_a_session_is_refused(
+    message: object, words: str, bench: Bench
+) -> None:
+    session = await bench.session()
+
+    async def given(connection: Connection, asked: Call) -> Reply:
+        return replace(reply("", connection, asked), message=message)  # type: ignore[arg-type] # a table of cases
+
+    with pytest.raises(BadReplyError, match=words):
+        await ask(session, "Why?", by(ScriptedGateway(given)), lambda _: None)
+    assert await said(session) == [("user", "Why?")]
+
+
+async def test_a_stream_that_ends_without_a_reply_is_no_answer(bench: Bench) -> None:
+    class Mute(Halting):
+        async def stream(
+            self, _connection: Connection, _call: Call
+        ) -> AsyncGenerator[Delta | Reply, None]:
+            yield Delta("It")
+
+    session = await bench.session()
+    with pytest.raises(BadReplyError, match="without completing"):
+        await ask(session, "Why?", by(Mute()), lambda _: None)
+    assert await said(session) == [("user", "Why?")]
+
+
+async def test_a_compression_that_fails_stores_and_sends_nothing(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 40)
+    before = await said(session)
+    bench.summarizer.script(SummaryError("the summarizer is away"))
+    gateway = ScriptedGateway("Fine.")
+    with pytest.raises(BlockedError):
+        await ask(session, "And now?", by(gateway), lambda _: None)
+    assert await said(session) == before
+    assert gateway.calls == []
+    await session.acknowledge()
+    done = await ask(session, "And now?", by(gateway), lambda _: None)
+    assert done.prepared.warnings
+    assert (await said(session))[-2:] == [("user", "And now?"), ("assistant", "Fine.")]
+
+
+async def test_settings_hold_for_one_turn(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 25)
+    gateway = ScriptedGateway("Fine.")
+    kept = await ask(session, "One?", by(gateway), lambda _: None)
+    assert kept.prepared.compression is None
+    folded = await ask(session, "Two?", by(gateway), lambda _: None, max_tokens=2_500)
+    assert folded.prepared.compression is not None
+
+
+async def test_nothing_to_answer_is_said(bench: Bench) -> None:
+    session = await bench.session()
+    with pytest.raises(NotFoundError, match="nothing waits"):
+        await answer(session, by(ScriptedGateway()), lambda _: None)
+
+
+async def test_a_key_that_is_refused_leaves_the_question(bench: Bench) -> None:
+    session = await bench.session()
+    refused = AuthenticationError("test does not accept the key")
+    with pytest.raises(AuthenticationError):
+        await ask(session, "Why?", by(ScriptedGateway(refused)), lambda _: None)
+    assert await said(session) == [("user", "Why?")]
