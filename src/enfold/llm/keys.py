@@ -1,0 +1,200 @@
+"""Keys: where the key of a profile is found, and how one is kept in the database.
+
+A profile says where its key is: `env:NAME`, `file:PATH` or `stored`; where it says nothing, the
+provider's usual variable is looked at. A stored key is sealed with a secret that is never beside
+the database: `ENFOLD_SECRET_KEY`, else an entry of the system's keyring. Without either nothing is
+stored. No message of an error here holds a key, or what was given in a key's place.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from enfold.errors import ConfigError
+from enfold.llm.calls import Secret
+from enfold.llm.providers import Provider
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+STORED = "stored"
+SECRET_VARIABLE = "ENFOLD_SECRET_KEY"  # noqa: S105 - the name of a variable
+SHORTEST_SECRET = 16
+"""Characters; with fewer, whoever has the database could guess it."""
+
+_EXPECTED = f"expected env:NAME, file:PATH or {STORED}; a key itself is never written here"
+_SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+|stored")
+_KEY = re.compile(r"[\x21-\x7e]+")
+"""What a header can carry: no blanks, no line breaks, nothing beyond ASCII."""
+_LONGEST_FILE = 65_536
+
+_VERSION = "v1"
+_SALT, _NONCE = 16, 12
+_ENTRY = ("enfold", "secret key")
+"""Service and user name in the keyring."""
+
+
+def check_source(source: str) -> str:
+    """The source, if it is one."""
+    if not _SOURCE.fullmatch(source):
+        raise ConfigError(_EXPECTED)
+    return source
+
+
+class Keys:
+    """Finds keys, seals them and opens them."""
+
+    def __init__(self, variable: Callable[[str], str | None]) -> None:
+        """`variable` reads the environment: the value of a name, if it is set."""
+        self._variable = variable
+        self._opened: dict[tuple[str, str], Secret] = {}
+
+    def find(
+        self, source: str | None, provider: Provider, *, owner: str, sealed: str | None = None
+    ) -> Secret | None:
+        """The key of a profile, `owner`; None where the provider goes without one.
+
+        `sealed` is what the database has, if it has anything.
+        """
+        if source is None:
+            return self._usual(provider)
+        kind, _, place = check_source(source).partition(":")
+        if kind == "env":
+            value = self._variable(place)
+            if not value:
+                raise ConfigError(f"the environment variable {place} is not set")
+            return checked(value, f"the environment variable {place}")
+        if kind == "file":
+            return _read(place)
+        if sealed is None:
+            raise ConfigError(f"no key is stored; `enfold profiles set-key {owner}` stores one")
+        return self.open(sealed, owner=owner)
+
+    def _usual(self, provider: Provider) -> Secret | None:
+        for name in provider.key_variables:
+            if value := self._variable(name):
+                return checked(value, f"the environment variable {name}")
+        if provider.needs_key:
+            names = " or ".join(provider.key_variables)
+            raise ConfigError(f"there is no key: {names} is not set, and no other place is named")
+        return None
+
+    def seal(self, key: Secret, *, owner: str) -> str:
+        """The key as it may be stored; for this owner alone."""
+        checked(key.reveal(), "the key")
+        salt, nonce = secrets.token_bytes(_SALT), secrets.token_bytes(_NONCE)
+        cipher = _cipher(self._secret(make=True), salt)
+        sealed = salt + nonce + cipher.encrypt(nonce, key.reveal().encode(), _bound_to(owner))
+        return f"{_VERSION}:{urlsafe_b64encode(sealed).decode()}"
+
+    def open(self, sealed: str, *, owner: str) -> Secret:
+        """The key that was sealed."""
+        if (owner, sealed) not in self._opened:
+            self._opened[owner, sealed] = Secret(_opened(sealed, self._secret(), owner))
+        return self._opened[owner, sealed]
+
+    def _secret(self, *, make: bool = False) -> Secret:
+        """What keys are sealed with: of the environment, else of the keyring."""
+        given = self._variable(SECRET_VARIABLE)
+        if given:
+            if len(given) < SHORTEST_SECRET:
+                raise ConfigError(
+                    f"{SECRET_VARIABLE} has {len(given)} characters; use at least "
+                    f"{SHORTEST_SECRET}, such as those of `openssl rand -base64 32`"
+                )
+            return Secret(given)
+        found = _from_keyring(make=make)
+        if found is None:
+            raise ConfigError(
+                f"keys are stored only encrypted, and there is nothing to encrypt them with: set "
+                f"{SECRET_VARIABLE} (such as the output of `openssl rand -base64 32`), or use a "
+                "system with a keyring; env:NAME and file:PATH need neither"
+            )
+        return found
+
+
+def checked(value: str, what: str) -> Secret:
+    """A key that can be sent; `what` names it in the error, which never holds the key."""
+    stripped = value.strip()
+    if not stripped:
+        raise ConfigError(f"{what} is empty")
+    if not _KEY.fullmatch(stripped):
+        raise ConfigError(f"{what} is no key: it has blanks, line breaks or unusual characters")
+    return Secret(stripped)
+
+
+def _read(place: str) -> Secret:
+    path = Path(place).expanduser()
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_FILE + 1).decode()
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or "it has no such home folder"
+        raise ConfigError(f"the key's file {place} cannot be read: {reason}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"the key's file {place} is no text") from None
+    return checked(text, f"the file {place}")
+
+
+def _opened(sealed: str, secret: Secret, owner: str) -> str:
+    with _extra():
+        from cryptography.exceptions import InvalidTag
+
+    version, _, text = sealed.partition(":")
+    try:
+        data = urlsafe_b64decode(text)
+        salt, nonce, rest = data[:_SALT], data[_SALT : _SALT + _NONCE], data[_SALT + _NONCE :]
+        return _cipher(secret, salt).decrypt(nonce, rest, _bound_to(owner, version)).decode()
+    except (InvalidTag, ValueError):
+        raise ConfigError(
+            f"the stored key cannot be opened: {SECRET_VARIABLE}, or the keyring's entry, is not "
+            "the one that it was stored with, or the database was altered. Set that one again, or "
+            f"store the key anew with `enfold profiles set-key {owner}`"
+        ) from None
+
+
+def _bound_to(owner: str, version: str = _VERSION) -> bytes:
+    """What a sealed key belongs to: it opens for nobody else, and in no other form."""
+    return f"{version}:{owner}".encode()
+
+
+def _cipher(secret: Secret, salt: bytes) -> AESGCM:
+    with _extra():
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+    # A person may have thought it up, so guessing is made slow.
+    derived = Scrypt(salt=salt, length=32, n=2**14, r=8, p=1).derive(secret.reveal().encode())
+    return AESGCM(derived)
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError:
+        raise ConfigError(
+            "stored keys need the extra enfold[keys]; env:NAME and file:PATH do not"
+        ) from None
+
+
+def _from_keyring(*, make: bool) -> Secret | None:
+    """The keyring's entry, made if there is none; None where the system has no keyring."""
+    with _extra():
+        import keyring
+        from keyring.errors import KeyringError
+
+    try:
+        found = keyring.get_password(*_ENTRY)
+        if found is None and make:
+            keyring.set_password(*_ENTRY, secrets.token_urlsafe(32))
+            found = keyring.get_password(*_ENTRY)  # a backend may forget what it was told
+    except KeyringError:
+        return None
+    return None if found is None else Secret(found)

@@ -1,0 +1,126 @@
+"""Profiles: read from what is stored, written back, and wrong fields named."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from enfold.errors import ConfigError
+from enfold.llm.calls import Secret
+from enfold.llm.prices import Prices
+from enfold.llm.profiles import Profile, check_threshold, read
+
+PLAIN = {"provider": "openai", "model": "gpt-4o"}
+FULL = {
+    "provider": "azure",
+    "model": "my-deployment",
+    "base_url": "https://here.example/openai",
+    "options": {"api_version": "2024-10-21"},
+    "key": "env:MY_KEY",
+    "prices": {"input": 2.5, "cache_reads": 0.5},
+    "threshold": 80,
+    "prompt": "Only decisions: {conversation_history}",
+    "condensing_profile": "cheap",
+    "settings": {"keep_first": 2},
+}
+
+
+@pytest.mark.parametrize("fields", [PLAIN, FULL], ids=["plain", "full"])
+def test_what_is_written_is_read_again(fields: dict[str, Any]) -> None:
+    profile = read("work", fields)
+    assert profile.name == "work"
+    assert profile.as_json() == fields
+    assert read("work", profile.as_json()) == profile
+
+
+def test_what_is_not_set_is_left_to_others() -> None:
+    profile = read("work", {**PLAIN, "key": None, "threshold": None})
+    assert profile == Profile("work", "openai", "gpt-4o")
+    assert profile.id == "openai:gpt-4o"
+
+
+def test_names_of_other_systems_are_understood() -> None:
+    profile = read(
+        "work",
+        {
+            **PLAIN,
+            "autoCondenseContextPercent": 70,
+            "condensingApiConfigId": "cheap",
+            "customCondensingPrompt": "Short.",
+            "prices": {"inputPrice": 3, "outputPrice": 15},
+        },
+    )
+    assert (profile.threshold, profile.condensing_profile, profile.prompt) == (
+        70,
+        "cheap",
+        "Short.",
+    )
+    assert profile.prices == Prices(3, 15)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"provider": "acme"}, "provider: no provider 'acme'"),
+        ({"provider": None}, "provider: missing"),
+        ({"model": " "}, "model: expected a text"),
+        ({"base_url": "here"}, "base_url: expected an address"),
+        ({"base_url": "http://[::1"}, "base_url: expected an address"),
+        ({"base_url": "http://host:port"}, "base_url: expected an address"),
+        ({"base_url": "https://me:hush@host/v1"}, "base_url: leave out user, password"),
+        ({"base_url": "https://host/v1?key=hush"}, "base_url: leave out user, password"),
+        ({"options": {"region": "x"}}, "options: no 'region' for openai; there are: none"),
+        ({"options": ["region"]}, "options: expected texts by name"),
+        ({"key": "sk-hush"}, "key: expected env:NAME, file:PATH or stored"),
+        ({"key": 7}, "key: expected env:NAME"),
+        ({"prices": {"coffee": 1}}, "prices: no price 'coffee'"),
+        ({"prices": {"input": -1}}, "prices: the input price is -1"),
+        ({"prices": 3}, "prices: expected US dollars"),
+        ({"threshold": "high"}, "threshold: 'high' is no number"),
+        ({"threshold": True}, "threshold: True is no number"),
+        ({"prompt": ""}, "prompt: the custom prompt is empty"),
+        ({"prompt": "{nonsense}"}, "prompt: the custom prompt has unknown placeholders"),
+        ({"settings": []}, "settings: expected an object"),
+        ({"colour": "red"}, "colour: unknown field; there are provider"),
+        ({"provider": "compatible"}, "base_url: compatible needs the server's address"),
+    ],
+    ids=str,
+)
+def test_a_wrong_field_is_named_and_no_key_repeated(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read("work", {**PLAIN, **change})
+    assert words in str(caught.value)
+    assert "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["", " x", "a\nb", "x" * 101, "-x"])
+def test_a_name_is_a_word_or_a_few(name: str) -> None:
+    with pytest.raises(ConfigError, match="name: "):
+        read(name, PLAIN)
+
+
+@pytest.mark.parametrize("percent", [None, -1, 5, 62.5, 100])
+def test_thresholds_within_bounds_are_saved(percent: float | None) -> None:
+    check_threshold(read("work", {**PLAIN, "threshold": percent}))
+
+
+@pytest.mark.parametrize("percent", [-2, 0, 4.9, 101, float("nan")])
+def test_others_are_not_but_what_was_stored_still_serves(percent: float) -> None:
+    profile = read("work", {**PLAIN, "threshold": percent})
+    with pytest.raises(ConfigError, match=r"is not 5 to 100, nor -1 to inherit"):
+        check_threshold(profile)
+
+
+def test_prices_are_the_librarys_under_the_profiles_own() -> None:
+    known = read("work", {**PLAIN, "prices": {"input": 1}}).known_prices()
+    assert known is not None
+    assert (known.input, known.output) == (1, 10)
+    server = {"provider": "compatible", "model": "mine", "base_url": "http://127.0.0.1:1/v1"}
+    assert read("home", server).known_prices() is None
+
+
+def test_a_connection_shows_no_key() -> None:
+    connection = read("work", FULL).connection(Secret("sk-hush"), "other")
+    assert (connection.name, connection.base_url) == ("azure:other", FULL["base_url"])
+    assert "hush" not in repr(connection)

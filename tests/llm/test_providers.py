@@ -1,0 +1,37 @@
+"""What is known of providers."""
+
+import pytest
+
+from enfold.errors import ConfigError
+from enfold.llm.prices import prices
+from enfold.llm.providers import PROVIDERS, provider
+
+
+def test_cheap_models_are_those_of_the_specification() -> None:
+    assert {name: PROVIDERS[name].cheap_model for name in ("openai", "anthropic", "google")} == {
+        "openai": "gpt-4o-mini",
+        "anthropic": "claude-haiku-4-5",
+        "google": "gemini-2.5-flash",
+    }
+    assert PROVIDERS["azure"].cheap_model == "gpt-4o-mini"
+    assert PROVIDERS["compatible"].cheap_model is None
+
+
+@pytest.mark.parametrize("name", sorted(set(PROVIDERS) - {"compatible"}))
+def test_cheap_models_have_a_price_and_it_is_low(name: str) -> None:
+    cheap = PROVIDERS[name].cheap_model
+    assert cheap is not None
+    known = prices(name, cheap)
+    assert known is not None
+    assert known.input is not None
+    assert known.input <= 1.25
+
+
+def test_a_provider_that_needs_a_key_says_where_it_usually_is() -> None:
+    assert all(each.key_variables for each in PROVIDERS.values() if each.needs_key)
+
+
+def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+    assert provider("openai").title == "OpenAI"
+    with pytest.raises(ConfigError, match="'acme'; there are openai, anthropic"):
+        provider("acme")
