@@ -373,7 +373,7 @@ def test_no_file_knows_the_machine_it_was_written_on() -> None:
 
 
 def _written_files() -> Iterator[Path]:
-    folders = ("src", "tests", "scripts", "benchmarks", "docs", ".ci")
+    folders = ("src", "tests", "scripts", "benchmarks", "docs", "examples", ".ci")
     kinds = {".json", ".md", ".py", ".sql", ".toml", ".txt", ".yaml"}
     top = (path for path in ROOT.iterdir() if path.is_file())
     deep = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())

@@ -503,3 +503,17 @@ async def test_two_at_once_make_one_summary(bench: Bench) -> None:
     assert len(bench.summarizer.requests) == 1
     assert len(await session.summaries()) == 1
     assert first.view.summary == second.view.summary == "They agreed on the plan."
+
+
+async def test_a_session_steps_back_before_its_last_message(bench: Bench) -> None:
+    session = await bench.session()
+    first, second = await session.append("Hello", assistant("Hi, sailor!"))
+    last = await session.step_back()
+    assert last is not None
+    assert texts((last,)) == ["Hi, sailor!"]
+    assert texts(await session.messages()) == ["Hello"]
+    assert texts((await session.message(first),)) == ["Hello"]
+    with pytest.raises(NotFoundError, match=second):
+        await session.message(second)
+    assert not await session.search("sailor", on_branch=True)
+    assert [hit.message for hit in await session.search("sailor")] == [second]

@@ -142,10 +142,15 @@ async def test_where_it_looks(store: Store, session: Session) -> None:
     assert await found(Where(session=session.key, tip=branch[0].id)) == [(mine, 2), (mine, 1)]
     assert await found(Where(session=session.key, tip=line[1].id)) == [(mine, 2), (mine, 1)]
     assert await found(Where(session=session.key, tip=line[0].id), limit=1) == [(mine, 1)]
+    assert await found(Where(session=session.key, on_branch=True)) == [(mine, 2), (mine, 1)]
     ours = await found(Where(namespace="ours"))
     assert ours == [("other", 1), (mine, 2), (mine, 3), (mine, 2), (mine, 1)]
     assert await found(Where(namespace="nobody's")) == []
-    for unclear in (Where(), Where(namespace="ours", tip=line[0].id)):
+    of_many = (
+        Where(namespace="ours", tip=line[0].id),
+        Where(namespace="ours", on_branch=True),
+    )
+    for unclear in (Where(), *of_many):
         with pytest.raises(InputError):
             await found(unclear)
 

@@ -244,3 +244,27 @@ async def test_changed_bytes_are_noticed(store: Store, session: Session) -> None
     with pytest.raises(IntegrityError, match=line[1].id):
         await store.read(tree.path, session.key)
     assert await store.read(tree.path, session.key, above_depth=2) == line[2:]
+
+
+async def test_stepping_back_leaves_the_message_on_its_own_branch(
+    store: Store, session: Session
+) -> None:
+    stored = await store.write(tree.append, session.key, drafts("a", "b"))
+    assert await store.write(tree.step_back, session.key) == stored[1]
+    assert await store.read(tree.path, session.key) == stored[:1]
+    assert await store.read(tree.get, session.key, stored[1].id) == stored[1]
+    assert await store.write(tree.step_back, session.key) == stored[0]
+    assert await store.write(tree.step_back, session.key) is None
+
+
+async def test_a_message_of_another_branch_is_not_on_this_one(
+    store: Store, session: Session
+) -> None:
+    stored = await store.write(tree.append, session.key, drafts("a", "b"))
+    assert await store.read(tree.on_branch, session.key, stored[1].id) == stored[1]
+    await store.write(tree.step_back, session.key)
+    with pytest.raises(NotFoundError):
+        await store.read(tree.on_branch, session.key, stored[1].id)
+    await store.write(tree.set_tip, session.key, None)
+    with pytest.raises(NotFoundError):
+        await store.read(tree.on_branch, session.key, stored[0].id)

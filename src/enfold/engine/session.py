@@ -186,12 +186,20 @@ class Session:
         rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
+    async def message(self, id: str) -> Message:
+        """One message of the branch as it was said, folded or not."""
+        return message_of(await self._store.read(tree.on_branch, self.key, id))
+
     async def search(
-        self, query: str, *, limit: int = 20, best_first: bool = False
+        self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False
     ) -> Sequence[records.Hit]:
-        """Where in the whole history the words occur, newest or best first."""
+        """Where in the whole history the words occur, newest or best first.
+
+        `on_branch` leaves out what was said on other branches.
+        """
+        where = Where(session=self.key, on_branch=on_branch)
         return await self._store.read(
-            search.search, query, Where(session=self.key), limit=limit, best_first=best_first
+            search.search, query, where, limit=limit, best_first=best_first
         )
 
     async def undo(self) -> records.Snapshot | None:
@@ -248,6 +256,14 @@ class Session:
     async def switch(self, tip: str | None) -> None:
         """Go on from another message; None is before the first."""
         await self._store.write(tree.set_tip, self.key, tip)
+
+    async def step_back(self) -> Message | None:
+        """Go on from before the last message, which is given; None if there is none.
+
+        It stays in the store, on a branch of its own.
+        """
+        last = await self._store.write(tree.step_back, self.key)
+        return None if last is None else message_of(last)
 
     async def configure(self, *, title: str | None = None, **settings: Any) -> None:
         """Give the session a title, or settings of its own; None unsets one."""

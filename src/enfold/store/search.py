@@ -29,6 +29,8 @@ class Where:
     namespace: str | None = None
     tip: str | None = None
     """Only among the messages on the path to this one, which is of the session."""
+    on_branch: bool = False
+    """Only among the messages of the branch that the session is on."""
 
 
 def search(
@@ -87,7 +89,7 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
 def _scope(where: Where) -> str:
     if where.session is not None:
         return session_scope(where.session)
-    if where.namespace is not None and where.tip is None:
+    if where.namespace is not None and where.tip is None and not where.on_branch:
         return namespace_scope(where.namespace)
     raise InputError("say where to search: in a session, or in a namespace")
 
@@ -133,9 +135,9 @@ def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
 
 
 def _on_path(db: Database, where: Where, keys: Sequence[int]) -> set[int]:
-    if where.tip is None or where.session is None:
+    if where.session is None or (where.tip is None and not where.on_branch):
         return set(keys)
-    return nodes.on_path(db, nodes.require(db, where.session, where.tip).key, keys)
+    return nodes.on_path(db, nodes.tip(db, where.session, where.tip).key, keys)
 
 
 def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:

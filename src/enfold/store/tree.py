@@ -136,6 +136,14 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     return _message(row)
 
 
+def on_branch(db: Database, session: SessionKey, id: str) -> StoredMessage:
+    """One message of the branch that the session is on."""
+    message = get(db, session, id)
+    if not nodes.on_path(db, nodes.tip(db, session, None).key, [message.key]):
+        raise nodes.missing(id)
+    return message
+
+
 def by_client_id(db: Database, session: SessionKey, client_id: str) -> tuple[StoredMessage, ...]:
     """The messages that the client calls so, newest first."""
     rows = db.rows("messages_by_client_id", session=session, client_id=storable(client_id))
@@ -172,6 +180,18 @@ def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
     sessions.lock(db, session)
     key = nodes.require(db, session, id).key if id is not None else None
     db.change("move_tip", key=session, tip=key, now=db.now())
+
+
+def step_back(db: Database, session: SessionKey) -> StoredMessage | None:
+    """Put the session before the last message of its branch, which is given; None if it is empty.
+
+    The message stays where it is, on a branch of its own.
+    """
+    sessions.lock(db, session)
+    for last in page(db, session, limit=1):
+        set_tip(db, session, last.parent)
+        return last
+    return None
 
 
 def set_reported_usage(
