@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.errors import InputError
-from enfold.jsontext import dump_text, dumps, items, loads
+from enfold.jsontext import dump_text, dumps, fields, items, loads
 
 WITHOUT_SURROGATES = st.text(st.characters(exclude_categories=["Cs"]))
 SCALARS = st.one_of(
@@ -102,3 +102,13 @@ def test_a_text_with_a_lone_surrogate_of_its_own_is_read_or_refused() -> None:
     assert loads('["\ud800"]') == ["\ud800"]
     with pytest.raises(InputError, match="not valid JSON"):
         loads("\ud800")
+
+
+def test_the_fields_of_an_object_are_still_json() -> None:
+    assert fields(b'{"b": [1, 2.50], "a":"\\u00e9"}') == {"b": b"[1, 2.50]", "a": b'"\\u00e9"'}
+    assert loads(fields(b'{"a": "\\ud800"}')["a"]) == "\ud800"
+    for wrong in (b"[1]", b"7", b'["\\ud800"]'):
+        with pytest.raises(InputError, match="expected a JSON object"):
+            fields(wrong)
+    with pytest.raises(InputError, match="not valid JSON"):
+        fields(b'{"a":')

@@ -19,6 +19,7 @@ from enfold.errors import InputError
 
 _decode = msgspec.json.Decoder().decode
 _split = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_split_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -45,6 +46,22 @@ def items(array: bytes, *, first_line: int = 1) -> Iterator[bytes]:
         yield from map(dumps, _loads_by_standard_library(array, first_line))
         return
     yield from map(bytes, raw_items)
+
+
+def fields(text: bytes) -> dict[str, bytes]:
+    """Every value of a JSON object by its key, still as JSON; `InputError` for anything else."""
+    try:
+        raw_fields = _split_object(text)
+    except RecursionError:
+        raise InputError("nested too deeply") from None
+    except msgspec.ValidationError:
+        raise InputError("expected a JSON object") from None
+    except msgspec.DecodeError:
+        value = _loads_by_standard_library(text, 1)
+        if not isinstance(value, dict):
+            raise InputError("expected a JSON object") from None
+        return {key: dumps(inner) for key, inner in value.items()}
+    return {key: bytes(raw) for key, raw in raw_fields.items()}
 
 
 def dumps(value: Any) -> bytes:

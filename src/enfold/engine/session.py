@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 class Session:
     """One conversation. Made by `Engine.session`."""
 
-    def __init__(self, engine: Engine, record: records.Session) -> None:
+    def __init__(self, engine: Engine, record: records.Session, tip: str | None = None) -> None:
         self._engine = engine
         self._store = engine.store
         self._events = engine.events
         self.key = record.key
         """What the store knows it by."""
         self.id = record.id
+        self.tip = tip
+        """Where the branch ends that this works on. None: the one that the session is on."""
         self.namespace = record.namespace
 
     def __repr__(self) -> str:
@@ -287,7 +289,7 @@ class Session:
         self, call: Mapping[str, Any] | None = None, *, without: str | None = None
     ) -> tuple[State, ModelConfig]:
         state = await self._store.read(
-            read_state, self.key, call or {}, self._engine.outside, without=without
+            read_state, self.key, call or {}, self._engine.outside, tip=self.tip, without=without
         )
         return state, state.model or await self._engine.models.get(state.model_id)
 

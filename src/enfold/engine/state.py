@@ -23,7 +23,7 @@ from enfold.retention import Retention
 from enfold.settings import Settings, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots, views
 from enfold.store.database import Database
-from enfold.store.records import SessionKey, Undo, ViewRows
+from enfold.store.records import Session, SessionKey, Undo, ViewRows
 from enfold.view import View
 
 Level: TypeAlias = tuple[str, Mapping[str, Any]]
@@ -51,23 +51,25 @@ def read_state(
     call: Mapping[str, Any],
     outside: Sequence[Level],
     *,
+    tip: str | None = None,
     without: str | None = None,
 ) -> State:
     """The state of the session; `outside` are the levels that are not in the database.
 
-    `without` names a snapshot to leave out of account.
+    `tip` is where the branch ends, the current one if it is None; `without` names a snapshot to
+    leave out of account.
     """
-    settings, fields, model_id, notes = _in_force(db, key, call, outside)
-    model = _model(db, model_id)
+    settings, fields, model_id, notes = in_force(db, sessions.get(db, key), call, outside)
+    model = model_of(db, model_id)
     return State(
         rows=views.view(
-            db, key, share_across_branches=settings.share_across_branches, without=without
+            db, key, tip, share_across_branches=settings.share_across_branches, without=without
         ),
         settings=settings,
         model_id=model_id,
         model=model,
-        threshold=_threshold(fields, model, settings),
-        undo=snapshots.last_undo(db, key),
+        threshold=threshold_of(fields, model, settings),
+        undo=snapshots.last_undo(db, key, tip),
         notes=notes,
     )
 
@@ -76,8 +78,8 @@ def read_model(
     db: Database, key: SessionKey, outside: Sequence[Level]
 ) -> tuple[str, ModelConfig | None]:
     """The session's model and its config, without the cost of the view."""
-    _, _, model_id, _ = _in_force(db, key, {}, outside)
-    return model_id, _model(db, model_id)
+    _, _, model_id, _ = in_force(db, sessions.get(db, key), {}, outside)
+    return model_id, model_of(db, model_id)
 
 
 def read_settings(db: Database, outside: Sequence[Level]) -> Settings:
@@ -86,28 +88,32 @@ def read_settings(db: Database, outside: Sequence[Level]) -> Settings:
     return resolve(levels)
 
 
-def _in_force(
-    db: Database, key: SessionKey, call: Mapping[str, Any], outside: Sequence[Level]
+def in_force(
+    db: Database, session: Session | None, call: Mapping[str, Any], outside: Sequence[Level]
 ) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:
-    """The settings, what the profile says, the model, and what there is to say of the settings."""
-    session = sessions.get(db, key)
-    profile = catalog.profile(db, session.profile) if session.profile else None
+    """The settings, what the profile says, the model, and what there is to say of the settings.
+
+    None is a session that is not there yet.
+    """
+    profile = catalog.profile(db, session.profile) if session and session.profile else None
     fields = profile.fields if profile is not None else {}
     levels, notes = expand(
         db,
         (
             ("call", call),
-            ("session", session.settings),
+            ("session", session.settings if session else {}),
             ("profile", fields.get("settings", {})),
             ("database", catalog.settings(db, "global")),
             *outside,
         ),
     )
     settings = resolve(levels)
-    return settings, fields, session.model or fields.get("model") or settings.model, notes
+    named = session.model if session else None
+    return settings, fields, named or fields.get("model") or settings.model, notes
 
 
-def _model(db: Database, id: str) -> ModelConfig | None:
+def model_of(db: Database, id: str) -> ModelConfig | None:
+    """The model's config. None while nobody has configured it."""
     row = catalog.model_config(db, id)
     return from_row(row) if row is not None else None
 
@@ -116,7 +122,8 @@ def decide_on(state: State, model: ModelConfig, request: Request) -> tuple[View,
     """The view, and whether it must be compressed before it is sent."""
     view = view_of(state.rows, model.tokenizer)
     load = request.load(view.tokens, view.estimate, model.tokenizer)
-    return view, decide(load, model.limits, _policy(state), max_output=request.max_output)
+    policy = policy_of(state.settings, state.threshold, suspended=_is_suspended(state))
+    return view, decide(load, model.limits, policy, max_output=request.max_output)
 
 
 def retention_of(state: State, model: ModelConfig, keep_tokens: int | None = None) -> Retention:
@@ -126,7 +133,7 @@ def retention_of(state: State, model: ModelConfig, keep_tokens: int | None = Non
     return retention_policy(state.settings, model.retention_tokens)
 
 
-def _threshold(
+def threshold_of(
     profile: Mapping[str, Any], model: ModelConfig | None, settings: Settings
 ) -> Threshold:
     """The levels in the order call, session, profile, model, everything that holds for all models.
@@ -144,14 +151,14 @@ def _threshold(
     )
 
 
-def _policy(state: State) -> Policy:
-    settings = state.settings
-    automatic = settings.auto_compress and not _is_suspended(state)
+def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = False) -> Policy:
+    """How it is decided; `suspended` while nothing is to be folded unasked."""
+    automatic = settings.auto_compress and not suspended
     if settings.trigger_ratio is not None:
         threshold = Threshold(settings.trigger_ratio, settings.sources["trigger_ratio"])
         return Policy(threshold, margin=0.0, automatic=automatic, early_mark=settings.early_mark)
     return Policy(
-        state.threshold,
+        threshold,
         max_tokens=settings.max_tokens,
         automatic=automatic,
         early_mark=settings.early_mark,

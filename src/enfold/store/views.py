@@ -44,12 +44,12 @@ def view(
         tip=bottom.id,
         depth=bottom.depth,
         snapshot=snapshot,
-        shown=tuple(_shown(db, snapshot)) if snapshot else (),
+        shown=tuple(entries(db, snapshot)) if snapshot else (),
         after=tree.line(db, bottom.key, cutoff_depth) if bottom.depth > cutoff_depth else (),
     )
 
 
-def _shown(db: Database, snapshot: Snapshot) -> list[Shown]:
+def entries(db: Database, snapshot: Snapshot) -> list[Shown]:
     """The manifest with messages and edits in place of their ids, in two queries."""
     manifest = snapshot.manifest
     wanted = [entry.edit for entry in manifest if isinstance(entry, Edited)]
