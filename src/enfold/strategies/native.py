@@ -97,7 +97,9 @@ class Native:
             *map(Kept, range(split.cut, len(task.messages))),
         )
         operations = ("summarize_completed",)
-        answer = Condensation(self.id, entries, operations=operations, cost=summary.cost)
+        answer = Condensation(
+            self.id, entries, operations=operations, cost=summary.cost, warnings=summary.notes
+        )
         step = Step("summarize", task.tokens, answer.tokens(task))
         return replace(answer, steps=(step,))
 

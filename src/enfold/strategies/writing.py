@@ -15,20 +15,21 @@ ATTEMPTS = 3
 
 
 async def fold(summarizer: Summarizer, request: SummaryRequest) -> Summary:
-    """The summary of the request, or `SummaryError`. Its cost is that of all attempts.
+    """The summary of the request, or `SummaryError`. Its cost and notes are of all attempts.
 
     What is more than the summarizer can read is folded in sequence: the summary of one piece is
     the previous summary of the next.
     """
-    costs: list[float | None] = []
+    written: list[Summary] = []
     summary: Summary | None = None
     for piece in pieces(request, summarizer.max_input):
         previous = request.previous if summary is None else summary.text
         asked = replace(request, messages=piece, previous=previous)
-        summary = await _summarize(summarizer, asked, costs)
+        summary = await _summarize(summarizer, asked, written)
     if summary is None:
         raise SummaryError("there is nothing to summarize")
-    return replace(summary, cost=add(costs))
+    notes = dict.fromkeys(note for each in written for note in each.notes)
+    return replace(summary, cost=add([each.cost for each in written]), notes=tuple(notes))
 
 
 def summary_tokens(text: str, tokenizer: str) -> int:
@@ -37,11 +38,11 @@ def summary_tokens(text: str, tokenizer: str) -> int:
 
 
 async def _summarize(
-    summarizer: Summarizer, request: SummaryRequest, costs: list[float | None]
+    summarizer: Summarizer, request: SummaryRequest, written: list[Summary]
 ) -> Summary:
     for tightness in range(ATTEMPTS):
         summary = await summarizer.summarize(replace(request, tightness=tightness))
-        costs.append(summary.cost)
+        written.append(summary)
         if not summary.text.strip():
             raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
         if summary.tokens <= request.max_tokens:

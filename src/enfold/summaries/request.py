@@ -55,7 +55,10 @@ class Usage:
     """What a model reported of the call; None where it said nothing."""
 
     input_tokens: int | None = None
+    """All that was read, from the provider's cache or not."""
     output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class Summary:
     """None where no model was called."""
     cost: float | None = None
     """In US dollars. None is unknown; 0 where no model was called."""
+    notes: tuple[str, ...] = ()
+    """What there is to say of how it came about, such as that another was to write it."""
 
     def __post_init__(self) -> None:
         if self.usage is None and self.cost is None:

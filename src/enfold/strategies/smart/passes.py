@@ -25,7 +25,7 @@ from enfold.strategies.smart.operations import (
 )
 from enfold.strategies.smart.working import Working
 from enfold.strategies.writing import fold, summary_tokens
-from enfold.summaries import Summarizer, SummaryRequest
+from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.tokens import get
 
 
@@ -38,16 +38,13 @@ class Crew:
     costs: list[float | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    async def write(self, profile: str | None, request: SummaryRequest) -> str:
+    async def write(self, profile: str | None, request: SummaryRequest) -> Summary:
         """A summary by the profile's model, when it is its turn."""
         async with self.turns:
             summary = await fold(self._summarizer(profile), request)
         self.costs.append(summary.cost)
-        return summary.text
-
-    def author(self, profile: str | None) -> str:
-        """Who writes for the profile."""
-        return self._summarizer(profile).name
+        self._warn(*summary.notes)
+        return summary
 
     def _summarizer(self, profile: str | None) -> Summarizer:
         """The profile's; the one in use, and a warning, where there is no such profile."""
@@ -56,10 +53,11 @@ class Crew:
         try:
             return self.means.by_profile(profile)
         except SummaryError as error:
-            note = f"{error}; {self.means.summarizer.name} writes instead"
-            if note not in self.warnings:
-                self.warnings.append(note)
+            self._warn(f"{error}; {self.means.summarizer.name} writes instead")
             return self.means.summarizer
+
+    def _warn(self, *notes: str) -> None:
+        self.warnings.extend(note for note in notes if note not in self.warnings)
 
 
 def selected(selection: Selection, working: Working) -> tuple[int, ...]:
@@ -117,10 +115,10 @@ async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
         tokenizer=task.tokenizer,
         prompt=how.custom_prompt,
     )
-    text = await crew.write(how.api_profile, request)
+    summary = await crew.write(how.api_profile, request)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
-    size = summary_tokens(text, task.tokenizer)
-    return working.with_folded(Folded(indexes, text, size, crew.author(how.api_profile)))
+    size = summary_tokens(summary.text, task.tokenizer)
+    return working.with_folded(Folded(indexes, summary.text, size, summary.author))
 
 
 def _to_fold(step: Pass, working: Working) -> frozenset[int]:
@@ -223,4 +221,4 @@ async def _summary(wanted: Wanted, task: Task, crew: Crew) -> str:
         tokenizer=task.tokenizer,
         prompt=wanted.how.custom_prompt,
     )
-    return marked(await crew.write(wanted.how.api_profile, request))
+    return marked((await crew.write(wanted.how.api_profile, request)).text)

@@ -1,0 +1,144 @@
+"""Summaries by a model: one call of the gateway, and its answer only if it is a summary.
+
+An answer that is empty, cut off, a refusal or a call of a tool is never passed on. One that is too
+long is: whoever asked then asks again, for less.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from math import ceil
+
+from enfold.errors import (
+    AuthenticationError,
+    ContextOverflowError,
+    GatewayError,
+    RateLimitError,
+    RefusedError,
+    SummaryError,
+    UnavailableError,
+)
+from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Reply
+from enfold.llm.costs import Billed, cost_of
+from enfold.llm.prices import Prices
+from enfold.messages import Message, Text, text_of
+from enfold.modelconfig import ModelConfig
+from enfold.summaries import Summary, SummaryRequest, Usage
+from enfold.summaries.prompts import build
+from enfold.tokens import get
+
+TEMPERATURE = 0.3
+"""Low, so that the same conversation gives much the same summary."""
+
+_SPARE = 2
+"""A model may write so many times the limit: a summary that is too long can be asked for again,
+one that was cut off is lost."""
+_LEAST_OUTPUT = 4_096
+"""Never allow less: models that reason do it within the limit, before they write."""
+
+_THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
+_UNFINISHED_THINKING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
+_REFUSAL = re.compile(
+    r"(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i can['’]?t|i cannot|i can not|"
+    r"i['’]?m (?:unable|not able)|i am (?:unable|not able)|i won['’]?t|as an ai)\b",
+    re.IGNORECASE,
+)
+_LONGEST_REFUSAL = 400
+"""Characters. A summary may begin with such words, but then it goes on."""
+
+_WAYS_ON: tuple[tuple[type[GatewayError], str], ...] = (
+    (AuthenticationError, "check the profile's key"),
+    (RateLimitError, "wait, or let another profile condense"),
+    (ContextOverflowError, "correct the model's limits with `enfold models set`"),
+    (UnavailableError, "try again"),
+    (RefusedError, "let another profile condense"),
+    (GatewayError, "see `enfold profiles test`"),
+)
+"""What to do about an error; the first row that fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSummarizer:
+    """Writes summaries with a model."""
+
+    gateway: Gateway
+    connection: Connection
+    config: ModelConfig
+    """The model's limits."""
+    name: str
+    prices: Prices | None = None
+
+    @property
+    def max_input(self) -> int:
+        """What the model takes, in tokens as we count them."""
+        return self.config.limits.input
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """The model's summary, or `SummaryError` with the cause and a way on."""
+        try:
+            reply = await self.gateway.complete(self.connection, self._call(request))
+        except GatewayError as error:
+            way_on = next(words for kind, words in _WAYS_ON if isinstance(error, kind))
+            raise SummaryError(f"{self.name}: {error}; {way_on}") from error
+        text = self._checked(reply)
+        usage = reply.usage
+        return Summary(
+            text,
+            self.name,
+            get(request.tokenizer).count(text),
+            Usage(
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cache_read_tokens,
+                usage.cache_write_tokens,
+            ),
+            cost_of_call(usage, self.prices),
+        )
+
+    def _call(self, request: SummaryRequest) -> Call:
+        prompt = build(request)
+        wanted = max(_LEAST_OUTPUT, ceil(request.max_tokens * self.config.correction * _SPARE))
+        return Call(
+            (Message("user", (Text(prompt.user),)),),
+            system=prompt.system,
+            max_tokens=min(wanted, self.config.max_output or wanted),
+            temperature=TEMPERATURE,
+        )
+
+    def _checked(self, reply: Reply) -> str:
+        """The summary in the reply, without the thinking that some servers leave before it."""
+        text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
+        fault = _fault(text, reply)
+        if fault:
+            raise SummaryError(f"{self.name}: {fault}; nothing was changed")
+        return text
+
+
+def _fault(text: str, reply: Reply) -> str:
+    """Why the text is no summary; empty if it is one."""
+    if reply.ending == "length":
+        return "the answer was cut off before its end"
+    if reply.ending == "tool_call":
+        return "the model called a tool instead of writing a summary"
+    if not text:
+        return "the answer was empty"
+    if _UNFINISHED_THINKING.match(text):
+        return "the model was still thinking when its answer ended"
+    if len(text) <= _LONGEST_REFUSAL and _REFUSAL.match(text):
+        return "the model declined to write a summary"
+    return ""
+
+
+def cost_of_call(usage: CallUsage, prices: Prices | None) -> float | None:
+    """US dollars of one call of the gateway; None if a price or a count is unknown."""
+    if usage.input_tokens is None or usage.output_tokens is None:
+        return None
+    billed = Billed.reported(
+        "openai",  # the gateway's input tokens are all of them, whoever counted
+        usage.input_tokens,
+        usage.output_tokens,
+        usage.cache_write_tokens or 0,
+        usage.cache_read_tokens or 0,
+    )
+    return cost_of(prices, billed).total

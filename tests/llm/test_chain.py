@@ -1,0 +1,166 @@
+"""The chain: in which order, who is passed over, and what is said of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from enfold.errors import (
+    AuthenticationError,
+    GatewayError,
+    RateLimitError,
+    SummaryError,
+    UnavailableError,
+)
+from enfold.llm.calls import Connection
+from enfold.llm.chain import NOBODY, Chain, Writer, candidates
+from enfold.llm.profiles import Profile
+from enfold.llm.summarizer import ModelSummarizer
+from enfold.modelconfig import ModelConfig
+from enfold.summaries import SummaryRequest
+from enfold.testing import Answer, ScriptedGateway, user
+
+WORK = Profile("work", "openai", "gpt-4o", condensing_profile="cheap")
+CHEAP = Profile("cheap", "anthropic", "claude-haiku-4-5")
+PLAIN = Profile("plain", "openai", "gpt-4o")
+SMALL = Profile("small", "openai", "gpt-4o-mini")
+SELF = Profile("self", "openai", "gpt-4o", condensing_profile="self")
+SERVER = Profile("server", "compatible", "llama", base_url="http://127.0.0.1:1/v1")
+KNOWN = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
+REQUEST = SummaryRequest((user("Where is the map?"),), max_tokens=500)
+
+
+def order(named: str | None = None, conversation: str | None = None) -> list[str]:
+    return [each.name for each in candidates(KNOWN, named=named, conversation=conversation)]
+
+
+def test_the_order_is_condensing_profile_cheap_model_conversation_profile() -> None:
+    assert order(conversation="work") == [
+        "cheap (anthropic:claude-haiku-4-5)",
+        "work (openai:gpt-4o-mini)",
+        "work (openai:gpt-4o)",
+    ]
+
+
+def test_without_a_condensing_profile_the_cheap_model_is_first() -> None:
+    assert order(conversation="plain") == ["plain (openai:gpt-4o-mini)", "plain (openai:gpt-4o)"]
+
+
+def test_whoever_was_asked_for_comes_before_all_others() -> None:
+    assert order("server", "work")[0] == "server (compatible:llama)"
+    assert order("cheap") == ["cheap (anthropic:claude-haiku-4-5)"]
+
+
+def test_nobody_is_asked_twice() -> None:
+    assert order(conversation="small") == ["small (openai:gpt-4o-mini)"]
+    assert order(conversation="self") == ["self (openai:gpt-4o)", "self (openai:gpt-4o-mini)"]
+    assert order(conversation="server") == ["server (compatible:llama)"]
+
+
+def test_a_profile_that_is_gone_or_broken_says_so() -> None:
+    gone, *others = candidates({**KNOWN, "cheap": "key: wrong"}, conversation="work")
+    assert (gone.title, gone.fault) == ("condensing profile 'cheap'", "key: wrong")
+    assert len(others) == 2
+    (only,) = candidates({}, conversation="work")
+    assert only.fault == "there is no profile of that name"
+
+
+def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[Writer]:
+    made = []
+    for place, script in enumerate(scripts):
+        connection = Connection("openai", f"m{place}")
+        window = windows[place] if windows else 100_000
+        config = ModelConfig(connection.name, window, 4_096)
+        gateway = ScriptedGateway(*script)
+        made.append(
+            Writer(f"number {place}", ModelSummarizer(gateway, connection, config, f"w{place}"))
+        )
+    return made
+
+
+def asked(chain: Sequence[Writer]) -> list[int]:
+    gateways = [writer.summarizer.gateway for writer in chain]
+    return [len(each.calls) for each in gateways if isinstance(each, ScriptedGateway)]
+
+
+async def test_the_first_writes_and_nobody_else_is_asked() -> None:
+    crew = writers(["First."], ["Second."])
+    chain = Chain(crew)
+    assert (chain.name, chain.max_input) == ("w0", 100_000)
+    summary = await chain.summarize(REQUEST)
+    assert (summary.text, summary.author, summary.notes) == ("First.", "w0", ())
+    assert asked(crew) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (UnavailableError("the server is down"), "the server is down"),
+        ("", "the answer was empty"),
+        ("I cannot do that.", "declined"),
+    ],
+    ids=["failing", "empty", "refusing"],
+)
+async def test_the_next_takes_over_and_the_summary_says_why(answer: Answer, words: str) -> None:
+    summary = await Chain(writers([answer], ["Second."])).summarize(REQUEST)
+    assert (summary.text, summary.author) == ("Second.", "w1")
+    (note,) = summary.notes
+    assert note.startswith("number 0: ")
+    assert words in note
+    assert note.endswith("w1 wrote instead")
+
+
+async def test_those_passed_over_beforehand_are_told_too() -> None:
+    chain = Chain(writers(["Written."]), ["condensing profile 'x': no key"])
+    (note,) = (await chain.summarize(REQUEST)).notes
+    assert note == "condensing profile 'x': no key; w0 wrote instead"
+
+
+async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
+    chain = Chain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
+    with pytest.raises(SummaryError) as caught:
+        await chain.summarize(REQUEST)
+    told = str(caught.value)
+    assert told.startswith(f"{NOBODY}: profile 'x': no key; number 0: slow down")
+    assert "number 1: the answer was empty" in told
+    with pytest.raises(SummaryError, match=f"{NOBODY}: profile 'x': no key"):
+        Chain([], ["profile 'x': no key"])
+
+
+@pytest.mark.parametrize("error", [AuthenticationError("401"), GatewayError("404")], ids=str)
+async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: GatewayError) -> None:
+    crew = writers([error], ["Second."])
+    chain = Chain(crew)
+    first, second = [await chain.summarize(REQUEST) for _ in range(2)]
+    assert asked(crew) == [1, 2]
+    assert first.notes == second.notes
+    assert len(first.notes) == 1
+    assert chain.name == "w1"
+
+
+async def test_a_passing_failure_is_tried_again() -> None:
+    crew = writers([UnavailableError("503"), "First."], ["Second."])
+    chain = Chain(crew)
+    texts = [(await chain.summarize(REQUEST)).text for _ in range(2)]
+    assert texts == ["Second.", "First."]
+
+
+async def test_the_last_one_is_never_given_up() -> None:
+    crew = writers([AuthenticationError("401")])
+    chain = Chain(crew)
+    for _ in range(2):
+        with pytest.raises(SummaryError, match="401"):
+            await chain.summarize(REQUEST)
+    assert asked(crew) == [2]
+
+
+async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
+    crew = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
+    long = SummaryRequest(
+        tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
+    )
+    summary = await Chain(crew).summarize(long)
+    assert summary.text == "So far."
+    assert asked(crew)[0] == 1
+    assert asked(crew)[1] > 2

@@ -1,0 +1,148 @@
+"""Summaries by a model: what it is asked, what of its answers is taken, and what they cost."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.errors import (
+    AuthenticationError,
+    BadReplyError,
+    ContextOverflowError,
+    GatewayError,
+    RateLimitError,
+    RefusedError,
+    SummaryError,
+    UnavailableError,
+)
+from enfold.llm.calls import Call, CallUsage, Connection, Ending, Reply, Secret
+from enfold.llm.prices import Prices
+from enfold.llm.summarizer import ModelSummarizer, cost_of_call
+from enfold.messages import Message, Reasoning, Text, ToolCall, text_of
+from enfold.modelconfig import ModelConfig
+from enfold.summaries import Summarizer, SummaryRequest, Usage
+from enfold.summaries.prompts import build
+from enfold.testing import ScriptedGateway, assistant, reply, user
+
+CONNECTION = Connection("openai", "gpt-4o-mini", key=Secret("sk-hush"))
+CONFIG = ModelConfig("openai:gpt-4o-mini", 100_000, 16_000, correction=1.25)
+REQUEST = SummaryRequest((user("Where is the map?"), assistant("In the drawer.")), max_tokens=900)
+
+
+def writer(gateway: ScriptedGateway, prices: Prices | None = None) -> ModelSummarizer:
+    return ModelSummarizer(gateway, CONNECTION, CONFIG, "cheap (openai:gpt-4o-mini)", prices)
+
+
+async def test_the_model_is_asked_with_the_prompt_and_little_temperature() -> None:
+    gateway = ScriptedGateway(" The map is in the drawer.\n")
+    port: Summarizer = writer(gateway)
+    summary = await port.summarize(REQUEST)
+    assert (summary.text, summary.author) == (
+        "The map is in the drawer.",
+        "cheap (openai:gpt-4o-mini)",
+    )
+    assert summary.tokens == 7
+    (call,) = gateway.calls
+    prompt = build(REQUEST)
+    assert call.system == prompt.system
+    assert [(m.role, text_of(m.parts)) for m in call.messages] == [("user", prompt.user)]
+    assert call.temperature == 0.3
+    assert gateway.connections == [CONNECTION]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "most", "allowed"),
+    [(900, 16_000, 4_096), (4_000, 16_000, 10_000), (9_000, 16_000, 16_000), (4_000, 0, 10_000)],
+)
+async def test_there_is_room_for_a_summary_that_is_too_long_and_for_thinking(
+    wanted: int, most: int, allowed: int
+) -> None:
+    gateway = ScriptedGateway("Fine.")
+    config = ModelConfig(CONFIG.id, 100_000, most, correction=1.25)
+    request = SummaryRequest(REQUEST.messages, max_tokens=wanted)
+    await ModelSummarizer(gateway, CONNECTION, config, "w").summarize(request)
+    assert gateway.calls[0].max_tokens == allowed
+
+
+def test_what_it_can_read_is_the_models_limit_as_we_count() -> None:
+    assert writer(ScriptedGateway()).max_input == 80_000
+
+
+def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> Reply:
+    return Reply(Message("assistant", parts), CallUsage(), ending, "gpt-4o-mini")
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (_answer(), "was empty"),
+        (_answer(Text(" \n\t")), "was empty"),
+        (_answer(Reasoning("Let me think")), "was empty"),
+        (_answer(Text("<think>Let me see.</think>")), "was empty"),
+        (_answer(Text("<think>Let me see")), "still thinking"),
+        (_answer(Text("The map is in the"), ending="length"), "cut off"),
+        (_answer(ToolCall("1", "search", {}), ending="tool_call"), "called a tool"),
+        (_answer(Text("I'm sorry, but I can't help with that.")), "declined"),
+        (_answer(Text("I cannot summarize this conversation.")), "declined"),
+    ],
+    ids=str,
+)
+async def test_what_is_no_summary_is_not_taken_for_one(answer: Reply, words: str) -> None:
+    with pytest.raises(SummaryError, match=rf"cheap \(openai:gpt-4o-mini\): .*{words}"):
+        await writer(ScriptedGateway(answer)).summarize(REQUEST)
+
+
+@pytest.mark.parametrize(
+    ("said", "taken"),
+    [
+        ("<think>Drawer?</think>\n\nIn the drawer.", "In the drawer."),
+        ("Sorrel grows there.", "Sorrel grows there."),
+        ("I'm sorry, said the user. " + "They went on. " * 40, None),
+    ],
+    ids=["thinking", "a word that looks like one", "a long text"],
+)
+async def test_what_only_looks_like_it_is(said: str, taken: str | None) -> None:
+    summary = await writer(ScriptedGateway(said)).summarize(REQUEST)
+    assert summary.text == (taken or said.strip())
+
+
+@pytest.mark.parametrize(
+    ("error", "way_on"),
+    [
+        (AuthenticationError("401"), "check the profile's key"),
+        (RateLimitError("429"), "wait"),
+        (ContextOverflowError("400"), "enfold models set"),
+        (UnavailableError("503"), "try again"),
+        (RefusedError("filtered"), "another profile"),
+        (BadReplyError("not JSON"), "enfold profiles test"),
+        (GatewayError("404"), "enfold profiles test"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+async def test_an_error_of_the_gateway_has_its_cause_and_a_way_on(
+    error: GatewayError, way_on: str
+) -> None:
+    with pytest.raises(SummaryError) as caught:
+        await writer(ScriptedGateway(error)).summarize(REQUEST)
+    assert str(error) in str(caught.value)
+    assert way_on in str(caught.value)
+    assert caught.value.__cause__ is error
+    assert "hush" not in str(caught.value)
+
+
+async def test_usage_and_cost_are_those_of_the_call() -> None:
+    async def cached(connection: Connection, call: Call) -> Reply:
+        made = reply("In the drawer.", connection, call)
+        return Reply(made.message, CallUsage(1_000, 100, 600, 200), made.ending, made.model)
+
+    prices = Prices(input=1, output=10, cache_writes=2, cache_reads=0.1)
+    summary = await writer(ScriptedGateway(cached), prices).summarize(REQUEST)
+    assert summary.usage == Usage(1_000, 100, 600, 200)
+    expected = (200 * 1 + 100 * 10 + 200 * 2 + 600 * 0.1) / 1e6
+    assert summary.cost == pytest.approx(expected)
+
+
+def test_unknown_is_not_zero() -> None:
+    assert cost_of_call(CallUsage(), Prices(1, 1)) is None
+    assert cost_of_call(CallUsage(10, None), Prices(1, 1)) is None
+    assert cost_of_call(CallUsage(10, 10), None) is None
+    assert cost_of_call(CallUsage(10, 10), Prices(1, 1)) == pytest.approx(20 / 1e6)
