@@ -21,6 +21,22 @@ def test_lines_around_a_hit_keep_their_sign() -> None:
     assert decode(*found) == text
 
 
+def test_lines_around_hits_are_known_by_their_numbers_where_no_hit_is_shown() -> None:
+    text = "lib/v-2-x/a.py-8-before\nlib/v-2-x/a.py-9-\nlib/v-2-x/a.py-10-after"
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "lib/v-2-x/a.py\n8-before\n9-\n10-after"
+    assert decode(*found) == text
+
+
+def test_files_of_several_folders_stand_below_their_own() -> None:
+    text = "docs/a/b/one.md\ndocs/a/b/two.md\nsrc/c/d/three.py\nsrc/c/d/four.py\ntop/five.py"
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "docs/a/b/\n one.md\n two.md\nsrc/c/d/\n three.py\n four.py\ntop/five.py"
+    assert decode(*found) == text
+
+
 def test_a_list_of_paths_stands_below_its_folder() -> None:
     text = "Found:\n/home/me/app/x.py\n/home/me/app/y/z.py\n/home/me/app/w.py\nDone."
     found = encode(text)
@@ -38,6 +54,9 @@ def test_a_list_of_paths_stands_below_its_folder() -> None:
         "/home/a\n/usr/b",
         "/x\n/y\n/z",
         "     1→src/a.py:1:x\n     2→src/a.py:2:y",
+        "2026-02-21T16:25:09 GET /a\n2026-02-21T16:25:10 GET /b",
+        "work/ent-108-add/a.go is new\nwork/ent-108-add/b.go is new",
+        "at 10:20:30 /a\nat 10:20:30 /b",
     ],
     ids=repr,
 )

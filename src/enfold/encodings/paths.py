@@ -1,24 +1,30 @@
 """Paths: lines that begin with the same path show it once, above them.
 
 Hits of a search, `path:12:text`, become what ripgrep prints under a heading: the path, then
-`12:text` for each hit. A list of paths becomes their common folder, then what follows it, indented.
+`12:text` for each hit. A list of paths becomes folders, and under each what follows it, indented.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Any, TypeAlias
 
 from enfold.encodings.numbering import is_numbered
 
-_HIT = re.compile(r"([^\s:][^:\n]*?)([:-])(?=\d+\2)")
+_HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
+_BESIDE = re.compile(r"-(?=([0-9]{1,9})-)")
+"""What follows the path of a line that a search shows beside a hit, and the line's number."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*")
 _FEWEST_PATHS = 3
 _SHORTEST_FOLDER = 4
 _INDENT = " "
 _START = 40
 """Characters that tell a file with numbered lines, in which no line begins with a path."""
+
+_Group: TypeAlias = tuple[int, int, str, bool]
+"""Lines `[start, stop)` that begin with a path, and whether they are hits of a search."""
 
 
 def encode(text: str) -> tuple[str, Any] | None:
@@ -29,20 +35,13 @@ def encode(text: str) -> tuple[str, Any] | None:
     shown: list[str] = []
     headings: list[list[Any]] = []
     at = 0
-    while at < len(lines):
-        path, size = _hits(lines, at)
-        if size > 1:
-            headings.append([len(shown), size, True])
-            shown += [path, *(line[len(path) + 1 :] for line in lines[at : at + size])]
-        else:
-            path, size = _listing(lines, at)
-            if path:
-                headings.append([len(shown), size, False])
-                shown += [path, *(_INDENT + line[len(path) :] for line in lines[at : at + size])]
-            else:
-                shown += lines[at : at + size]
-        at += size
-    return ("\n".join(shown), headings) if headings else None
+    for start, stop, path, is_search in _groups(lines, _searched(text, lines)):
+        shown += lines[at:start]
+        headings.append([len(shown), stop - start, is_search])
+        cut, indent = (len(path) + 1, "") if is_search else (len(path), _INDENT)
+        shown += [path, *(indent + line[cut:] for line in lines[start:stop])]
+        at = stop
+    return ("\n".join([*shown, *lines[at:]]), headings) if headings else None
 
 
 def decode(text: str, how: Any) -> str:
@@ -62,21 +61,40 @@ def decode(text: str, how: Any) -> str:
     return "\n".join([*was, *lines[at:]])
 
 
-def _hits(lines: Sequence[str], at: int) -> tuple[str, int]:
-    """The path of the hit at this line, and how many hits in a row are in that file."""
-    found = _HIT.match(lines[at])
-    if found is None:
-        return "", 0
-    path = found[1]
-    size = 1
-    while at + size < len(lines) and _is_hit_in(path, lines[at + size]):
-        size += 1
-    return path, size
+def _searched(text: str, lines: Sequence[str]) -> set[str]:
+    """The files that a search shows lines of: with hits, or with lines that count on."""
+    found = set(_HIT.findall(text))
+    for line, following in pairwise(lines):
+        for sign in _BESIDE.finditer(line):
+            path = line[: sign.start()]
+            if following.startswith(f"{path}-{int(sign[1]) + 1}-") and _PATH.fullmatch(path):
+                found.add(path)
+    return found
 
 
-def _is_hit_in(path: str, line: str) -> bool:
-    found = _HIT.match(line)
-    return found is not None and found[1] == path
+def _groups(lines: Sequence[str], searched: set[str]) -> Iterator[_Group]:
+    """All lines that a heading pays for; `searched` are the files that a search shows lines of."""
+    start = 0
+    for found, group in groupby(lines, lambda line: _file_of(line, searched)):
+        stop = start + sum(1 for _ in group)
+        if isinstance(found, str):
+            if stop - start > 1:
+                yield start, stop, found, True
+        elif found and stop - start >= _FEWEST_PATHS:
+            yield from _folders(lines, start, stop)
+        start = stop
+
+
+def _file_of(line: str, searched: set[str]) -> str | bool:
+    """The file in which the line is a hit, or stands beside one; else whether it is a path."""
+    if searched:
+        hit = _HIT.match(line)
+        if hit is not None:
+            return hit[1]
+        for sign in _BESIDE.finditer(line):
+            if line[: sign.start()] in searched:
+                return line[: sign.start()]
+    return "/" in line and _PATH.fullmatch(line) is not None
 
 
 def _sign_after_number(line: str) -> str:
@@ -84,14 +102,26 @@ def _sign_after_number(line: str) -> str:
     return line.lstrip("0123456789")[0]
 
 
-def _listing(lines: Sequence[str], at: int) -> tuple[str, int]:
-    """The common folder of the paths from here on, and how many there are; no folder if none."""
-    size = 0
-    while at + size < len(lines) and _PATH.fullmatch(lines[at + size]):
-        size += 1
-    if size < _FEWEST_PATHS:
-        return "", max(1, size)
-    low, high = min(lines[at : at + size]), max(lines[at : at + size])
+def _folders(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
+    """A list of paths, under the folder of all or under each one's own: whichever is shorter."""
+    paths = lines[start:stop]
+    low, high = min(paths), max(paths)
     shared = next((i for i, sign in enumerate(low) if not high.startswith(sign, i)), len(low))
-    folder = low[: low.rfind("/", 0, shared) + 1]
-    return (folder, size) if len(folder) >= _SHORTEST_FOLDER else ("", size)
+    together: list[_Group] = [(start, stop, _folder(low[:shared]), False)]
+    apart: list[_Group] = []
+    for folder, group in groupby(paths, _folder):
+        end = start + sum(1 for _ in group)
+        if end - start > 1:
+            apart.append((start, end, folder, False))
+        start = end
+    best = max(together, apart, key=_gain)
+    return [group for group in best if len(group[2]) >= _SHORTEST_FOLDER]
+
+
+def _folder(path: str) -> str:
+    return path[: path.rfind("/") + 1]
+
+
+def _gain(groups: Sequence[_Group]) -> int:
+    """The characters that headings save."""
+    return sum((stop - start - 1) * len(path) - 2 - stop + start for start, stop, path, _ in groups)

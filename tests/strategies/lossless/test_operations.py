@@ -3,7 +3,12 @@
 import pytest
 
 from enfold.messages import ToolCall
-from enfold.strategies.lossless.operations import arguments_of, kind_of, path_of
+from enfold.strategies.lossless.operations import (
+    arguments_of,
+    identity_of,
+    kind_of,
+    path_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -42,3 +47,13 @@ def test_the_file_of_a_call() -> None:
     assert path_of(ToolCall("1", "Read", {"offset": 1, "file_path": "a.py"})) == "a.py"
     assert path_of(ToolCall("1", "Read", {"path": 7})) is None
     assert path_of(ToolCall("1", "Bash", {"command": "ls"})) is None
+
+
+def test_calls_are_the_same_whatever_they_say_about_it() -> None:
+    def bash(**arguments: object) -> ToolCall:
+        return ToolCall("1", "Bash", {"command": "make", **arguments})
+
+    assert identity_of(bash(description="Build")) == identity_of(bash(timeout=60_000))
+    assert identity_of(bash()) == identity_of(ToolCall("2", "Bash", '{"command": "make"}'))
+    assert identity_of(bash()) != identity_of(bash(cwd="/elsewhere"))
+    assert identity_of(ToolCall("1", "run", "make")) != identity_of(ToolCall("1", "run", "test"))

@@ -1,7 +1,7 @@
 """Matching: which runs of units another text in view shows already.
 
-All texts in view are put on a shelf in the order in which they may be pointed to. Of every unit
-that is worth it the latest place is remembered; a match begins at such a place and is extended in
+All texts in view are put on a shelf in the order in which they may be pointed to. Of units
+at short distances the latest place is remembered; a match begins at such a place and is extended in
 both directions as far as the units are the same. So the work grows with the text and no faster.
 """
 
@@ -18,6 +18,9 @@ from enfold.strategies.lossless.units import ANCHOR, JOINED, LINKED, PIECE, Unit
 _LAG = 16
 """How many units a text may look back at before they are entered; until then a match that begins
 later can still claim them."""
+_SPACING = 64
+"""Characters between two new units that are remembered, at least. What is shorter saves less than a
+marker takes, and a longer match is found by the one or the other unit in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +48,17 @@ class Shelf:
         self._flags = bytearray()
         self._kinds: dict[Form, int] = {}
         self._latest: dict[int, int] = {}
+        self._known = 0
+        """Where in the last text the last new unit ends that is remembered."""
 
     def add(self, text: str, units: Units) -> None:
         """Put a text on the shelf; it can be found only after `enter` or `match`."""
+        self._known = -_SPACING
         self._texts.append(text)
         self._bases.append(len(self._keys))
-        self._keys.extend(units.keys)
-        self._starts.extend(units.starts)
-        self._stops.extend(units.stops)
+        self._keys += units.keys
+        self._starts += units.starts
+        self._stops += units.stops
         self._flags += units.flags
         kinds = [self._kinds.setdefault(form, len(self._kinds)) for form in units.kinds]
         self._forms.extend(map(kinds.__getitem__, units.forms))
@@ -163,10 +169,16 @@ class Shelf:
         return ours == theirs
 
     def _enter(self, start: int, stop: int) -> None:
-        keys, flags, latest = self._keys, self._flags, self._latest
+        keys, stops, flags, latest = self._keys, self._stops, self._flags, self._latest
+        known = self._known
         for at in range(start, stop):
             if flags[at] & ANCHOR:
-                latest[keys[at]] = at
+                if keys[at] in latest:
+                    latest[keys[at]] = at
+                elif stops[at] - known >= _SPACING:
+                    latest[keys[at]] = at
+                    known = stops[at]
+        self._known = known
 
     def _hide(self, start: int, stop: int) -> None:
         """A match is replaced by a marker: its units are no longer there to be found."""

@@ -23,6 +23,10 @@ _NAMES: tuple[tuple[Kind, tuple[str, ...]], ...] = (
     ("read", ("read", "view", "open", "cat")),
 )
 """What names of tools contain, the more telling first."""
+_NOTES = frozenset(
+    {"description", "explanation", "justification", "timeout", "timeout_ms", "yield_time_ms"}
+)
+"""Arguments that say why something is done, or how long that may take, and not what."""
 _PATHS = ("file_path", "path", "filename", "file", "target_file", "absolute_path")
 
 
@@ -44,9 +48,11 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
 
 
 def identity_of(call: ToolCall) -> tuple[str, str]:
-    """What is the same for calls that ask for the same."""
-    arguments = call.arguments
-    return call.name, arguments if isinstance(arguments, str) else dump_text(arguments)
+    """What is the same for calls that ask for the same, whatever they say about it."""
+    arguments = arguments_of(call)
+    if not arguments:
+        return call.name, str(call.arguments)
+    return call.name, dump_text({key: arguments[key] for key in arguments if key not in _NOTES})
 
 
 def path_of(call: ToolCall) -> str | None:

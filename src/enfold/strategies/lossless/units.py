@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -43,11 +44,11 @@ _MARKER = re.compile(r"⟨ .* ⟩")
 class Units:
     """The units of one text, each a range of it, a key to compare by, a form and flags."""
 
-    starts: list[int] = field(default_factory=list)
-    stops: list[int] = field(default_factory=list)
-    keys: list[int] = field(default_factory=list)
+    starts: array[int] = field(default_factory=lambda: array("I"))
+    stops: array[int] = field(default_factory=lambda: array("I"))
+    keys: array[int] = field(default_factory=lambda: array("q"))
     """What is the same for units that say the same, whatever their forms add."""
-    forms: list[int] = field(default_factory=list)
+    forms: array[int] = field(default_factory=lambda: array("H"))
     """Each unit's form: its place in `kinds`."""
     flags: bytearray = field(default_factory=bytearray)
     kinds: list[Form] = field(default_factory=lambda: [BARE])
@@ -94,18 +95,18 @@ def _add_lines(units: Units, lines: list[str], sizes: list[int], at: int) -> Non
     if not lines:
         return
     bare, forms, flags = _bare(units, lines)
-    starts = list(accumulate(sizes[:-1], lambda place, size: place + size + 1, initial=at))
+    starts = array("I", accumulate(sizes[:-1], lambda place, size: place + size + 1, initial=at))
     units.starts += starts
-    units.stops += map(add, starts, sizes)
-    units.keys += map(hash, bare)
+    units.stops.extend(map(add, starts, sizes))
+    units.keys.extend(map(hash, bare))
     units.forms += forms
     units.flags += flags
 
 
-def _bare(units: Units, lines: list[str]) -> tuple[list[str], list[int], bytearray]:
+def _bare(units: Units, lines: list[str]) -> tuple[list[str], array[int], bytearray]:
     """The lines without numbers and signs, the form of each, and its flags."""
     bare = lines
-    forms = [0] * len(lines)
+    forms = array("H", bytes(2 * len(lines)))
     text = "\n".join(lines)
     breaks: list[int] = []
     if is_numbered(text):
@@ -113,7 +114,7 @@ def _bare(units: Units, lines: list[str]) -> tuple[list[str], list[int], bytearr
         for run in runs(lines):
             bare[run.start : run.stop] = bodies(lines, run)
             form = units.number_of(Form(separator=run.separator, width=run.width))
-            forms[run.start : run.stop] = [form] * (run.stop - run.start)
+            forms[run.start : run.stop] = array("H", [form]) * (run.stop - run.start)
             breaks += (run.start, run.stop)
     if any(sign in text for sign in _PATCH):
         bare = _take_off_signs(units, bare, forms)
@@ -132,7 +133,7 @@ def _bare(units: Units, lines: list[str]) -> tuple[list[str], list[int], bytearr
     return bare, forms, flags
 
 
-def _take_off_signs(units: Units, lines: list[str], forms: list[int]) -> list[str]:
+def _take_off_signs(units: Units, lines: list[str], forms: array[int]) -> list[str]:
     """Lines of a patch without the sign before them; the forms of the others stay."""
     signs = {sign: units.number_of(Form(sign=sign)) for sign in _SIGNS}
     bare = list(lines)
