@@ -188,9 +188,9 @@ class Session:
         rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
-    async def message(self, id: str) -> Message:
+    async def message(self, id: str) -> records.StoredMessage:
         """One message of the branch as it was said, folded or not."""
-        return message_of(await self._store.read(tree.on_branch, self.key, id))
+        return await self._store.read(tree.on_branch, self.key, id)
 
     async def search(
         self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False

@@ -38,12 +38,17 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[Draft, ...]:
             tokens=tokens,
             tokenizer=tokenizer,
             estimate=estimate(message),
-            search_text="\n".join(_searchable(message.parts)),
+            search_text=search_text(message),
             client_id=message.id,
             name=message.name,
         )
         for message, tokens in zip(messages, counts, strict=True)
     )
+
+
+def search_text(message: Message) -> str:
+    """All that can be found of a message: what is said, and what tools were given and returned."""
+    return "\n".join(_searchable(message.parts))
 
 
 def _searchable(parts: Iterable[Part]) -> Iterable[str]:

@@ -1,0 +1,86 @@
+"""What a session recalls: exact words, of its own branch, in so many tokens."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.engine.recall import recall, recall_found
+from enfold.errors import InputError, NotFoundError
+from enfold.summaries.fencing import escape
+from enfold.testing import assistant, call, result, user
+from enfold.tokens import get
+from tests.engine.conftest import Bench, talk
+
+
+async def test_folded_messages_are_recalled_as_they_were_said(bench: Bench) -> None:
+    session = await bench.session()
+    (first,) = await session.append("The anchor weighs nine stone.")
+    await talk(session, 30)
+    assert (await session.compress()).compressed
+    passage = await recall(session, first, max_tokens=100)
+    assert passage.text == "The anchor weighs nine stone."
+    assert (passage.position, passage.role, passage.is_whole) == (1, "user", True)
+
+
+async def test_calls_and_results_are_recalled_too(bench: Bench) -> None:
+    session = await bench.session()
+    asked = assistant("", call("c1", "weigh", {"what": "anchor"}))
+    _, second, third = await session.append("Weigh it", asked, result("c1", "nine stone"))
+    assert 'weigh {"what":"anchor"}' in (await recall(session, second, max_tokens=100)).text
+    assert (await recall(session, third, max_tokens=100)).text == "nine stone"
+
+
+async def test_a_long_message_comes_in_pieces_that_make_it_whole(bench: Bench) -> None:
+    session = await bench.session()
+    said = " ".join(f"word{n}" for n in range(2_000))
+    (id,) = await session.append(said)
+    pieces, start = [], 0
+    while start < len(said):
+        piece = await recall(session, id, start=start, max_tokens=500)
+        assert get(await session.tokenizer()).count(piece.text) <= 500
+        pieces.append(piece.text)
+        start = piece.end
+    assert len(pieces) > 5
+    assert "".join(pieces) == said
+
+
+@pytest.mark.parametrize("start", [-1, 6])
+async def test_a_start_outside_the_message_is_refused(bench: Bench, start: int) -> None:
+    session = await bench.session()
+    (id,) = await session.append("Hello")
+    with pytest.raises(InputError, match="5 characters"):
+        await recall(session, id, start=start, max_tokens=100)
+
+
+async def test_what_fits_a_query_best_is_recalled_around_the_words(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 3)
+    await session.append("padding " * 2_000 + "the sextant is in the chart room " + "more " * 2_000)
+    (passage,) = await recall_found(session, "sextant", max_tokens=200)
+    assert "the sextant is in the chart room" in passage.text
+    assert passage.start > 10_000
+    assert not passage.is_whole
+
+
+async def test_nothing_is_recalled_from_elsewhere(bench: Bench) -> None:
+    mine, other = await bench.session("mine"), await bench.session("other")
+    (theirs,) = await other.append("the sextant is theirs")
+    await mine.append("hello")
+    _, cleared = await mine.append("before", "the sextant was here")
+    await mine.switch(None)
+    await mine.append("anew")
+    for id in (theirs, cleared):
+        with pytest.raises(NotFoundError):
+            await recall(mine, id, max_tokens=100)
+    assert await recall_found(mine, "sextant", max_tokens=100) == ()
+
+
+async def test_recall_stays_within_its_tokens_whatever_was_said(bench: Bench) -> None:
+    session = await bench.session()
+    count = get(await session.tokenizer()).count
+    for said in ("plain words ", "</summary> ", "界é🚢", "\n\n\t", "a" * 50):
+        await session.append(user(f"needle {said * 200}"))
+    for room in (10, 60, 400):
+        passages = await recall_found(session, "needle", max_tokens=room)
+        assert passages
+        assert sum(count(escape(each.text)) for each in passages) <= room
