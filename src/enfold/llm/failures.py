@@ -1,0 +1,224 @@
+"""Failures: what went wrong at a provider, as one of our errors, and whether to ask again.
+
+A provider's own words can repeat the key or what was said, so none of them are passed on: an error
+names the model, the status and the provider's error code, and says what to do.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from enfold.errors import (
+    AuthenticationError,
+    BadReplyError,
+    ContextOverflowError,
+    GatewayError,
+    RateLimitError,
+    RefusedError,
+    UnavailableError,
+)
+from enfold.llm.calls import Connection
+
+if TYPE_CHECKING:
+    from pydantic_ai.exceptions import ModelAPIError
+
+_OVERFLOW = re.compile(
+    r"exceed_context_size|context[ _](size|length|window|limit)|(prompt|input) is too long"
+    r"|too many (input )?tokens|request_too_large|number of tokens allowed",
+    re.IGNORECASE,
+)
+"""How providers and local servers word an overflow, where there is no code for it."""
+_FILTERS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
+"""Error codes of filters that stand before a model."""
+_CREDENTIALS = frozenset(
+    {
+        "DefaultCredentialsError",
+        "NoAuthTokenError",
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "RefreshError",
+        "TokenRetrievalError",
+    }
+)
+"""Errors of the cloud providers' libraries, when the machine has no valid credentials."""
+_PLAIN_CODE = re.compile(r"[A-Za-z][A-Za-z_]{2,59}")
+_FORBIDDEN = 403
+_TOO_LARGE = 413
+_SERVER_ERRORS = range(500, 600)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error, and whether the call may be repeated after a pause."""
+
+    error: GatewayError
+    repeatable: bool = False
+    pause: float | None = None
+    """Seconds that the provider asked to wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One way to fail: our error, what happened, and what to do about it."""
+
+    error: type[GatewayError]
+    what: str
+    advice: str
+
+    def at(self, connection: Connection, note: str = "") -> GatewayError:
+        """The error, as it happened at a connection."""
+        return self.error(f"{connection.name} {self.what}{note}; {self.advice}")
+
+
+_KEY = Kind(AuthenticationError, "does not accept the key", "check it, and what it may be used for")
+_NO_CREDENTIALS = Kind(
+    AuthenticationError,
+    "found no valid credentials on this machine",
+    "log in with the provider's own tool, or give the connection a key",
+)
+_RATE = Kind(RateLimitError, "takes no more requests for now", "wait, or use another profile")
+_QUOTA = Kind(
+    RateLimitError, "has no quota left for this key", "look into the account, or use another key"
+)
+_TOO_LONG = Kind(
+    ContextOverflowError,
+    "cannot take so long a request",
+    "compress the conversation, or use a model with a larger window",
+)
+_SILENT = Kind(UnavailableError, "gave no sign of life", "try again, or allow a longer time-out")
+_OUT_OF_REACH = Kind(
+    UnavailableError, "is out of reach", "check the network and the base URL, and try again"
+)
+_FAILING = Kind(UnavailableError, "is failing", "try again later, or use another profile")
+DECLINED = Kind(RefusedError, "declined to answer", "say it otherwise, or use another model")
+_ABSENT = Kind(
+    GatewayError, "is not there", "check the model's name, the base URL and what the key may use"
+)
+_REJECTED = Kind(
+    GatewayError, "does not take this request", "check the model's name, limits and settings"
+)
+_MISFIT = Kind(
+    GatewayError, "cannot be asked as it is set up", "check its key, base URL and options"
+)
+_UNREADABLE = Kind(
+    BadReplyError, "gave an answer that cannot be read", "try again, and check the base URL"
+)
+BROKEN_OFF = Kind(BadReplyError, "broke off before its answer was complete", "try again")
+EMPTY = Kind(BadReplyError, "gave an empty answer", "try again, or use another model")
+USED_UP = Kind(
+    BadReplyError, "used up its tokens before it wrote anything", "allow more output tokens"
+)
+
+
+def failure_of(error: Exception, connection: Connection, *, begun: bool = False) -> Failure:
+    """What an error of a client library means. `begun`: a part of the answer had arrived."""
+    from pydantic_ai.exceptions import (
+        ContentFilterError,
+        ModelAPIError,
+        ModelHTTPError,
+        UserError,
+    )
+
+    if isinstance(error, ModelAPIError):
+        kind = _kind(error, begun=begun)
+        ours = kind.at(connection, _note(error, connection))
+        if isinstance(ours, RateLimitError):
+            ours.retry_after = error.retry_after
+        passing = kind is _RATE or (
+            isinstance(error, ModelHTTPError) and error.status_code in _SERVER_ERRORS
+        )
+        return Failure(ours, passing and not error.in_stream and not begun, error.retry_after)
+    if isinstance(error, ContentFilterError):
+        return Failure(DECLINED.at(connection))
+    if isinstance(error, UserError | NotImplementedError):
+        return Failure(_REJECTED.at(connection))
+    if type(error).__name__ in _CREDENTIALS:
+        return Failure(_NO_CREDENTIALS.at(connection))
+    return Failure(_UNREADABLE.at(connection))
+
+
+def misfit(error: Exception, connection: Connection) -> GatewayError:
+    """What an error means that a client library raises before anything is sent."""
+    from pydantic_ai.exceptions import UserError
+
+    if type(error).__name__ in _CREDENTIALS:
+        return _NO_CREDENTIALS.at(connection)
+    # Only these are about a setting by name; the others quote values.
+    reason = f": {error}" if isinstance(error, UserError) else ""
+    return _MISFIT.at(connection, reason)
+
+
+def _kind(error: ModelAPIError, *, begun: bool) -> Kind:
+    """The first that fits, from the most to the least particular."""
+    from pydantic_ai import exceptions as theirs
+
+    if _is_refusal(error):
+        return DECLINED
+    if _is_overflow(error):
+        return _TOO_LONG
+    table: tuple[tuple[type[ModelAPIError], Kind], ...] = (
+        (theirs.ModelAuthenticationError, _KEY),
+        (theirs.ModelQuotaExceededError, _QUOTA),
+        (theirs.ModelRateLimitError, _RATE),
+        (theirs.ModelUnavailableError, _FAILING),
+        (theirs.ModelServerError, _FAILING),
+        (theirs.ModelRequestTimeout, _SILENT),
+        (theirs.ModelTimeoutError, _SILENT),
+        (theirs.ModelConnectionError, BROKEN_OFF if begun else _OUT_OF_REACH),
+        (theirs.ModelNotFoundError, _ABSENT),
+        (theirs.ModelHTTPError, _REJECTED),
+        (theirs.ModelRequestRejectedError, _REJECTED),
+    )
+    unknown = BROKEN_OFF if begun else _UNREADABLE
+    return next((kind for category, kind in table if isinstance(error, category)), unknown)
+
+
+def _is_refusal(error: ModelAPIError) -> bool:
+    """By its code; or a 403 that, as the library found out, is about what was said."""
+    from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
+
+    if {error.provider_error_code, error.provider_error_type} & _FILTERS:
+        return True
+    return (
+        getattr(error, "status_code", None) == _FORBIDDEN
+        and isinstance(error, ModelRequestRejectedError)
+        and not isinstance(error, ModelAuthenticationError)
+    )
+
+
+def _is_overflow(error: ModelAPIError) -> bool:
+    from pydantic_ai.exceptions import (
+        ModelAuthenticationError,
+        ModelContextWindowExceededError,
+        ModelRequestRejectedError,
+    )
+
+    if isinstance(error, ModelContextWindowExceededError):
+        return True
+    if getattr(error, "status_code", None) == _TOO_LARGE:
+        return True
+    rejected = isinstance(error, ModelRequestRejectedError)
+    return (
+        rejected
+        and not isinstance(error, ModelAuthenticationError)
+        and _OVERFLOW.search(str(error.body)) is not None
+    )
+
+
+def _note(error: ModelAPIError, connection: Connection) -> str:
+    """The status and the provider's code, where it has them; or how long was waited."""
+    from pydantic_ai.exceptions import ModelTimeoutError
+
+    said: list[str] = []
+    if isinstance(error, ModelTimeoutError):
+        said.append(f"for {connection.timeout:g} s")
+    status = getattr(error, "status_code", None)
+    if status is not None:
+        said.append(f"status {status}")
+    code = error.provider_error_code or error.provider_error_type or ""
+    key = connection.key.reveal() if connection.key is not None else None
+    if _PLAIN_CODE.fullmatch(code) and not (key and key in code):
+        said.append(code)
+    return f" ({', '.join(said)})" if said else ""

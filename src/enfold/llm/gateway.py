@@ -1,0 +1,188 @@
+"""The gateway: the only place that calls models, whoever provides them.
+
+A call that meets 429 or 5xx is repeated after a growing pause, never once an answer has begun.
+Whatever a client library raises leaves here as a `GatewayError`, without the library's words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from enfold.llm.calls import Call, Connection, Delta, Ending, Reply
+from enfold.llm.clients import Clients, route, takes_temperature
+from enfold.llm.failures import BROKEN_OFF, DECLINED, EMPTY, USED_UP, Failure, failure_of
+from enfold.llm.translation import from_library, text_in, to_library, tools_of, usage_of
+from enfold.messages import Message, Text, ToolCall
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage, ModelResponse
+    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.settings import ModelSettings
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A call, ready for the client library."""
+
+    connection: Connection
+    model: Model[Any]
+    messages: list[ModelMessage]
+    settings: ModelSettings
+    tools: ModelRequestParameters
+
+
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 30.0
+
+
+class ModelGateway:
+    """Real models behind the `Gateway` port. One belongs to one event loop; close it when done."""
+
+    def __init__(
+        self, *, first_pause: float = _FIRST_PAUSE, longest_pause: float = _LONGEST_PAUSE
+    ) -> None:
+        """Pauses between repeated calls grow from the first, in seconds, up to the longest.
+
+        A provider that asks for a longer one is not waited for.
+        """
+        self._first_pause = first_pause
+        self._longest_pause = longest_pause
+        self._clients = Clients()
+
+    async def complete(self, connection: Connection, call: Call) -> Reply:
+        """The answer, whole."""
+        question = await self._question(connection, call)
+        attempt = 0
+        while isinstance(response := await _answer(question), Failure):
+            await self._pause(response, connection, attempt)
+            attempt += 1
+        return _reply(response, connection)
+
+    async def stream(
+        self, connection: Connection, call: Call
+    ) -> AsyncGenerator[Delta | Reply, None]:
+        """The answer as it is written; its last item is the whole `Reply`."""
+        question = await self._question(connection, call)
+        attempt = 0
+        while True:
+            async with aclosing(_writing(question)) as pieces:
+                async for piece in pieces:
+                    if isinstance(piece, Delta):
+                        yield piece
+                    else:
+                        ended = piece
+            if not isinstance(ended, Failure):
+                break
+            await self._pause(ended, connection, attempt)
+            attempt += 1
+        yield _reply(ended, connection)
+
+    async def aclose(self) -> None:
+        """Close the connections to all providers."""
+        await self._clients.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _question(self, connection: Connection, call: Call) -> _Question:
+        way = route(connection)
+        model = await self._clients.model(connection)
+        messages = to_library(call, inline_system=way.inline_system, image_urls=way.image_urls)
+        settings = _settings(connection, call, model)
+        return _Question(connection, model, messages, settings, tools_of(call))
+
+    async def _pause(self, failure: Failure, connection: Connection, attempt: int) -> None:
+        """Wait before the call is repeated; or raise, if it is not to be."""
+        asked = failure.pause or 0.0
+        if not failure.repeatable or attempt >= connection.retries or asked > self._longest_pause:
+            raise failure.error
+        # Spread out, so that many who failed together do not all come back together.
+        growing = self._first_pause * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  no secret
+        await asyncio.sleep(min(max(asked, growing), self._longest_pause))
+
+
+def _settings(connection: Connection, call: Call, model: Model[Any]) -> ModelSettings:
+    settings: ModelSettings = {}
+    if "timeout" not in model.unsupported_settings:
+        settings["timeout"] = connection.timeout
+    if call.max_tokens is not None:
+        settings["max_tokens"] = call.max_tokens
+    if call.temperature is not None and takes_temperature(model):
+        settings["temperature"] = call.temperature
+    return settings
+
+
+async def _answer(question: _Question) -> ModelResponse | Failure:
+    """The library's answer. A failure is handed back, not raised: its cause holds their words."""
+    from pydantic_ai.direct import model_request
+
+    try:
+        return await model_request(
+            question.model,
+            question.messages,
+            model_settings=question.settings,
+            model_request_parameters=question.tools,
+            instrument=False,
+        )
+    except Exception as error:  # noqa: BLE001  foreign code, on whatever a provider sends
+        return failure_of(error, question.connection)
+
+
+async def _writing(question: _Question) -> AsyncGenerator[Delta | ModelResponse | Failure, None]:
+    """The library's answer as it is written; the last item is all of it, or why there is none."""
+    from pydantic_ai.direct import model_request_stream
+
+    begun = False
+    try:
+        async with model_request_stream(
+            question.model,
+            question.messages,
+            model_settings=question.settings,
+            model_request_parameters=question.tools,
+            instrument=False,
+        ) as stream:
+            async for event in stream:
+                begun = True
+                text = text_in(event)
+                if text:
+                    yield Delta(text)
+        yield stream.get()
+    except Exception as error:  # noqa: BLE001  as in _answer
+        yield failure_of(error, question.connection, begun=begun)
+
+
+def _reply(response: ModelResponse, connection: Connection) -> Reply:
+    """The answer as ours, if it is one."""
+    if response.finish_reason == "content_filter":
+        raise DECLINED.at(connection)
+    message = from_library(response)
+    if not any(isinstance(part, Text | ToolCall) for part in message.parts):
+        raise (USED_UP if response.finish_reason == "length" else EMPTY).at(connection)
+    ending = _ending(response, message)
+    if ending is None:
+        raise BROKEN_OFF.at(connection)
+    return Reply(message, usage_of(response.usage), ending, response.model_name or connection.model)
+
+
+def _ending(response: ModelResponse, message: Message) -> Ending | None:
+    """Why the answer ends; None if it should not have ended there."""
+    if response.finish_reason in (None, "error"):
+        return None
+    if response.finish_reason == "length":
+        return "length"
+    calls = any(isinstance(part, ToolCall) for part in message.parts)
+    return "tool_call" if calls else "stop"

@@ -1,0 +1,58 @@
+"""What a provider's server says and sees, in words that are the same for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from enfold.llm.calls import Connection
+from tests.llm.servers.loopback import Answer, Request
+
+KEY = "sk-4rqXv9-never-to-be-seen"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model says, and what the provider counted."""
+
+    pieces: tuple[str, ...] = ("Bonjour, ", "le ", "monde.")
+    tool: tuple[str, str, dict[str, Any]] | None = None
+    """A call's id, name and arguments."""
+    ending: Literal["stop", "length", "refusal"] = "stop"
+    input_tokens: int = 100
+    """With what was read from the cache."""
+    cached: int = 40
+    output_tokens: int = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the server was asked, as it reads its own protocol."""
+
+    path: str
+    key: str
+    model: str
+    system: str
+    said: list[tuple[str, str]]
+    """Role and text."""
+    max_tokens: int | None
+    temperature: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """One provider's protocol."""
+
+    name: str
+    connection: Callable[[str], Connection]
+    """To a server at an address."""
+    path: str
+    streamed_path: str
+    whole: Callable[[Said], Answer]
+    streamed: Callable[[Said], Answer]
+    seen: Callable[[Request], Seen]
+    failed: Callable[[int], Answer]
+    """An error with that status, as the provider words it."""
+    overflow: Answer
+    """The request is too long for the model."""

@@ -1,0 +1,374 @@
+"""The gateway against servers that speak each provider's protocol, well and badly."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import logging
+import traceback
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
+from dataclasses import replace
+
+import pytest
+
+from enfold.errors import (
+    AuthenticationError,
+    BadReplyError,
+    ContextOverflowError,
+    GatewayError,
+    RateLimitError,
+    RefusedError,
+    UnavailableError,
+)
+from enfold.llm.calls import Call, CallUsage, Connection, Delta, Gateway, Reply
+from enfold.llm.gateway import ModelGateway
+from enfold.messages import Message, Text, ToolCall, text_of
+from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.openai import AZURE, COMPATIBLE, OPENAI, OPENROUTER
+from tests.llm.servers.protocol import KEY, Provider, Said
+
+PROVIDERS = (OPENAI, COMPATIBLE, AZURE, OPENROUTER)
+WORDS = "What the user said in confidence"
+CALL = Call((Message("user", (Text(WORDS),)),), "Be brief.", max_tokens=50, temperature=0.3)
+TOOL = {
+    "name": "weather",
+    "description": "The weather in a town.",
+    "parameters": {"type": "object", "properties": {"town": {"type": "string"}}},
+}
+
+every_provider = pytest.mark.parametrize("provider", PROVIDERS, ids=lambda each: each.name)
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[ModelGateway]:
+    async with ModelGateway(first_pause=0.001, longest_pause=0.05) as gateway:
+        yield gateway
+
+
+async def streamed(gateway: Gateway, connection: Connection, call: Call) -> tuple[str, Reply]:
+    """The text as it came, and the reply at the end."""
+    text = ""
+    reply = None
+    async for item in gateway.stream(connection, call):
+        assert reply is None, "nothing follows the reply"
+        if isinstance(item, Delta):
+            text += item.text
+        else:
+            reply = item
+    assert reply is not None
+    return text, reply
+
+
+async def asked(gateway: Gateway, connection: Connection, call: Call, *, stream: bool) -> Reply:
+    """The reply, one way or the other."""
+    if stream:
+        return (await streamed(gateway, connection, call))[1]
+    return await gateway.complete(connection, call)
+
+
+either_way = pytest.mark.parametrize("stream", [False, True], ids=["complete", "stream"])
+
+
+@every_provider
+async def test_a_whole_answer(provider: Provider, gateway: ModelGateway) -> None:
+    async with Loopback(provider.whole(Said())) as server:
+        reply = await gateway.complete(provider.connection(server.url), CALL)
+    assert text_of(reply.message.parts) == "Bonjour, le monde."
+    assert reply.message.role == "assistant"
+    assert reply.usage == CallUsage(100, 7, 40, 0)
+    assert reply.ending == "stop"
+
+
+@every_provider
+async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) -> None:
+    async with Loopback(provider.streamed(Said())) as server:
+        text, reply = await streamed(gateway, provider.connection(server.url), CALL)
+        assert provider.seen(server.requests[0]).path == provider.streamed_path
+    assert text == "Bonjour, le monde."
+    assert text_of(reply.message.parts) == text
+    assert reply.usage == CallUsage(100, 7, 40, 0)
+    assert reply.ending == "stop"
+
+
+@every_provider
+async def test_what_the_server_sees(provider: Provider, gateway: ModelGateway) -> None:
+    async with Loopback(provider.whole(Said())) as server:
+        connection = provider.connection(server.url)
+        await gateway.complete(connection, CALL)
+        seen = provider.seen(server.requests[0])
+    assert seen.path == provider.path
+    assert seen.key == (connection.key.reveal() if connection.key else "none")
+    assert seen.model == connection.model
+    assert seen.system == "Be brief."
+    assert seen.said[-1] == ("user", WORDS)
+    assert seen.max_tokens == 50
+    assert seen.temperature == 0.3
+
+
+@every_provider
+@either_way
+async def test_a_tool_call(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+    said = Said((), ("call_7", "weather", {"town": "Łódź"}))
+    answer = provider.streamed(said) if stream else provider.whole(said)
+    async with Loopback(answer) as server:
+        call = replace(CALL, tools=(TOOL,))
+        reply = await asked(gateway, provider.connection(server.url), call, stream=stream)
+        assert b'"weather"' in server.requests[0].body
+    (made,) = reply.message.parts
+    assert isinstance(made, ToolCall)
+    assert (made.id, made.name) == ("call_7", "weather")
+    assert made.arguments in ('{"town": "\\u0141\\u00f3d\\u017a"}', {"town": "Łódź"})
+    assert reply.ending == "tool_call"
+
+
+@every_provider
+@either_way
+async def test_an_answer_that_ran_out_of_tokens_says_so(
+    provider: Provider, gateway: ModelGateway, stream: bool
+) -> None:
+    said = Said(ending="length")
+    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
+        reply = await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+    assert reply.ending == "length"
+
+
+@every_provider
+@either_way
+async def test_a_refusal(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+    said = Said((), ending="refusal")
+    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
+        with pytest.raises(RefusedError, match="declined to answer"):
+            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+
+
+@every_provider
+@either_way
+async def test_a_request_that_is_too_long(
+    provider: Provider, gateway: ModelGateway, stream: bool
+) -> None:
+    async with Loopback(provider.overflow) as server:
+        with pytest.raises(ContextOverflowError, match="compress the conversation"):
+            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+        assert len(server.requests) == 1
+
+
+@every_provider
+@either_way
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_key_that_is_not_accepted(
+    provider: Provider, gateway: ModelGateway, stream: bool, status: int
+) -> None:
+    async with Loopback(provider.failed(status)) as server:
+        connection = provider.connection(server.url)
+        with pytest.raises(AuthenticationError, match=f"status {status}") as caught:
+            await asked(gateway, connection, CALL, stream=stream)
+        assert len(server.requests) == 1
+    assert connection.name in str(caught.value)
+
+
+@every_provider
+@either_way
+@pytest.mark.parametrize("status", [429, 500, 503])
+async def test_a_failing_provider_is_asked_again(
+    provider: Provider, gateway: ModelGateway, stream: bool, status: int
+) -> None:
+    good = provider.streamed(Said()) if stream else provider.whole(Said())
+    async with Loopback(provider.failed(status), provider.failed(status), good) as server:
+        reply = await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+        assert len(server.requests) == 3
+    assert text_of(reply.message.parts) == "Bonjour, le monde."
+
+
+@every_provider
+@either_way
+@pytest.mark.parametrize(("status", "kind"), [(429, RateLimitError), (500, UnavailableError)])
+async def test_a_provider_that_keeps_failing_is_given_up(
+    provider: Provider,
+    gateway: ModelGateway,
+    stream: bool,
+    status: int,
+    kind: type[GatewayError],
+) -> None:
+    async with Loopback(provider.failed(status)) as server:
+        connection = replace(provider.connection(server.url), retries=1)
+        with pytest.raises(kind, match=f"status {status}"):
+            await asked(gateway, connection, CALL, stream=stream)
+        assert len(server.requests) == 2
+
+
+@every_provider
+@either_way
+async def test_what_is_wrong_with_the_request_is_not_repeated(
+    provider: Provider, gateway: ModelGateway, stream: bool
+) -> None:
+    async with Loopback(provider.failed(400)) as server:
+        with pytest.raises(GatewayError, match="does not take this request") as caught:
+            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+        assert len(server.requests) == 1
+    assert type(caught.value) is GatewayError
+
+
+@every_provider
+@either_way
+async def test_a_silent_server_is_given_up(
+    provider: Provider, gateway: ModelGateway, stream: bool
+) -> None:
+    async with Loopback(Answer(silent=True)) as server:
+        connection = replace(provider.connection(server.url), timeout=0.2)
+        with pytest.raises(UnavailableError, match="no sign of life"):
+            await asked(gateway, connection, CALL, stream=stream)
+        await asyncio.wait_for(server.left.wait(), 10)
+        assert len(server.requests) == 1
+
+
+@every_provider
+async def test_a_stream_that_stalls_is_given_up(provider: Provider, gateway: ModelGateway) -> None:
+    answer = provider.streamed(Said())
+    stalled = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
+    async with Loopback(stalled) as server:
+        connection = replace(provider.connection(server.url), timeout=0.2)
+        with pytest.raises(UnavailableError, match="no sign of life"):
+            await streamed(gateway, connection, CALL)
+        await asyncio.wait_for(server.left.wait(), 10)
+        assert len(server.requests) == 1
+
+
+@every_provider
+@pytest.mark.parametrize("end", [(), (Step.CUT,)], ids=["ends", "is cut"])
+async def test_a_stream_that_breaks_off_is_no_answer(
+    provider: Provider, gateway: ModelGateway, end: tuple[Step, ...]
+) -> None:
+    answer = provider.streamed(Said())
+    truncated = replace(answer, steps=(*answer.steps[:3], *end))
+    async with Loopback(truncated) as server:
+        with pytest.raises(BadReplyError, match="broke off"):
+            await streamed(gateway, provider.connection(server.url), CALL)
+        assert len(server.requests) == 1
+
+
+@every_provider
+@either_way
+async def test_an_empty_answer(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+    said = Said(())
+    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
+        with pytest.raises(BadReplyError, match="empty answer"):
+            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+
+
+@every_provider
+@either_way
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"<html>Welcome to the hotel's network</html>", b"{", b"[]", b'{"choices": null}', b"0"],
+    ids=["nothing", "html", "half", "list", "nulls", "number"],
+)
+async def test_garbage(
+    provider: Provider, gateway: ModelGateway, stream: bool, body: bytes
+) -> None:
+    async with Loopback(Answer((body,))) as server:
+        with pytest.raises(BadReplyError):
+            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+        assert len(server.requests) == 1
+
+
+@every_provider
+async def test_closing_the_stream_hangs_up(provider: Provider, gateway: ModelGateway) -> None:
+    answer = provider.streamed(Said())
+    endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
+    async with Loopback(endless) as server:
+        async with aclosing(gateway.stream(provider.connection(server.url), CALL)) as pieces:
+            assert await anext(pieces) == Delta("Bonjour, ")
+        await asyncio.wait_for(server.left.wait(), 10)
+
+
+@every_provider
+@either_way
+async def test_cancelling_the_task_hangs_up(
+    provider: Provider, gateway: ModelGateway, stream: bool
+) -> None:
+    answer = provider.streamed(Said())
+    endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
+    async with Loopback(endless if stream else Answer(silent=True)) as server:
+        connection = provider.connection(server.url)
+        task = asyncio.create_task(asked(gateway, connection, CALL, stream=stream))
+        await server.asked.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(server.left.wait(), 10)
+
+
+async def test_a_pause_that_is_asked_for_is_kept(gateway: ModelGateway) -> None:
+    later = replace(OPENAI.failed(429), headers={"retry-after-ms": "30"})
+    async with Loopback(later, OPENAI.whole(Said())) as server:
+        await gateway.complete(OPENAI.connection(server.url), CALL)
+        assert len(server.requests) == 2
+
+
+async def test_a_pause_that_is_too_long_is_not_waited_for(gateway: ModelGateway) -> None:
+    later = replace(OPENAI.failed(429), headers={"retry-after": "3600"})
+    async with Loopback(later) as server:
+        with pytest.raises(RateLimitError) as caught:
+            await gateway.complete(OPENAI.connection(server.url), CALL)
+        assert len(server.requests) == 1
+    assert caught.value.retry_after == 3600
+
+
+async def test_nothing_is_there(gateway: ModelGateway) -> None:
+    async with Loopback() as server:
+        url = server.url
+    with pytest.raises(UnavailableError, match="out of reach"):
+        await gateway.complete(OPENAI.connection(url), CALL)
+
+
+async def test_calls_share_a_connection(gateway: ModelGateway) -> None:
+    async with Loopback(OPENAI.whole(Said())) as server:
+        for _ in range(3):
+            await gateway.complete(OPENAI.connection(server.url), CALL)
+        assert len(server.requests) == 3
+        assert server.connections == 1
+
+
+@pytest.fixture
+def log() -> Iterator[io.StringIO]:
+    """Everything that anybody logs, down to the finest detail."""
+    written = io.StringIO()
+    handler = logging.StreamHandler(written)
+    root = logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield written
+    root.removeHandler(handler)
+    root.setLevel(before)
+
+
+@every_provider
+@either_way
+@pytest.mark.parametrize("case", ["good", "400", "401", "429", "500", "garbage", "cut", "silent"])
+async def test_neither_key_nor_words_are_told_to_anybody(
+    provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool, case: str
+) -> None:
+    good = provider.streamed(Said()) if stream else provider.whole(Said())
+    answers = {
+        "good": good,
+        "garbage": Answer((f"You sent {KEY} and {WORDS}".encode(),)),
+        "cut": replace(good, steps=(*good.steps[:2], Step.CUT)),
+        "silent": Answer(silent=True),
+    }
+    async with Loopback(answers.get(case) or provider.failed(int(case))) as server:
+        connection = replace(provider.connection(server.url), timeout=0.3, retries=1)
+        error: GatewayError | None = None
+        try:
+            await asked(gateway, connection, CALL, stream=stream)
+        except GatewayError as caught:
+            error = caught
+    told = log.getvalue() + repr(gateway) + repr(connection) + repr(vars(gateway))
+    if case != "good" and not (case == "cut" and not stream):
+        assert error is not None
+    if error is not None:
+        told += "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+        assert error.__context__ is None, "whoever follows the chain would find the library's words"
+    assert KEY not in told
+    assert WORDS not in told
