@@ -23,6 +23,7 @@ from tests.source import PACKAGE, ROOT, Function, Module, package
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # enfold/__init__.py
     ("adapters", "cli", "langgraph", "library", "server", "testing", "ui"),  # doors
+    ("bulk",),
     ("wiring",),
     ("engine", "flush", "stateless"),
     ("llm", "settings", "store", "strategies", "transcripts"),
@@ -93,6 +94,8 @@ ONLY_LATE = frozenset(
 """Slow to load, or perhaps not installed: imported where they are used, not with the module."""
 
 BROAD_EXCEPTS = {
+    "bulk.crew._do_here": "what failed is raised where the result is taken",
+    "bulk.running._collect": "one conversation of thousands must not cost the others",
     "flush.worker._deliver": "a sink is foreign code, and its messages must not be lost",
     "llm.clients._built": "client libraries raise what they like on a wrong setting",
     "llm.gateway._answer": "and on a wrong reply; none of their words may leave with it",

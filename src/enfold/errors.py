@@ -7,6 +7,7 @@ EnfoldError
 ├── NotFoundError              no such session, message, snapshot, model or profile
 ├── TokenCountError            a count could not be made; never approximated instead
 ├── RestoreError               a ledger that does not belong to this conversation
+├── UnfinishedError            some of many files could not be done; the others are
 ├── CompressionError           a compression did not end in a usable view
 │   ├── SummaryError           the summarizer failed, or gave nothing usable
 │   ├── NoGainError            the result would not have been smaller
@@ -74,6 +75,10 @@ class TokenCountError(EnfoldError):
 
 class RestoreError(EnfoldError):
     """The ledger does not belong to this conversation, or the conversation was altered."""
+
+
+class UnfinishedError(EnfoldError):
+    """Some of many files could not be done. The others are; run it again for the rest."""
 
 
 class CompressionError(EnfoldError):
@@ -170,6 +175,7 @@ FACTS: dict[type[EnfoldError], Facts] = {
     NotFoundError: Facts("not_found", 404, 2),
     TokenCountError: Facts("count_failed", 503, 3, retryable=True),
     RestoreError: Facts("wrong_ledger", 409, 2),
+    UnfinishedError: Facts("unfinished", 500, 1),
     CompressionError: Facts("compression_failed", 502, 4, retryable=True),
     SummaryError: Facts("summary_failed", 502, 4, retryable=True),
     NoGainError: Facts("no_gain", 409, 4),

@@ -54,7 +54,7 @@ def test_defaults_and_choices_are_told(enfold: Enfold) -> None:
     assert "[default: o200k_base]" in page
     assert "auto, openai, openai-responses, anthropic, gemini, langchain, enfold" in page
     assert "False" not in page
-    assert "[required]" in enfold("restore", "--help").text
+    assert "[required]" in enfold("search", "--help").text
 
 
 @pytest.mark.parametrize(("columns", "widest"), [(40, 40), (200, 100)], ids=str)

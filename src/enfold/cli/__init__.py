@@ -34,8 +34,8 @@ _INTERRUPTED = 130
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Conversations in files": {
         "count": ("count", "Count tokens, exactly and offline."),
-        "condense": ("condense", "Make a conversation smaller, with a ledger to restore it from."),
-        "restore": ("restore", "Give back the conversation that was condensed."),
+        "condense": ("condense", "Make conversations smaller, with ledgers to restore them from."),
+        "restore": ("restore", "Give back conversations that were condensed."),
     },
     "Stored sessions": {
         "import": ("importing", "Store the conversations of a file as sessions."),

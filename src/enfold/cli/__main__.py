@@ -2,4 +2,5 @@
 
 from enfold.cli import main
 
-main()
+if __name__ == "__main__":  # processes that work for this one import it too
+    main()

@@ -1,8 +1,9 @@
-"""`enfold condense`: one conversation made smaller, and a ledger of what was taken out."""
+"""`enfold condense`: conversations made smaller, and ledgers of what was taken out."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import asyncio
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -10,33 +11,44 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import App, Parameter
 
 from enfold import tokens
-from enfold.cli.options import Dialect, File, Out, Tokenizer
+from enfold.bulk import layout
+from enfold.bulk.work import Condensing, condense_transcript
+from enfold.cli.bulk import Errand, Jobs, OutOrFolder, folder_for, is_bulk
+from enfold.cli.options import Dialect, Tokenizer
 from enfold.cli.reading import STANDARD_INPUT, Input, open_input
-from enfold.cli.screen import number, say, working
+from enfold.cli.screen import say, working
 from enfold.cli.writing import put_value, save
 from enfold.dialects import AUTO
 from enfold.errors import InputError
 from enfold.jsontext import dumps
 from enfold.settings import Settings
 from enfold.stateless import Condensed, Options
-from enfold.stateless import condense as condense_conversation
 from enfold.strategies import presets
-from enfold.strategies.contract import Strategy
 from enfold.strategies.presets import Preset
-from enfold.transcripts import Transcript, conversations, document
+from enfold.transcripts import Transcript
 from enfold.wiring import local_summarizer, make_strategy, open_engine
 
 app = App(
     name="condense",
-    usage="enfold condense [OPTIONS] [FILE]",
+    usage="enfold condense [OPTIONS] [FILES]",
     help_epilogue="""\
 The condensed conversation goes to standard output, in the dialect and the
 shape in which it came; the report goes to standard error. Without --window
 and --target it becomes as small as the strategy makes it.
 
+Many files, or a file of many conversations, go into the folder that --out
+names: folders are mirrored, each file keeps its name and its form, and its
+ledger lies beside it as FILE.ledger, or in the folder that --ledger names. Of
+folders .json, .jsonl and .ndjson files are read. A run that was stopped goes on
+where it was when it is started again; what is done already is not done twice.
+A file that fails does not stop the others. With --json there is a line for
+every file.
+
 Examples:
   enfold condense chat.json --window 128000 --ledger chat.ledger > small.json
-  enfold restore small.json --ledger chat.ledger > chat.json""",
+  enfold restore small.json --ledger chat.ledger > chat.json
+  enfold condense chats/ --strategy lossless --out smaller/
+  enfold restore smaller/ --out chats-again/""",
 )
 
 PresetName: TypeAlias = Annotated[
@@ -53,16 +65,19 @@ ConfigFile: TypeAlias = Annotated[
         metavar="FILE",
     ),
 ]
-
-_ARRAYS = {conversations.NAME, document.NAME}
-"""Formats whose file is the messages themselves, in an array or a request body."""
+Files: TypeAlias = Annotated[
+    str,
+    Parameter(
+        help="A JSON array of messages, a request body, JSON Lines with one conversation a line, "
+        "an agent's session log, or an export of ChatGPT or of enfold; - is standard input. "
+        "Several, or folders of them, go into a folder.",
+    ),
+]
 
 
 @app.default
-async def condense(
-    file: File = STANDARD_INPUT,
-    /,
-    *,
+def condense(
+    *files: Files,
     strategy: Annotated[
         str | None,
         Parameter(
@@ -89,28 +104,48 @@ async def condense(
     ] = None,
     dialect: Dialect = AUTO,
     tokenizer: Tokenizer = tokens.DEFAULT,
-    out: Out = None,
+    out: OutOrFolder = None,
     ledger: Annotated[
         Path | None, Parameter(help="Write here what was taken out, for `enfold restore`.")
     ] = None,
+    jobs: Jobs = None,
     json: Annotated[
         bool, Parameter(help="Print messages, report, ledger and receipt as one JSON object.")
     ] = False,
 ) -> None:
-    """Make a conversation smaller, with a ledger to restore it from."""
+    """Make conversations smaller, with ledgers to restore them from."""
     options = Options(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
-    found = None if preset is None else await _preset(preset)
-    name, configs = presets.choose(found, strategy, None if config is None else _config(config))
-    settings = Settings(strategy=name, strategy_config={name: configs})
+    settings = _settings(preset, strategy, config)
+    work = Condensing(settings, options, dialect)
+    if is_bulk(files, out):
+        folder = folder_for(files, out, ledger)
+        _many(work, files, folder, ledger).run(jobs, json=json)
+        return
+    given = open_input(next(iter(files), STANDARD_INPUT))
     chosen = make_strategy(settings, local_summarizer())
-    given = open_input(file)
     with working(f"Condensing {given.name}"):
-        result = await _condense(_only(given, dialect), chosen, options)
-    _write(result, out, ledger, json=json)
+        result = asyncio.run(condense_transcript(_only(given, dialect), chosen, options))
+    _write(result, None if out is None else Path(out), ledger, json=json)
     if not json:
         say(f"{result.report}\n{result.receipt}")
+
+
+def _settings(preset: str | None, strategy: str | None, config: str | None) -> Settings:
+    """The strategy and the config that are meant, checked before anything is read."""
+    found = None if preset is None else asyncio.run(_preset(preset))
+    name, configs = presets.choose(found, strategy, None if config is None else _config(config))
+    settings = Settings(strategy=name, strategy_config={name: configs})
+    make_strategy(settings, local_summarizer())
+    return settings
+
+
+def _many(work: Condensing, files: Sequence[str], out: Path, ledgers: Path | None) -> Errand:
+    apart = [folder for folder in (out, ledgers) if folder is not None]
+    found = layout.find([Path(file) for file in files], without=apart)
+    places = layout.condensing(found, out, ledgers)
+    return Errand(work, found, places, out, "Condensing")
 
 
 async def _preset(name: str) -> Preset:
@@ -128,25 +163,11 @@ def _config(file: str) -> dict[str, Any]:
     raise InputError("expected an object, the strategy's config", place=file)
 
 
-async def _condense(transcript: Transcript, strategy: Strategy, options: Options) -> Condensed:
-    """The active branch, condensed. Other branches of the same array are the ledger's to give back.
-
-    Those of a log are not: what comes out of it is an array, of the one branch that was asked for.
-    """
-    branch = transcript.conversation()
-    others = len(transcript.entries) - len(branch.messages)
-    if not others or transcript.format not in _ARRAYS:
-        return await condense_conversation(branch, strategy, options)
-    done = await condense_conversation(branch, strategy, options, whole=transcript.whole())
-    warning = f"{number(others, 'message')} of other branches left out; the ledger has them"
-    return replace(done, report=replace(done.report, warnings=(*done.report.warnings, warning)))
-
-
 def _only(given: Input, dialect: str) -> Transcript:
     transcripts = list(islice(given.transcripts(dialect=dialect), 2))
     if len(transcripts) != 1:
-        found = "several" if transcripts else "no"
-        raise InputError(f"{found} conversations, where one is expected", place=given.name)
+        found = "several conversations; they go into a folder: --out FOLDER/"
+        raise InputError(found if transcripts else "no conversation in it", place=given.name)
     return transcripts[0]
 
 

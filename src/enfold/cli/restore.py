@@ -1,51 +1,79 @@
-"""`enfold restore`: the conversation that was condensed, from what is left and its ledger."""
+"""`enfold restore`: conversations that were condensed, from what is left and their ledgers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Out
+from enfold.bulk import layout
+from enfold.bulk.work import Restoring
+from enfold.cli.bulk import Errand, Jobs, OutOrFolder, folder_for, is_bulk
 from enfold.cli.reading import STANDARD_INPUT, open_input
 from enfold.cli.writing import put_value
-from enfold.errors import InputError, RestoreError
+from enfold.errors import ConfigError, InputError, RestoreError
 from enfold.ledger import Ledger
 from enfold.stateless import restore as restore_conversation
 
 app = App(
     name="restore",
-    usage="enfold restore --ledger LEDGER [OPTIONS] [FILE]",
+    usage="enfold restore --ledger LEDGER [OPTIONS] [FILES]",
     help_epilogue="""\
 Messages that were added after the condensing are kept. A conversation that
 was altered otherwise is refused.
 
-Example:
-  enfold restore small.json --ledger chat.ledger > chat.json""",
+Many files, or a file of many conversations, go into the folder that --out
+names; the ledger of each lies beside it as FILE.ledger, or in the folder that
+--ledger names. A run that was stopped goes on when it is started again.
+
+Examples:
+  enfold restore small.json --ledger chat.ledger > chat.json
+  enfold restore smaller/ --out chats-again/""",
 )
 
 
 @app.default
 def restore(
-    file: Annotated[
-        str, Parameter(help="The condensed conversation; - is standard input.")
-    ] = STANDARD_INPUT,
-    /,
-    *,
-    ledger: Annotated[
-        str, Parameter(help="What `enfold condense --ledger` wrote.", metavar="LEDGER")
+    *files: Annotated[
+        str,
+        Parameter(
+            help="The condensed conversation; - is standard input. Several, or folders of them, "
+            "go into a folder."
+        ),
     ],
-    out: Out = None,
+    ledger: Annotated[
+        str | None,
+        Parameter(
+            help="What `enfold condense --ledger` wrote. For many files it need not be named.",
+            metavar="LEDGER",
+        ),
+    ] = None,
+    out: OutOrFolder = None,
+    jobs: Jobs = None,
+    json: Annotated[bool, Parameter(help="Of many files, print a line of JSON for each.")] = False,
 ) -> None:
-    """Give back the conversation that was condensed."""
-    given, written = open_input(file), open_input(ledger)
+    """Give back conversations that were condensed."""
+    if is_bulk(files, out):
+        ledgers = None if ledger is None else Path(ledger)
+        _many(files, folder_for(files, out, ledgers), ledgers).run(jobs, json=json)
+        return
+    if ledger is None:
+        raise ConfigError("--ledger is missing: what `enfold condense --ledger` wrote")
+    given, written = open_input(next(iter(files), STANDARD_INPUT)), open_input(ledger)
     with _told_of(ledger):
         read = Ledger.from_json(written.value())
     with _told_of(given.name):
         restored = restore_conversation(given.value(), read)
-    put_value(restored, out)
+    put_value(restored, None if out is None else Path(out))
+
+
+def _many(files: Sequence[str], out: Path, ledgers: Path | None) -> Errand:
+    found = layout.find([Path(file) for file in files], without=[out])
+    places = layout.restoring(found, out, ledgers)
+    return Errand(Restoring(), found, places, out, "Restoring")
 
 
 @contextmanager

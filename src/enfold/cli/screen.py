@@ -132,6 +132,22 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: status.update(Text(f"{_one_line(what)}: {_one_line(text)}"))
 
 
+@contextmanager
+def advancing(what: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A bar on standard error that grows by what is given; nothing in a pipe."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(_one_line(what), total=total)
+        yield lambda size: progress.advance(task, size)
+
+
 def flush() -> None:
     """Send what is still held back; only then has it been written."""
     if sys.stdout is not None:

@@ -8,6 +8,7 @@ large file is never held as a whole.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Protocol
@@ -19,7 +20,17 @@ from enfold.transcripts.problems import Problem, problems
 from enfold.transcripts.source import Origin, Record, Source, opened
 from enfold.transcripts.transcript import Entry, Transcript
 
-__all__ = ["FORMATS", "Entry", "Origin", "Problem", "Transcript", "problems", "read", "sniff"]
+__all__ = [
+    "FORMATS",
+    "Entry",
+    "Origin",
+    "Problem",
+    "Transcript",
+    "problems",
+    "read",
+    "recognised",
+    "sniff",
+]
 
 
 class Format(Protocol):
@@ -57,10 +68,22 @@ def read(
     Whatever cannot be read is an `InputError` that names the place. It is raised when the reading
     comes there: conversations before it have been given by then.
     """
+    with recognised(origin, dialect=dialect, format=format) as (name, source):
+        yield from FORMATS[name].read(source, dialect)
+
+
+@contextmanager
+def recognised(
+    origin: Origin,
+    *,
+    dialect: str = "auto",
+    format: str = "auto",  # noqa: A002 - likewise
+) -> Iterator[tuple[str, Source]]:
+    """The name of the file's format, and its records, all still to be read."""
     with opened(origin) as source:
         name, whole = _recognise(source, format)
         _check_dialect(name, dialect)
-        yield from FORMATS[name].read(whole, dialect)
+        yield name, whole
 
 
 def sniff(origin: Origin) -> str:

@@ -1,0 +1,79 @@
+"""The crew: who does the work, this process or several others.
+
+The others leave nothing behind: they die with this one, however it ends, and write no files.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import TypeAlias
+
+from enfold.bulk.work import Piece, Unit, Work
+
+Submit: TypeAlias = Callable[[Work, Unit], "Future[Piece]"]
+
+WORTH_A_PROCESS = 2 << 20
+"""Bytes. A process takes a second to start; for less it is not worth it."""
+
+
+def cores() -> int:
+    """How many processes can work at once on this machine."""
+    allowed = getattr(os, "sched_getaffinity", None)  # where there is such a thing
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
+def jobs_for(size: int) -> int:
+    """How many processes are worth it for so many bytes."""
+    return max(1, min(cores(), size // WORTH_A_PROCESS))
+
+
+@contextmanager
+def crew(jobs: int) -> Iterator[Submit]:
+    """Hand a unit to whoever is free; the future has its piece, or the error."""
+    if jobs == 1:
+        yield _do_here
+        return
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _sign_on)
+    done = False
+    try:
+        yield lambda work, unit: pool.submit(_do, work, unit)
+        done = True
+    finally:
+        if not done:
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def _do(work: Work, unit: Unit) -> Piece:
+    return work.do(unit)
+
+
+def _do_here(work: Work, unit: Unit) -> Future[Piece]:
+    future: Future[Piece] = Future()
+    try:
+        future.set_result(work.do(unit))
+    except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
+        future.set_exception(error)
+    return future
+
+
+def _sign_on() -> None:
+    """In a process that works for another: die with it, and leave interrupts to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

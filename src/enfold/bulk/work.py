@@ -1,0 +1,279 @@
+"""The work: what is done with one conversation, in whichever process that may be.
+
+A `Work` is made once and sent with every unit to whoever does it: it holds options, no state. It is
+given one conversation as it came and gives back lines of JSON; it reads and writes no file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from enfold.bulk.layout import Place
+from enfold.dialects import AUTO
+from enfold.errors import InputError, RestoreError
+from enfold.jsontext import dumps, loads
+from enfold.ledger import Ledger
+from enfold.settings import Settings
+from enfold.stateless import Condensed, Options, restore
+from enfold.stateless import condense as condense_conversation
+from enfold.strategies.contract import Strategy
+from enfold.transcripts import FORMATS, Transcript, conversations, document, recognised
+from enfold.transcripts.source import Record, Source, located
+from enfold.wiring import local_summarizer, make_strategy
+
+ARRAYS = frozenset({conversations.NAME, document.NAME})
+"""Formats whose file is the messages themselves, in an array or a request body."""
+
+_WARNINGS = 20
+"""So many are kept of one file; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What there is to report of conversations."""
+
+    conversations: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    seconds: float = 0.0
+    """Of work, in however many processes at once."""
+    warnings: tuple[str, ...] = ()
+    more_warnings: int = 0
+
+    @property
+    def reduction(self) -> float:
+        """The share of the tokens that is gone."""
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        warnings = (*self.warnings, *other.warnings)
+        dropped = max(0, len(warnings) - _WARNINGS)
+        return Tally(
+            self.conversations + other.conversations,
+            self.tokens_before + other.tokens_before,
+            self.tokens_after + other.tokens_after,
+            self.seconds + other.seconds,
+            warnings[:_WARNINGS],
+            self.more_warnings + other.more_warnings + dropped,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "conversations": self.conversations,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "reduction": self.reduction,
+            "seconds": self.seconds,
+            "warnings": list(self.warnings),
+            "more_warnings": self.more_warnings,
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Tally:
+        """From what `as_json` gave."""
+        return cls(
+            value["conversations"],
+            value["tokens_before"],
+            value["tokens_after"],
+            value["seconds"],
+            tuple(value["warnings"]),
+            value["more_warnings"],
+        )
+
+    def write(self) -> bytes:
+        """As a line."""
+        return dumps(self.as_json())
+
+    @classmethod
+    def read(cls, line: bytes) -> Tally:
+        """From a line."""
+        return cls.from_json(loads(line))
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One conversation, still as its file has it where that is possible."""
+
+    given: Record | Transcript = field(repr=False)
+    place: str = ""
+    """For errors."""
+    size: int = 0
+    """Bytes of the file that it takes; 0 where that is not known."""
+    ledger: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What came of one conversation, as lines of JSON."""
+
+    result: bytes = field(repr=False)
+    ledger: bytes = field(default=b"", repr=False)
+    tally: Tally = field(default_factory=Tally)
+
+
+Units: TypeAlias = tuple[bool, Iterator[Unit]]
+"""Whether the file is an array of conversations, and these, one after the other."""
+
+
+class Work(Protocol):
+    """What is done with every conversation."""
+
+    @property
+    def writes_ledgers(self) -> bool:
+        """Whether there is a ledger to be written."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """A digest of the options: the same key does the same."""
+        ...
+
+    def inputs(self, place: Place) -> tuple[Path, ...]:
+        """The files that are read."""
+        ...
+
+    def units(self, place: Place) -> AbstractContextManager[Units]:
+        """The conversations of a file, while it is open."""
+        ...
+
+    def do(self, unit: Unit) -> Piece:
+        """One conversation's result, or `EnfoldError`."""
+        ...
+
+
+async def condense_transcript(
+    transcript: Transcript, strategy: Strategy, options: Options
+) -> Condensed:
+    """The active branch, condensed. Other branches of the same array are the ledger's to give back.
+
+    Those of a log are not: what comes out of it is an array, of the one branch that was asked for.
+    """
+    branch = transcript.conversation()
+    others = len(transcript.entries) - len(branch.messages)
+    if not others or transcript.format not in ARRAYS:
+        return await condense_conversation(branch, strategy, options)
+    done = await condense_conversation(branch, strategy, options, whole=transcript.whole())
+    messages = "1 message" if others == 1 else f"{others:,} messages"
+    warning = f"{messages} of other branches left out; the ledger has them"
+    return replace(done, report=replace(done.report, warnings=(*done.report.warnings, warning)))
+
+
+@dataclass(frozen=True, slots=True)
+class Condensing:
+    """Making conversations smaller."""
+
+    settings: Settings
+    options: Options
+    dialect: str = AUTO
+
+    writes_ledgers = True
+
+    @property
+    def key(self) -> str:
+        """Of strategy, config, goal and whatever else decides what comes out."""
+        said = (self.settings, self.options, self.dialect)
+        return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+
+    def inputs(self, place: Place) -> tuple[Path, ...]:
+        """The file itself."""
+        return (place.source,)
+
+    @contextmanager
+    def units(self, place: Place) -> Iterator[Units]:
+        """Its conversations; of JSON Lines with one a line only a few are held at a time."""
+        with recognised(place.source, dialect=self.dialect) as (name, source):
+            yield _is_array(name, source), self._units(name, source)
+
+    def _units(self, name: str, source: Source) -> Iterator[Unit]:
+        if name == conversations.NAME:
+            for record in source.records:
+                yield Unit(record, record.at, len(record.text) + 1)
+            return
+        for number, transcript in enumerate(FORMATS[name].read(source, self.dialect), 1):
+            yield Unit(transcript, f"conversation {number}")
+
+    def do(self, unit: Unit) -> Piece:
+        """The condensed conversation, its ledger, and the figures of its report."""
+        strategy = make_strategy(self.settings, local_summarizer())
+        done = asyncio.run(condense_transcript(self._transcript(unit), strategy, self.options))
+        report = done.report
+        tally = Tally(
+            1,
+            report.tokens_before,
+            report.tokens_after,
+            report.seconds,
+            tuple(f"{unit.place}: {warning}" for warning in report.warnings),
+        )
+        return Piece(dumps(done.messages), dumps(done.ledger.as_json()), tally)
+
+    def _transcript(self, unit: Unit) -> Transcript:
+        if isinstance(unit.given, Transcript):
+            return unit.given
+        with located(unit.given.place):
+            value = unit.given.value()
+            return conversations.transcript_of(value, self.dialect, conversations.NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Restoring:
+    """Giving back conversations that were condensed."""
+
+    writes_ledgers = False
+    key = "restore"
+
+    def inputs(self, place: Place) -> tuple[Path, ...]:
+        """The condensed file and its ledger."""
+        return (place.source, place.ledger)
+
+    @contextmanager
+    def units(self, place: Place) -> Iterator[Units]:
+        """The condensed conversations, each with its ledger."""
+        with (
+            recognised(place.source) as (name, source),
+            recognised(place.ledger, format=conversations.NAME) as (_, ledgers),
+        ):
+            yield _is_array(name, source), _with_ledgers(name, source, ledgers)
+
+    def do(self, unit: Unit) -> Piece:
+        """The conversation of before."""
+        if not isinstance(unit.given, Record):
+            raise RestoreError(f"{unit.place}: expected what was condensed")
+        ledger = Ledger.from_json(loads(unit.ledger))
+        try:
+            restored = restore(unit.given.value(), ledger)
+        except RestoreError as error:
+            raise RestoreError(f"{unit.place}: {error}") from None
+        return Piece(dumps(restored), tally=Tally(1))
+
+
+def _is_array(name: str, source: Source) -> bool:
+    """True for an array of conversations; one of messages is a conversation."""
+    return source.layout == "array" and name != document.NAME
+
+
+def _with_ledgers(name: str, source: Source, ledgers: Source) -> Iterator[Unit]:
+    records = source.records if name == conversations.NAME else _as_one(source)
+    for record in records:
+        ledger = next(ledgers.records, None)
+        if ledger is None:
+            raise RestoreError(f"{ledgers.file}: fewer ledgers than conversations")
+        yield Unit(record, record.place, len(record.text) + 1, ledger.text)
+    if next(ledgers.records, None) is not None:
+        raise RestoreError(f"{source.file}: fewer conversations than {ledgers.file} has ledgers")
+
+
+def _as_one(source: Source) -> Iterator[Record]:
+    """The one conversation that the whole file is."""
+    parts = [record.text for record in source.records]
+    if not parts and source.layout == "value":
+        raise InputError("the file is empty", place=source.file)
+    text = parts[0] if source.layout == "value" else b"[" + b",".join(parts) + b"]"
+    yield Record(text, source.file)

@@ -1,0 +1,63 @@
+"""Who does the work gives back what came of it, in this process or another."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from dataclasses import dataclass
+
+import pytest
+
+from enfold.bulk.crew import WORTH_A_PROCESS, cores, crew, jobs_for
+from enfold.bulk.work import Condensing, Piece, Unit
+from enfold.errors import InputError
+from enfold.settings import Settings
+from enfold.stateless import Options
+from enfold.transcripts.source import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Telling(Condensing):
+    """Says who did it, or fails."""
+
+    def do(self, unit: Unit) -> Piece:
+        if unit.place == "bad":
+            raise InputError("broken", place="here")
+        return Piece(b"%d" % os.getpid())
+
+
+WORK = Telling(Settings(), Options())
+GOOD, BAD = Unit(Record(b"")), Unit(Record(b""), "bad")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_and_errors_come_back(jobs: int) -> None:
+    before = multiprocessing.active_children()
+    with crew(jobs) as submit:
+        done, failed = submit(WORK, GOOD), submit(WORK, BAD)
+        assert (int(done.result().result) == os.getpid()) == (jobs == 1)
+        with pytest.raises(InputError) as caught:
+            failed.result()
+        assert str(caught.value) == "here: broken"
+    assert multiprocessing.active_children() == before
+
+
+def test_nobody_is_left_behind_when_it_is_given_up() -> None:
+    before = multiprocessing.active_children()
+
+    def give_up() -> None:
+        with crew(2) as submit:
+            submit(WORK, GOOD).result()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        give_up()
+    for process in multiprocessing.active_children():
+        process.join(10)
+    assert multiprocessing.active_children() == before
+
+
+def test_little_is_done_here_and_much_by_all() -> None:
+    assert jobs_for(0) == 1
+    assert jobs_for(WORTH_A_PROCESS) == 1
+    assert jobs_for(WORTH_A_PROCESS * 1_000) == cores()
