@@ -34,7 +34,7 @@ settings.load_profile("ci")
 
 @pytest.fixture(autouse=True)
 def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty home, and none of enfold's settings from outside."""
+    """An empty home without a keyring, and none of enfold's settings from outside."""
     for name in os.environ:
         if name.startswith("ENFOLD_") and name != "ENFOLD_DATA":
             monkeypatch.delenv(name)
@@ -42,6 +42,7 @@ def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathF
     monkeypatch.setenv("HOME", str(home))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return home
 
 

@@ -168,3 +168,11 @@ def test_configs_are_looked_for_strategy_by_strategy() -> None:
 def test_configs_are_by_strategy(value: object) -> None:
     with pytest.raises(ConfigError, match="strategy_config"):
         settings.check("strategy_config", value)
+
+
+def test_a_variable_that_is_no_setting_is_read_when_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert settings.variable("SOME_KEY") is None
+    monkeypatch.setenv("SOME_KEY", "open sesame")
+    assert settings.variable("SOME_KEY") == "open sesame"

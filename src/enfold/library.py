@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from enfold.engine import Engine
     from enfold.flush import Sink
     from enfold.ledger import Ledger
+    from enfold.llm.calls import Gateway
     from enfold.llm.prices import Prices
     from enfold.stateless import Condensed
     from enfold.summaries import Summarizer
@@ -90,15 +91,17 @@ def open(  # noqa: A001 - `enfold.open`, as other libraries have it
     *,
     sink: Sink | None = None,
     summarizers: Mapping[str, Summarizer] | None = None,
+    gateway: Gateway | None = None,
 ) -> AbstractAsyncContextManager[Engine]:
     """The engine over a database: `async with enfold.open("sqlite:///chats.db") as engine`.
 
     Without an address it is the one the settings name. `sink` takes summarized messages in place of
-    the built-in memory; `summarizers` are further ones by name.
+    the built-in memory; `summarizers` are further ones by name; `gateway` asks models in place of
+    the one that asks real ones.
     """
     from enfold.wiring import open_engine
 
-    return open_engine(url, sink=sink, summarizers=summarizers)
+    return open_engine(url, sink=sink, summarizers=summarizers, gateway=gateway)
 
 
 def _prices(model: str) -> Prices | None:

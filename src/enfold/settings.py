@@ -252,6 +252,11 @@ def database_url() -> str:
     return given or f"sqlite:///{_user_folder('data', make=True) / 'enfold.db'}"
 
 
+def variable(name: str) -> str | None:
+    """A variable of the environment that is no setting: where a profile says its key is."""
+    return os.environ.get(name)
+
+
 def parse_value(text: str) -> Any:
     """A value typed on a command line: JSON where it is JSON, else the text itself."""
     try:

@@ -9,10 +9,15 @@ from dataclasses import replace
 from enfold import settings as known_settings
 from enfold.engine import Engine
 from enfold.engine.models import to_row
+from enfold.engine.profiles import Profiles
+from enfold.engine.roster import LOCAL
 from enfold.engine.viewing import message_of
-from enfold.errors import ConfigError, SummaryError
+from enfold.errors import ConfigError
 from enfold.events import CompressionFinished, Event
 from enfold.flush import Flush, Memory, Sink
+from enfold.llm.calls import Gateway
+from enfold.llm.gateway import ModelGateway
+from enfold.llm.keys import Keys
 from enfold.llm.models import current
 from enfold.modelconfig import SHIPPED
 from enfold.settings import Settings
@@ -23,7 +28,6 @@ from enfold.strategies.fallback import WithFallback
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LocalSummarizer
 
-LOCAL = "local"
 CALL = "call"
 
 NATIVE = "native"
@@ -39,11 +43,12 @@ async def open_engine(
     *,
     sink: Sink | None = None,
     summarizers: Mapping[str, Summarizer] | None = None,
+    gateway: Gateway | None = None,
 ) -> AsyncIterator[Engine]:
     """The engine over the database at that address, or over the one the settings name.
 
     `sink` takes summarized messages in place of the built-in memory; `summarizers` are further ones
-    by name, beside `local`.
+    by name, beside `local`; `gateway` asks models in place of the one that asks real ones.
     """
     outside = (
         ("config file", known_settings.from_file()),
@@ -51,12 +56,20 @@ async def open_engine(
     )
     known_settings.resolve(outside)
     known = {LOCAL: LocalSummarizer(), **(summarizers or {})}
-    async with await open_store(url or known_settings.database_url()) as store:
+    async with (
+        await open_store(url or known_settings.database_url()) as store,
+        ModelGateway() as real_models,
+    ):
         await _seed(store)
         flush = Flush(store, sink or Memory(store, known[LOCAL], message_of))
         engine = Engine(
             store,
-            summarizer=lambda settings, profile: _summarizer(known, settings, profile),
+            profiles=Profiles(
+                store,
+                keys=Keys(known_settings.variable),
+                gateway=gateway or real_models,
+                summarizers=known,
+            ),
             strategy=make_strategy,
             outside=outside,
         )
@@ -84,18 +97,6 @@ async def _seed(store: Store) -> None:
 def _wake(flush: Flush, event: Event) -> None:
     if isinstance(event, CompressionFinished):
         flush.wake()
-
-
-def _summarizer(
-    known: Mapping[str, Summarizer], settings: Settings, profile: str | None
-) -> Summarizer:
-    """The one that is named, else the profile's, else the local one; never another in its place."""
-    name = settings.summarizer or profile or LOCAL
-    if name not in known:
-        raise SummaryError(
-            f"no summarizer {name!r}; there are {', '.join(known)}, or name a profile"
-        )
-    return known[name]
 
 
 def make_strategy(

@@ -71,6 +71,7 @@ def test_names_of_other_systems_are_understood() -> None:
         ({"base_url": "https://me:hush@host/v1"}, "base_url: leave out user, password"),
         ({"base_url": "https://host/v1?key=hush"}, "base_url: leave out user, password"),
         ({"options": {"region": "x"}}, "options: no 'region' for openai; there are: none"),
+        ({"provider": "bedrock"}, "options: bedrock needs a region"),
         ({"options": ["region"]}, "options: expected texts by name"),
         ({"key": "sk-hush"}, "key: expected env:NAME, file:PATH or stored"),
         ({"key": 7}, "key: expected env:NAME"),

@@ -8,6 +8,7 @@ from typing import Any
 from enfold import settings as known_settings
 from enfold.engine.models import Models
 from enfold.engine.presets import Presets, check_strategies
+from enfold.engine.profiles import Profiles
 from enfold.engine.session import Session
 from enfold.engine.state import Level, read_settings
 from enfold.errors import NotFoundError
@@ -20,8 +21,6 @@ from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
 from enfold.summaries import Summarizer
 
-SummarizerChoice = Callable[[Settings, str | None], Summarizer]
-"""Who writes summaries under these settings, for a session with that profile."""
 StrategyChoice = Callable[
     [Settings, Summarizer, Callable[[str], Summarizer], tuple[str, ...]], Strategy
 ]
@@ -36,12 +35,12 @@ class Engine:
         self,
         store: Store,
         *,
-        summarizer: SummarizerChoice,
+        profiles: Profiles,
         strategy: StrategyChoice,
         outside: Sequence[Level] = (),
     ) -> None:
         self.store = store
-        self.summarizer = summarizer
+        self.profiles = profiles
         self.strategy = strategy
         self.outside = tuple(outside)
         self.events = Events()
@@ -58,6 +57,8 @@ class Engine:
         title: str | None = None,
     ) -> Session:
         """The session of that name, made if there is none yet."""
+        if profile is not None:
+            await self.profiles.require(profile)
         wanted = Changes(title=title, profile=profile, model=model)
         record = await self.store.write(sessions.get_or_create, namespace, id, wanted)
         if _differs(record, wanted):

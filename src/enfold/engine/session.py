@@ -128,7 +128,7 @@ class Session:
     async def preview(self, *, keep_tokens: int | None = None, **settings: Any) -> Preview:
         """What `compress` would do; no model is asked and nothing is written."""
         state, model = await self._state(settings)
-        job = self._job(state, model, Request(), keep_tokens=keep_tokens)
+        job = await self._job(state, model, Request(), keep_tokens=keep_tokens)
         return await compression.preview(self._store, job)
 
     async def status(
@@ -315,7 +315,7 @@ class Session:
         async with compression.alone(self._store, state.rows.session, state.settings.timeout):
             without = instead_of.id if instead_of is not None else None
             state, model = await self._state(request.settings, without=without)
-            job = self._job(state, model, request, keep_tokens=keep_tokens)
+            job = await self._job(state, model, request, keep_tokens=keep_tokens)
             job = replace(job, automatic=automatic, instead_of=instead_of)
             if automatic and job.decision.action != "must":
                 return Compression("kept", job.view.tokens, job.view.tokens)
@@ -325,7 +325,7 @@ class Session:
             return replace(done, warnings=(*done.warnings, note))
         return done
 
-    def _job(
+    async def _job(
         self,
         state: State,
         model: ModelConfig,
@@ -334,10 +334,11 @@ class Session:
         keep_tokens: int | None = None,
     ) -> Job:
         view, decision = decide_on(state, model, request)
-        summarizer = self._engine.summarizer(state.settings, state.rows.session.profile)
+        roster = await self._engine.profiles.roster()
+        summarizer = roster.summarizer(state.settings, state.rows.session.profile)
 
         def by_profile(name: str) -> Summarizer:
-            return self._engine.summarizer(replace(state.settings, summarizer=name), None)
+            return roster.summarizer(replace(state.settings, summarizer=name), None)
 
         return Job(
             session=state.rows.session,

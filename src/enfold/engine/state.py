@@ -102,14 +102,21 @@ def in_force(
         (
             ("call", call),
             ("session", session.settings if session else {}),
-            ("profile", fields.get("settings", {})),
+            ("profile", {"prompt": fields.get("prompt"), **fields.get("settings", {})}),
             ("database", catalog.settings(db, "global")),
             *outside,
         ),
     )
     settings = resolve(levels)
     named = session.model if session else None
-    return settings, fields, named or fields.get("model") or settings.model, notes
+    return settings, fields, named or _model_in(fields) or settings.model, notes
+
+
+def _model_in(fields: Mapping[str, Any]) -> str | None:
+    """The model that a profile asks, as model configs are called."""
+    if "provider" in fields and "model" in fields:
+        return f"{fields['provider']}:{fields['model']}"
+    return None
 
 
 def model_of(db: Database, id: str) -> ModelConfig | None:

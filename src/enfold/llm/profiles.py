@@ -125,6 +125,9 @@ def _check_fit(profile: Profile) -> None:
     if strange:
         allowed = ", ".join(known.options) or "none"
         raise ConfigError(f"options: no {strange[0]!r} for {known.id}; there are: {allowed}")
+    missing = [name for name in known.needs_options if name not in profile.options]
+    if missing:
+        raise ConfigError(f"options: {known.id} needs a {missing[0]}")
     if known.needs_base_url and profile.base_url is None:
         raise ConfigError(f"base_url: {known.id} needs the server's address")
 

@@ -28,6 +28,8 @@ class Provider:
     needs_base_url: bool = False
     options: tuple[str, ...] = ()
     """What a profile may say beside its model, such as a region."""
+    needs_options: tuple[str, ...] = ()
+    """What of these it must say."""
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -55,7 +57,8 @@ PROVIDERS: Mapping[str, Provider] = {
             ("AWS_BEARER_TOKEN_BEDROCK",),
             needs_key=False,
             cheap_model="global.anthropic.claude-haiku-4-5-20251001-v1:0",
-            options=("region",),
+            options=("region", "access_key_id"),
+            needs_options=("region",),
         ),
         Provider(
             "vertex",

@@ -10,15 +10,7 @@ import re
 from dataclasses import dataclass
 from math import ceil
 
-from enfold.errors import (
-    AuthenticationError,
-    ContextOverflowError,
-    GatewayError,
-    RateLimitError,
-    RefusedError,
-    SummaryError,
-    UnavailableError,
-)
+from enfold.errors import GatewayError, SummaryError
 from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Reply
 from enfold.llm.costs import Billed, cost_of
 from enfold.llm.prices import Prices
@@ -47,16 +39,6 @@ _REFUSAL = re.compile(
 _LONGEST_REFUSAL = 400
 """Characters. A summary may begin with such words, but then it goes on."""
 
-_WAYS_ON: tuple[tuple[type[GatewayError], str], ...] = (
-    (AuthenticationError, "check the profile's key"),
-    (RateLimitError, "wait, or let another profile condense"),
-    (ContextOverflowError, "correct the model's limits with `enfold models set`"),
-    (UnavailableError, "try again"),
-    (RefusedError, "let another profile condense"),
-    (GatewayError, "see `enfold profiles test`"),
-)
-"""What to do about an error; the first row that fits."""
-
 
 @dataclass(frozen=True, slots=True)
 class ModelSummarizer:
@@ -79,8 +61,7 @@ class ModelSummarizer:
         try:
             reply = await self.gateway.complete(self.connection, self._call(request))
         except GatewayError as error:
-            way_on = next(words for kind, words in _WAYS_ON if isinstance(error, kind))
-            raise SummaryError(f"{self.name}: {error}; {way_on}") from error
+            raise SummaryError(f"{self.name}: {error}") from error
         text = self._checked(reply)
         usage = reply.usage
         return Summary(

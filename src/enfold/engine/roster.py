@@ -1,0 +1,114 @@
+"""The roster: all profiles at one moment, where their models are, and who writes for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from enfold.engine.models import from_row
+from enfold.errors import ConfigError, SummaryError
+from enfold.llm.calls import Connection, Gateway
+from enfold.llm.chain import Candidate, Chain, Writer, candidates
+from enfold.llm.keys import Keys
+from enfold.llm.models import detect
+from enfold.llm.prices import prices
+from enfold.llm.profiles import Profile, read
+from enfold.llm.providers import provider
+from enfold.llm.summarizer import ModelSummarizer
+from enfold.modelconfig import ModelConfig
+from enfold.settings import Settings
+from enfold.store import catalog
+from enfold.store.database import Database
+from enfold.store.records import ProfileRow
+from enfold.summaries import Summarizer
+
+LOCAL = "local"
+"""The summarizer that is used where neither a setting nor a profile says who writes."""
+KEYS = "keys"
+"""The scope of the settings in which sealed keys are kept, by profile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What the database says of profiles."""
+
+    profiles: Mapping[str, Profile | str]
+    """By name; or what is wrong with one."""
+    sealed: Mapping[str, str]
+    configs: Mapping[str, ModelConfig]
+    """Of the models that they may ask, as far as somebody configured them."""
+
+
+def read_stored(db: Database) -> Stored:
+    """All profiles, with what is needed to ask their models."""
+    profiles = {row.name: _profile(row) for row in catalog.profiles(db)}
+    ids = {id for each in profiles.values() if isinstance(each, Profile) for id in _models(each)}
+    rows = (catalog.model_config(db, id) for id in sorted(ids))
+    configs = {row.id: from_row(row) for row in rows if row is not None}
+    return Stored(profiles, catalog.settings(db, KEYS), configs)
+
+
+def _profile(row: ProfileRow) -> Profile | str:
+    try:
+        return read(row.name, row.fields)
+    except ConfigError as error:
+        return f"it cannot be used: {error}"
+
+
+def _models(profile: Profile) -> tuple[str, ...]:
+    cheap = provider(profile.provider).cheap_model
+    return (profile.id,) if cheap is None else (profile.id, f"{profile.provider}:{cheap}")
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """Who can be asked."""
+
+    stored: Stored
+    keys: Keys
+    gateway: Gateway
+    summarizers: Mapping[str, Summarizer]
+    """Those that are no profiles, by name; `local` is one."""
+
+    def connection(self, profile: Profile, model: str | None = None) -> Connection:
+        """Where the profile's model is, with its key; `ConfigError` says what is missing."""
+        known = provider(profile.provider)
+        sealed = self.stored.sealed.get(profile.name)
+        key = self.keys.find(profile.key, known, owner=profile.name, sealed=sealed)
+        return profile.connection(key, model)
+
+    def summarizer(self, settings: Settings, profile: str | None) -> Summarizer:
+        """Who writes under these settings in a session with that profile.
+
+        The one that the settings name, else the profile's chain, else the local one.
+        """
+        name = settings.summarizer or (profile if profile in self.summarizers else None)
+        if name is None and profile is None:
+            name = LOCAL
+        if name is not None and name in self.summarizers:
+            return self.summarizers[name]
+        if name is not None and name not in self.stored.profiles:
+            there = ", ".join((*self.summarizers, *self.stored.profiles))
+            raise SummaryError(f"no summarizer {name!r}; there are {there}")
+        return self._chain(name, profile)
+
+    def _chain(self, named: str | None, conversation: str | None) -> Chain:
+        writers: list[Writer] = []
+        passed_over: list[str] = []
+        for each in candidates(self.stored.profiles, named=named, conversation=conversation):
+            try:
+                writers.append(self._writer(each))
+            except ConfigError as error:
+                passed_over.append(f"{each.title}: {error}")
+        return Chain(writers, passed_over)
+
+    def _writer(self, candidate: Candidate) -> Writer:
+        profile = candidate.profile
+        if profile is None:
+            raise ConfigError(candidate.fault)
+        connection = self.connection(profile, candidate.model)
+        config = self.stored.configs.get(connection.name) or detect(connection.name)
+        own_prices = profile.prices if candidate.model == profile.model else None
+        known = prices(profile.provider, candidate.model, own_prices)
+        summarizer = ModelSummarizer(self.gateway, connection, config, candidate.name, known)
+        return Writer(candidate.title, summarizer)
