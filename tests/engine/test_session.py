@@ -395,6 +395,45 @@ async def test_a_summary_can_be_written_anew_with_the_same_cutoff(bench: Bench) 
     assert bench.summarizer.requests[0].messages == bench.summarizer.requests[1].messages
 
 
+async def test_a_summary_that_was_edited_or_written_anew_can_be_again(bench: Bench) -> None:
+    bench.summarizer.script("First.", "Second.", "Third.", "Fourth.")
+    session = await full(bench)
+    first = await session.compress()
+    await session.edit_summary("Mine.")
+    for words in ("Second.", "Third."):
+        again = await session.regenerate()
+        assert (again.cutoff, again.messages) == (first.cutoff, first.messages)
+        assert (await session.prepare()).view.summary == words
+    await session.edit_summary("Mine again.")
+    await session.regenerate()
+    requests = bench.summarizer.requests
+    assert all(request.messages == requests[0].messages for request in requests)
+    assert all(request.previous is None for request in requests)
+
+
+async def test_writing_anew_keeps_the_summary_before_it(bench: Bench) -> None:
+    bench.summarizer.script("Of the beginning.", "Of more.", "Of more, better.")
+    session = await full(bench)
+    await session.compress()
+    await session.append(*(f"{turn} and more " * 30 for turn in range(20)))
+    await session.compress()
+    await session.edit_summary("Of more, mine.")
+    await session.regenerate()
+    assert bench.summarizer.requests[-1].previous == "Of the beginning."
+    assert bench.summarizer.requests[-1].messages == bench.summarizer.requests[-2].messages
+
+
+async def test_what_later_requests_save_is_known_where_the_price_is(bench: Bench) -> None:
+    session = await full(bench)
+    assert (await session.compress()).report.saved is None
+    await session.undo()
+    priced = await bench.engine.session(session.id, model="openai:gpt-4o")
+    done = await priced.compress(keep_tokens=400)
+    assert done.compressed
+    less = done.tokens_before - done.tokens_after
+    assert done.report.saved == pytest.approx(less * 2.5 / 1_000_000)
+
+
 async def test_a_summary_can_be_edited_and_deleted(bench: Bench) -> None:
     session = await full(bench)
     await session.compress()

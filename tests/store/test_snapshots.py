@@ -139,7 +139,7 @@ async def test_one_can_be_left_out_of_account(
     first, second = summary(line[3], line[9]), summary(line[7], line[9])
     for draft in (first, second):
         await store.write(snapshots.record, session.key, draft)
-    left = await store.read(snapshots.applicable, session.key, without=second.id)
+    left = await store.read(snapshots.applicable, session.key, without=[second.id])
     assert left is not None
     assert left.id == first.id
 

@@ -21,6 +21,8 @@ from enfold.engine.recording import record, tokens_after
 from enfold.engine.results import Compression, Outcome, Preview
 from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
 from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
+from enfold.llm.comparison import savings
+from enfold.llm.prices import Prices
 from enfold.messages import Message
 from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.receipt import Means
@@ -57,6 +59,8 @@ class Job:
     timeout: float = 120.0
     restorable_by: Means | None = "store"
     """How what leaves the view can be had again through this door. None: it cannot."""
+    prices: Prices | None = None
+    """Of the session's model: what makes savings known. None is unknown."""
     instead_of: records.Snapshot | None = None
     """A summary to write anew, with the same cutoff. The view is that of before it was made."""
     pointerless: View | None = None
@@ -321,6 +325,7 @@ def _finished(
         seconds=seconds - (answer.receipt.seconds if answer.receipt is not None else 0.0),
         receipt=answer.receipt,
         cost=answer.cost,
+        saved=savings(job.view.tokens, after, job.prices).later_turn,
         steps=answer.steps,
         operations=answer.operations,
         warnings=(*_warnings(job, made, after), *answer.warnings),

@@ -67,6 +67,8 @@ class Compression:
     warnings: tuple[str, ...] = ()
     cost: float | None = 0.0
     """Of the models that were called, in US dollars. None is unknown."""
+    saved: float | None = None
+    """With every later request, in US dollars. None is unknown."""
 
     @property
     def report(self) -> Report:
@@ -80,6 +82,7 @@ class Compression:
             operations=self.operations,
             warnings=self.warnings,
             cost=self.cost,
+            saved=self.saved,
         )
 
     @property

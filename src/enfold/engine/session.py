@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from enfold.engine.results import Compression, Prepared, Preview, Status
 from enfold.engine.state import State, decide_on, read_model, read_state, retention_of
 from enfold.engine.viewing import drafts, message_of, summary_tokens
 from enfold.errors import CompressionError, InputError, NotFoundError
+from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
 from enfold.receipt import Receipt
 from enfold.retention import split
@@ -286,7 +287,7 @@ class Session:
         return await self._store.read(sessions.get, self.key)
 
     async def _state(
-        self, call: Mapping[str, Any] | None = None, *, without: str | None = None
+        self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
     ) -> tuple[State, ModelConfig]:
         state = await self._store.read(
             read_state, self.key, call or {}, self._engine.outside, tip=self.tip, without=without
@@ -313,10 +314,14 @@ class Session:
     ) -> Compression:
         state, _ = await self._state(request.settings)
         async with compression.alone(self._store, state.rows.session, state.settings.timeout):
-            without = instead_of.id if instead_of is not None else None
+            without: Collection[str] = ()
+            if instead_of is not None:
+                without = await self._store.read(snapshots.wordings, self.key, instead_of.id)
             state, model = await self._state(request.settings, without=without)
+            provider, _, name = model.id.partition(":")
+            known = prices(provider, name, state.own_prices)
             job = await self._job(state, model, request, keep_tokens=keep_tokens)
-            job = replace(job, automatic=automatic, instead_of=instead_of)
+            job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
             if automatic and job.decision.action != "must":
                 return Compression("kept", job.view.tokens, job.view.tokens)
             done = await compression.compress(self._store, self._events, job)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -41,6 +41,8 @@ class State:
     threshold: Threshold
     undo: Undo | None
     """The last undo on the branch."""
+    own_prices: Mapping[str, Any] | None = None
+    """Those that the profile states itself."""
     notes: tuple[str, ...] = ()
     """What there is to say of the settings, such as that a preset is gone."""
 
@@ -52,12 +54,12 @@ def read_state(
     outside: Sequence[Level],
     *,
     tip: str | None = None,
-    without: str | None = None,
+    without: Collection[str] = (),
 ) -> State:
     """The state of the session; `outside` are the levels that are not in the database.
 
-    `tip` is where the branch ends, the current one if it is None; `without` names a snapshot to
-    leave out of account.
+    `tip` is where the branch ends, the current one if it is None; `without` names snapshots
+    to leave out of account.
     """
     settings, fields, model_id, notes = in_force(db, sessions.get(db, key), call, outside)
     model = model_of(db, model_id)
@@ -70,6 +72,7 @@ def read_state(
         model=model,
         threshold=threshold_of(fields, model, settings),
         undo=snapshots.last_undo(db, key, tip),
+        own_prices=fields.get("prices"),
         notes=notes,
     )
 

@@ -8,7 +8,7 @@ cutoff is gone or elsewhere does not apply; the next does, or none.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
@@ -94,11 +94,11 @@ def applicable(
     tip: str | None = None,
     *,
     share_across_branches: bool = False,
-    without: str | None = None,
+    without: Collection[str] = (),
 ) -> Snapshot | None:
     """The snapshot that applies to the branch that ends at `tip`, or to the current branch.
 
-    `without` names one to leave out of account.
+    `without` names those to leave out of account.
     """
     bottom = nodes.tip(db, session, tip)
     return applicable_at(
@@ -112,7 +112,7 @@ def applicable_at(
     bottom: nodes.Node,
     *,
     share_across_branches: bool = False,
-    without: str | None = None,
+    without: Collection[str] = (),
 ) -> Snapshot | None:
     """The snapshot that applies to the branch that ends at a place in the tree."""
     if not bottom.depth:
@@ -123,7 +123,7 @@ def applicable_at(
             needed = [row["cutoff"]] if share_across_branches else _messages_of(row)
             if there.issuperset(needed):
                 found = db.row("snapshot", key=row["key"])
-                if found and found["id"] != without:
+                if found and found["id"] not in without:
                     return _snapshot(found)
     return None
 
@@ -134,6 +134,19 @@ def get(db: Database, session: SessionKey, id: str) -> Snapshot:
     if row is None:
         raise NotFoundError(f"there is no snapshot {id!r} in this session")
     return _snapshot(row)
+
+
+def wordings(db: Database, session: SessionKey, id: str) -> tuple[str, ...]:
+    """A snapshot, and those before it that said the same in other words: edited, written anew."""
+    found = get(db, session, id)
+    ids = [found.id]
+    while found.previous is not None:
+        earlier = get(db, session, found.previous)
+        if earlier.cutoff != found.cutoff or _range(earlier) != _range(found):
+            break
+        ids.append(earlier.id)
+        found = earlier
+    return tuple(ids)
 
 
 def of_kind(
@@ -304,3 +317,8 @@ def _edit(row: Row) -> Edit:
             "restore the database from a backup"
         )
     return edit
+
+
+def _range(snapshot: Snapshot) -> Any:
+    """The messages that a snapshot stands for."""
+    return snapshot.content.get("messageRange")

@@ -5,7 +5,7 @@ Read at one moment, at a cost that follows the size of the view and not that of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from enfold.errors import IntegrityError
 from enfold.store import nodes, sessions, snapshots, tree
@@ -28,11 +28,11 @@ def view(
     tip: str | None = None,
     *,
     share_across_branches: bool = False,
-    without: str | None = None,
+    without: Collection[str] = (),
 ) -> ViewRows:
     """The rows of the view of the branch that ends at `tip`, or of the current branch.
 
-    `without` names a snapshot to leave out of account.
+    `without` names snapshots to leave out of account.
     """
     bottom = nodes.tip(db, session, tip)
     snapshot = snapshots.applicable_at(
