@@ -12,6 +12,7 @@ import pytest
 from tests.conftest import ROOT
 
 EXAMPLES = {
+    "llama_index_memory.py": ("all of them stored", "[Previous conversation summary]"),
     "mcp_client.py": ("recall, search_history", "behind the barometer"),
     "openai_agents_session.py": ("all of them stored", "[Previous conversation summary]"),
 }
