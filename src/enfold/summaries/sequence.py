@@ -6,7 +6,7 @@ every message is in one of them; a text that alone is more than a piece is sprea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -33,15 +33,21 @@ def pieces(request: SummaryRequest, max_input: int | None) -> Iterator[tuple[Mes
     room = max(_SMALLEST_PIECE, room - request.max_tokens)
     messages = tuple(part for message in request.messages for part in _slices(message, room))
     sizes = count([transcript((message,)) for message in messages])
+    for first, last in runs(messages, sizes, room):
+        yield messages[first:last]
+
+
+def runs(messages: Sequence[Message], sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
+    """Where each run of messages that fits begins and ends; what cannot be divided is one run."""
     start = size = 0
     points = (*cut_points(messages), len(messages))
     for first, last in pairwise(points):
         unit = sum(sizes[first:last])
         if size and size + unit > room:
-            yield messages[start:first]
+            yield start, first
             start, size = first, 0
         size += unit
-    yield messages[start:]
+    yield start, len(messages)
 
 
 def _slices(message: Message, room: int) -> Iterator[Message]:

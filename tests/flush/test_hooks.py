@@ -1,0 +1,67 @@
+"""Hooks are given what was summarized, in the background, in order, and before the program ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from enfold.flush import hooks
+
+
+def test_whoever_hands_over_does_not_wait() -> None:
+    release = threading.Event()
+    seen: list[list[str]] = []
+
+    def slow(messages: list[str]) -> None:
+        assert release.wait(10)
+        seen.append(messages)
+
+    hooks.hand_over(slow, ("a", "b"))
+    hooks.hand_over(seen.append, ("c",))
+    assert seen == []
+    assert not hooks.drain(0)
+    release.set()
+    assert hooks.drain(10)
+    assert seen == [["a", "b"], ["c"]]
+
+
+def test_a_coroutine_function_will_do() -> None:
+    seen: list[list[str]] = []
+
+    async def remember(messages: list[str]) -> None:
+        await asyncio.sleep(0)
+        seen.append(messages)
+
+    hooks.hand_over(remember, ("a",))
+    assert hooks.drain(10)
+    assert seen == [["a"]]
+
+
+def test_what_a_hook_raises_is_logged_without_what_was_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(messages: list[str]) -> None:
+        raise OSError(f"cannot keep {messages}")
+
+    with caplog.at_level(logging.WARNING, "enfold.flush"):
+        hooks.hand_over(broken, ("a secret",))
+        assert hooks.drain(10)
+    assert "failed with 1 messages: OSError" in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_a_program_that_ends_delivers_first() -> None:
+    program = (
+        "import time\n"
+        "from enfold.flush import hooks\n"
+        "hooks.hand_over(lambda messages: (time.sleep(0.2), print(messages)), ['a'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "['a']\n"
