@@ -22,6 +22,12 @@ EnfoldError
 │   ├── RefusedError           the model, or a filter before it, declined to answer
 │   └── BadReplyError          what came back is no answer
 ├── BlockedError               the session waits for a retry or for the risk to be acknowledged
+├── AccessError                the caller may not do this
+│   └── TokenError             no access token came along, or one that nobody knows
+├── LimitError                 more than the server takes from one caller
+│   ├── TooLargeError          a request's body is larger than it may be
+│   ├── TooSlowError           a request did not arrive in time
+│   └── TooManyError           too many requests; come back in a moment
 └── StoreError                 the database failed
     ├── StoreUnavailableError  locked, full, or out of reach: try again
     ├── StoreVersionError      written by a newer enfold
@@ -141,6 +147,34 @@ class BlockedError(EnfoldError):
     """A compression that was due failed; retry it, or acknowledge the risk to go on."""
 
 
+class AccessError(EnfoldError):
+    """The caller may not do this."""
+
+
+class TokenError(AccessError):
+    """No access token came along, or one that nobody knows."""
+
+
+class LimitError(EnfoldError):
+    """More than the server takes from one caller."""
+
+
+class TooLargeError(LimitError):
+    """The body of a request is larger than it may be."""
+
+
+class TooSlowError(LimitError):
+    """A request did not arrive in time."""
+
+
+class TooManyError(LimitError):
+    """Too many requests; `retry_after` seconds later there is room again."""
+
+    def __init__(self, reason: str, *, retry_after: float) -> None:
+        super().__init__(reason)
+        self.retry_after = retry_after
+
+
 class StoreError(EnfoldError):
     """The database failed."""
 
@@ -190,6 +224,12 @@ FACTS: dict[type[EnfoldError], Facts] = {
     RefusedError: Facts("model_refused", 502, 5),
     BadReplyError: Facts("bad_reply", 502, 5, retryable=True),
     BlockedError: Facts("blocked", 409, 4, retryable=True),
+    AccessError: Facts("forbidden", 403, 5),
+    TokenError: Facts("token_required", 401, 5),
+    LimitError: Facts("limit", 429, 5),
+    TooLargeError: Facts("too_large", 413, 5),
+    TooSlowError: Facts("too_slow", 408, 5, retryable=True),
+    TooManyError: Facts("too_many_requests", 429, 5, retryable=True),
     StoreError: Facts("store_failed", 500, 5),
     StoreUnavailableError: Facts("store_unavailable", 503, 5, retryable=True),
     StoreVersionError: Facts("store_too_new", 500, 5),

@@ -115,25 +115,42 @@ def payload(event: Event) -> dict[str, Any]:
 
 
 class Events:
-    """Hands events to listeners, in order. A listener is a plain function and must not block."""
+    """Hands events to listeners, in order. A listener is a plain function and must not block.
+
+    Two namespaces may have a session of the same name, so what is emitted is emitted within one.
+    """
 
     def __init__(self) -> None:
-        self._listeners: list[Callable[[Event], None]] = []
+        self._namespace = ""
+        self._listeners: list[tuple[str | None, Callable[[Event], None]]] = []
+
+    def within(self, namespace: str) -> Events:
+        """The same listeners, for what happens in a namespace."""
+        events = Events()
+        events._namespace = namespace
+        events._listeners = self._listeners
+        return events
 
     def emit(self, event: Event) -> None:
         """Tell every listener."""
-        for listener in tuple(self._listeners):
-            listener(event)
+        for namespace, listener in tuple(self._listeners):
+            if namespace is None or namespace == self._namespace:
+                listener(event)
 
-    def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Listen; the answer stops listening."""
-        self._listeners.append(listener)
-        return lambda: self._listeners.remove(listener)
+    def subscribe(
+        self, listener: Callable[[Event], None], *, namespace: str | None = None
+    ) -> Callable[[], None]:
+        """Listen to one namespace or to all; the answer stops listening."""
+        entry = (namespace, listener)
+        self._listeners.append(entry)
+        return lambda: self._listeners.remove(entry)
 
-    async def stream(self, session: str | None = None) -> AsyncGenerator[Event, None]:
+    async def stream(
+        self, session: str | None = None, *, namespace: str | None = None
+    ) -> AsyncGenerator[Event, None]:
         """Events as they come, of one session or of all."""
         queue: asyncio.Queue[Event] = asyncio.Queue()
-        stop = self.subscribe(queue.put_nowait)
+        stop = self.subscribe(queue.put_nowait, namespace=namespace)
         try:
             while True:
                 event = await queue.get()

@@ -257,6 +257,36 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """What a server takes from its environment."""
+
+    token: str | None = None
+    """`ENFOLD_TOKEN`: the first access token. Required unless the server listens on loopback."""
+    hosts: tuple[str, ...] = ()
+    """`ENFOLD_HOSTS`: further names under which the server is reached, with commas between."""
+    body_limit: int = 64 * 2**20
+    """`ENFOLD_BODY_LIMIT`: the largest body of a request, in bytes."""
+    rate_limit: int | None = None
+    """`ENFOLD_RATE_LIMIT`: requests a minute from one token or address. Unset: as many as come."""
+
+
+def serving(environment: Mapping[str, str] | None = None) -> Serving:
+    """The environment's words for a server."""
+    given = os.environ if environment is None else environment
+    hosts = tuple(name.strip().lower() for name in given.get("ENFOLD_HOSTS", "").split(","))
+    limits: dict[str, int] = {}
+    for name, key in (("body_limit", "ENFOLD_BODY_LIMIT"), ("rate_limit", "ENFOLD_RATE_LIMIT")):
+        if not given.get(key):
+            continue
+        try:
+            limits[name] = _whole(1)(given[key])
+        except ValueError as error:
+            raise ConfigError(f"environment: {key} = {given[key]!r}: {error}") from None
+    token = given.get("ENFOLD_TOKEN") or None
+    return Serving(token=token, hosts=tuple(filter(None, hosts)), **limits)
+
+
 def parse_value(text: str) -> Any:
     """A value typed on a command line: JSON where it is JSON, else the text itself."""
     try:

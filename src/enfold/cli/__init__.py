@@ -43,6 +43,9 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "sessions": ("sessions", "List, look at, compress and delete sessions."),
         "search": ("search", "Search everything that was ever said, folded or not."),
     },
+    "For other programs": {
+        "serve": ("serve", "Serve the API and the proxy until you stop it with Ctrl+C."),
+    },
     "Setting up": {
         "models": ("models", "The limits of models."),
         "settings": ("settings", "What is set, where it comes from, and setting it."),

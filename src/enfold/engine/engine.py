@@ -73,7 +73,11 @@ class Engine:
         return Session(self, record)
 
     async def sessions(
-        self, *, namespace: str = "", limit: int = 50, after: records.Session | None = None
+        self,
+        *,
+        namespace: str = "",
+        limit: int = 50,
+        after: records.Session | records.SessionMark | None = None,
     ) -> list[records.Session]:
         """A page of sessions, the last used first."""
         return await self.store.read(sessions.page, namespace, limit=limit, after=after)

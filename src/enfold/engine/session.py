@@ -39,7 +39,7 @@ class Session:
     def __init__(self, engine: Engine, record: records.Session, tip: str | None = None) -> None:
         self._engine = engine
         self._store = engine.store
-        self._events = engine.events
+        self._events = engine.events.within(record.namespace)
         self.key = record.key
         """What the store knows it by."""
         self.id = record.id

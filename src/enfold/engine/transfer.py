@@ -6,16 +6,18 @@ all branches included, leaves as an archive, which can be read in again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from enfold.engine.viewing import drafts
-from enfold.errors import InputError
+from enfold.engine.viewing import drafts, message_of
+from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps
 from enfold.store import sessions, tree
 from enfold.store.database import Database
-from enfold.store.records import SessionKey, StoredMessage
+from enfold.store.records import Draft, SessionKey, StoredMessage
+from enfold.store.sessions import Changes
 from enfold.store.tree import Place
 from enfold.transcripts import Entry, Transcript
 from enfold.transcripts.archive import FORMAT, VERSION
@@ -48,6 +50,37 @@ async def import_transcript(
     if transcript.tip is not None:
         await session.switch(ids[transcript.tip])
     return session
+
+
+async def fork_session(
+    engine: Engine, session: Session, id: str, *, at: str | None = None
+) -> Session:
+    """A new session that begins with the messages of a branch, up to one of them or to its tip."""
+    if await engine.store.read(sessions.find, session.namespace, id) is not None:
+        raise ConfigError(f"there is a session {id!r} already; choose another name")
+    record = await engine.store.read(sessions.get, session.key)
+    rows = await engine.store.read(tree.path, session.key, at)
+    messages = [message_of(row) for row in rows]
+    written = [
+        replace(draft, body=row.body, created_at=row.created_at)
+        for draft, row in zip(drafts(messages, await session.tokenizer()), rows, strict=True)
+    ]
+    made = await engine.session(
+        id,
+        namespace=session.namespace,
+        profile=record.profile,
+        model=record.model,
+        title=record.title or None,
+    )
+    await engine.store.write(_fill, made.key, written, record.settings)
+    return made
+
+
+def _fill(
+    db: Database, key: SessionKey, written: Sequence[Draft], settings: Mapping[str, Any]
+) -> None:
+    tree.append(db, key, written, tree.ROOT)
+    sessions.update(db, key, Changes(settings=settings))
 
 
 def _runs(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

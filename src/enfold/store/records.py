@@ -47,6 +47,14 @@ class Session:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionMark:
+    """Where a page of sessions ended, which are listed by when they were last used."""
+
+    updated_at: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A message to be written."""
 

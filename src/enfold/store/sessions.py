@@ -10,7 +10,7 @@ from enfold.errors import InputError, NotFoundError
 from enfold.jsontext import dump_text, loads
 from enfold.store import index
 from enfold.store.database import Database, Row
-from enfold.store.records import Session, SessionKey
+from enfold.store.records import Session, SessionKey, SessionMark
 from enfold.store.words import is_storable, storable
 
 _LONGEST_NAME = 256
@@ -70,7 +70,7 @@ def get(db: Database, key: SessionKey) -> Session:
 
 
 def page(
-    db: Database, namespace: str, *, limit: int = 50, after: Session | None = None
+    db: Database, namespace: str, *, limit: int = 50, after: Session | SessionMark | None = None
 ) -> list[Session]:
     """Sessions of a namespace, last used first; the next page comes after the last of this one."""
     rows = db.rows(

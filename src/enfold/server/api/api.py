@@ -1,0 +1,90 @@
+"""The API as a whole: its routers, its errors, and its description."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from enfold.engine import Engine
+from enfold.errors import EnfoldError
+from enfold.server.api import sessions
+from enfold.server.api.page import docs_page
+from enfold.server.api.shapes import Failure
+from enfold.server.failures import error_response, input_error, internal_error, status_response
+from enfold.server.feed import Feeds
+
+ROUTERS = (sessions.router,)
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Failure, "description": "Something about the request; the code says what."},
+    "5XX": {"model": Failure, "description": "Something here, or a model that was asked."},
+}
+
+
+def create_api(engine: Engine, feeds: Feeds) -> FastAPI:
+    """The API over an engine."""
+    api = FastAPI(
+        title="enfold",
+        version=_version(),
+        summary="Long conversations inside the model's window; nothing is lost.",
+        docs_url=None,
+        redoc_url=None,
+        generate_unique_id_function=_operation_id,
+        responses=_ERRORS,
+        exception_handlers={
+            EnfoldError: _on_error,
+            RequestValidationError: _on_bad_request,
+            HTTPException: _on_status,
+            Exception: _on_mistake,
+        },
+    )
+    api.state.engine = engine
+    api.state.feeds = feeds
+    for router in ROUTERS:
+        api.include_router(router)
+    api.add_api_route("/docs", docs_page, include_in_schema=False)
+    return api
+
+
+def _operation_id(route: APIRoute) -> str:
+    """`sessions.list`: the noun and the function's name."""
+    noun = str(route.tags[0]) if route.tags else "api"
+    return f"{noun}.{route.name}"
+
+
+async def _on_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, EnfoldError):
+        raise error
+    return error_response(error, request.scope)
+
+
+async def _on_bad_request(request: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    return error_response(input_error(error.errors()), request.scope)
+
+
+async def _on_status(request: Request, error: Exception) -> Response:
+    """What the framework found out; an error of ours that it wrapped is told as ours."""
+    if isinstance(error.__cause__, EnfoldError):
+        return error_response(error.__cause__, request.scope)
+    if not isinstance(error, HTTPException):
+        raise error
+    return status_response(error.status_code, str(error.detail), request.scope, error.headers)
+
+
+async def _on_mistake(request: Request, _: Exception) -> Response:
+    """It is raised again after this, and logged further out."""
+    return internal_error(request.scope)
+
+
+def _version() -> str:
+    try:
+        return version("enfold")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,54 @@
+"""Connections: one that does not finish its request's head in time is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+HEAD_SECONDS = 20.0
+
+
+class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one of two classes
+    """The web server's protocol, which would otherwise wait for a head for ever."""
+
+    head_seconds = HEAD_SECONDS
+    _deadline: asyncio.TimerHandle | None = None
+    _is_upgraded = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Somebody has connected, and should say what they want."""
+        super().connection_made(transport)
+        self._wait_for_head()
+
+    def data_received(self, data: bytes) -> None:
+        """Something came: a whole head, or a part of one."""
+        super().data_received(data)
+        if self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete):
+            self._stop_waiting()
+        elif self._deadline is None and self.timeout_keep_alive_task is None:
+            self._wait_for_head()
+
+    def handle_websocket_upgrade(self, *event: Any) -> None:
+        """From here on it is another protocol's."""
+        self._is_upgraded = True
+        super().handle_websocket_upgrade(*event)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing more will come."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait_for_head(self) -> None:
+        self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _give_up(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self.transport.close()

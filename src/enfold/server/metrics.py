@@ -1,0 +1,122 @@
+"""Metrics: what the server did, in the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from time import time
+
+from enfold.events import CompressionFailed, CompressionFinished, Event
+
+BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
+"""Upper bounds in seconds."""
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+Labels = tuple[tuple[str, str], ...]
+
+
+@dataclass(slots=True)
+class Durations:
+    """How long things took, counted in buckets."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """One more."""
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
+
+
+class Metrics:
+    """Counters of one process."""
+
+    def __init__(self) -> None:
+        self._since = time()
+        self._in_progress = 0
+        self._requests: dict[Labels, int] = defaultdict(int)
+        self._seconds: dict[Labels, Durations] = defaultdict(Durations)
+        self._compressions: dict[Labels, int] = defaultdict(int)
+        self._compressing = Durations()
+        self._freed = 0
+
+    def started(self) -> None:
+        """A request came."""
+        self._in_progress += 1
+
+    def ended(self, method: str, route: str, status: int, seconds: float) -> None:
+        """A request was answered; status 0 if its caller left before."""
+        self._in_progress -= 1
+        known = method if method in _METHODS else "other"
+        self._requests[("method", known), ("route", route), ("status", str(status))] += 1
+        self._seconds[(("route", route),)].add(seconds)
+
+    def listen(self, event: Event) -> None:
+        """Count what happens to sessions."""
+        if isinstance(event, CompressionFinished):
+            self._compressions[_outcome("finished", automatic=event.automatic)] += 1
+            self._compressing.add(event.seconds)
+            self._freed += max(0, event.tokens_before - event.tokens_after)
+        elif isinstance(event, CompressionFailed):
+            self._compressions[_outcome(event.code, automatic=event.automatic)] += 1
+
+    def write(self, gauges: Iterable[tuple[str, str, float]] = ()) -> str:
+        """All of it as text; `gauges` are name, explanation and value of what is true now."""
+        lines = [
+            *_counter("enfold_requests_total", "Requests answered.", self._requests),
+            *_histogram("enfold_request_seconds", "Time to answer a request.", self._seconds),
+            *_counter("enfold_compressions_total", "Compressions.", self._compressions),
+            *_histogram(
+                "enfold_compression_seconds", "Time of a compression.", {(): self._compressing}
+            ),
+            *_counter(
+                "enfold_tokens_freed_total", "Tokens that compressions freed.", {(): self._freed}
+            ),
+            *_gauge("enfold_requests_in_progress", "Requests under way.", self._in_progress),
+            *_gauge("enfold_start_time_seconds", "When the process began.", self._since),
+        ]
+        for name, explanation, value in gauges:
+            lines += _gauge(name, explanation, value)
+        return "\n".join((*lines, ""))
+
+
+def _outcome(name: str, *, automatic: bool) -> Labels:
+    return ("outcome", name), ("automatic", str(automatic).lower())
+
+
+def _counter(name: str, explanation: str, values: dict[Labels, int]) -> Iterator[str]:
+    yield from _head(name, explanation, "counter")
+    yield from (f"{name}{_labelled(labels)} {value}" for labels, value in sorted(values.items()))
+
+
+def _gauge(name: str, explanation: str, value: float) -> Iterator[str]:
+    yield from _head(name, explanation, "gauge")
+    yield f"{name} {value:g}" if abs(value) < 1e6 else f"{name} {value:.3f}"  # noqa: PLR2004
+
+
+def _histogram(name: str, explanation: str, values: dict[Labels, Durations]) -> Iterator[str]:
+    yield from _head(name, explanation, "histogram")
+    for labels, durations in sorted(values.items(), key=lambda item: item[0]):
+        below = 0
+        for bound, count in zip((*map(str, BUCKETS), "+Inf"), durations.counts, strict=True):
+            below += count
+            yield f"{name}_bucket{_labelled((*labels, ('le', bound)))} {below}"
+        yield f"{name}_sum{_labelled(labels)} {durations.total:.6f}"
+        yield f"{name}_count{_labelled(labels)} {below}"
+
+
+def _head(name: str, explanation: str, kind: str) -> Iterator[str]:
+    yield f"# HELP {name} {explanation}"
+    yield f"# TYPE {name} {kind}"
+
+
+def _labelled(labels: Labels) -> str:
+    if not labels:
+        return ""
+    return "{" + ",".join(f'{name}="{_escaped(value)}"' for name, value in labels) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,154 @@
+"""Serving: from an address to a server that runs until it is told to stop, and then finishes."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+import uvicorn
+
+from enfold.engine import Engine
+from enfold.errors import ConfigError
+from enfold.server.app import App, create_app
+from enfold.server.connections import PatientProtocol
+from enfold.server.guard import is_loopback
+from enfold.server.logs import log_to_standard_error
+from enfold.settings import Serving, serving
+from enfold.store import access
+from enfold.wiring import open_engine
+
+DRAIN_SECONDS = 30
+"""How long requests may go on after the server was told to stop."""
+_KEEP_ALIVE_SECONDS = 75
+_BACKLOG = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What `enfold serve` can be told."""
+
+    host: str = "127.0.0.1"
+    port: int = 8787
+    """0 for any that is free."""
+    db: str | None = None
+    ui: bool = True
+
+
+class Server(uvicorn.Server):
+    """The web server, which tells the app before it waits for requests to end."""
+
+    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._app = app
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let what is under way finish, and end what would last for ever."""
+        self._app.drain()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop at a signal. It is not raised again afterwards: the engine is still to be closed."""
+        handled = (signal.SIGINT, signal.SIGTERM)
+        before = {each: signal.signal(each, self._stop) for each in handled}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    def _stop(self, sent: int, _frame: FrameType | None) -> None:
+        """The second Ctrl+C does not wait."""
+        self.force_exit = self.should_exit and sent == signal.SIGINT
+        self.should_exit = True
+
+
+def run(options: Options, ready: Callable[[str], None]) -> None:
+    """Serve until a signal; `ready` is told the address once it answers."""
+    log_to_standard_error()
+    given = serving()
+    listener = _listen(options.host, options.port)
+    try:
+        factory = uvicorn.Config("", loop="auto").get_loop_factory()
+        with asyncio.Runner(loop_factory=factory) as runner:
+            runner.run(_serve(options, given, listener, ready))
+    finally:
+        listener.close()
+
+
+async def _serve(
+    options: Options, given: Serving, listener: socket.socket, ready: Callable[[str], None]
+) -> None:
+    async with open_engine(options.db) as engine:
+        required = await admit(engine, options.host, given)
+        app = create_app(engine, host=options.host, serving=given, token_required=required)
+        config = uvicorn.Config(
+            app.asgi,
+            http=PatientProtocol,
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=DRAIN_SECONDS,
+            backlog=_BACKLOG,
+        )
+        await Server(config, app, lambda: ready(_address(options.host, listener))).serve([listener])
+
+
+async def admit(engine: Engine, host: str, given: Serving) -> bool:
+    """Let the environment's token in, and say whether one is required.
+
+    Beyond this machine nobody is let in without one, so there must be one.
+    """
+    if given.token is not None:
+        await engine.store.write(access.put_first, given.token)
+        return True
+    if is_loopback(host):
+        return False
+    if not await engine.store.read(access.tokens):
+        raise ConfigError(
+            f"host {host}: others can reach this address, so an access token is needed; set "
+            "ENFOLD_TOKEN to a long random text, or listen on 127.0.0.1"
+        )
+    return True
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(f"host {host}, port {port}: {error}") from None
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(
+                f"port {port} on {host} is in use; stop what uses it, or choose another with --port"
+            ) from None
+        raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
+    return listener
+
+
+def _address(host: str, listener: socket.socket) -> str:
+    port = listener.getsockname()[1]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"

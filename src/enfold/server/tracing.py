@@ -1,0 +1,122 @@
+"""Tracing: every request has an id, a line in the log and a place in the figures.
+
+The outermost layer. An error that nobody caught ends here: the caller gets the id, the log gets
+the kind of error and the line of code, and neither gets a word of a conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+from contextvars import ContextVar
+from time import perf_counter
+from uuid import uuid4
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from enfold.errors import EnfoldError
+from enfold.server.callers import Caller
+from enfold.server.failures import error_response, internal_error
+from enfold.server.metrics import Metrics
+
+HEADER = b"x-request-id"
+current_request: ContextVar[str] = ContextVar("current_request", default="")
+"""The id of the request that is being answered, for the log."""
+
+_SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
+_log = logging.getLogger("enfold.server")
+
+
+class Tracing:
+    """Gives requests their ids, and says of each how it ended."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = _Request(scope, send)
+        token = current_request.set(request.id)
+        self._metrics.started()
+        try:
+            await self._answer(request, receive)
+        finally:
+            self._metrics.ended(scope["method"], route_of(scope), request.status, request.seconds)
+            request.tell()
+            current_request.reset(token)
+
+    async def _answer(self, request: _Request, receive: Receive) -> None:
+        """An error after the beginning cannot be told any more; the connection is closed then."""
+        try:
+            await self._app(request.scope, receive, request.send)
+        except EnfoldError as error:
+            if not request.has_begun:
+                await error_response(error, request.scope)(request.scope, receive, request.send)
+        except Exception as error:  # noqa: BLE001 - the edge: an answer, and a line in the log
+            _log.error("a mistake of ours: %s", _without_text(error))
+            if not request.has_begun:
+                await internal_error(request.scope)(request.scope, receive, request.send)
+
+
+class _Request:
+    """One request on its way through."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.scope = scope
+        self._send = send
+        self._begin = perf_counter()
+        self.status = 0
+        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
+        self.id = given.decode() if _SAFE_ID.fullmatch(given) else uuid4().hex
+        scope.setdefault("state", {})["request_id"] = self.id
+
+    @property
+    def has_begun(self) -> bool:
+        """True once the caller has heard something."""
+        return bool(self.status)
+
+    @property
+    def seconds(self) -> float:
+        """Since it came."""
+        return perf_counter() - self._begin
+
+    async def send(self, message: Message) -> None:
+        """Pass on what is answered, with the id."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [pair for pair in message["headers"] if pair[0].lower() != HEADER]
+            message = {**message, "headers": [*headers, (HEADER, self.id.encode())]}
+        await self._send(message)
+
+    def tell(self) -> None:
+        """Write the line in the log."""
+        caller: Caller | None = self.scope["state"].get("caller")
+        _log.info(
+            "request",
+            extra={
+                "method": self.scope["method"],
+                "route": route_of(self.scope),
+                "status": self.status or None,
+                "milliseconds": round(self.seconds * 1000, 2),
+                "caller": caller.name if caller is not None else None,
+            },
+        )
+
+
+def route_of(scope: Scope) -> str:
+    """The route's pattern: few of them, and nothing in them that a caller wrote."""
+    state = scope.get("state", {})
+    found = state.get("route") or getattr(scope.get("route"), "path", None)
+    return str(found or "other")
+
+
+def _without_text(error: Exception) -> str:
+    """Kind and place of an error; its words might quote what somebody said."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else "?"
+    return f"{type(error).__name__} at {place}"

@@ -1,0 +1,147 @@
+"""Access: the tokens that open a server, and the log of what was done through it."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from enfold.errors import ConfigError, NotFoundError
+from enfold.jsontext import dump_text, loads
+from enfold.store import catalog
+from enfold.store.database import Database
+from enfold.store.records import new_id
+from enfold.store.sessions import check_name
+from enfold.store.words import storable
+
+FIRST = "first"
+"""The token that the server's environment names. It shares the namespace of the command line."""
+_LONGEST_NAME = 64
+_END = 2**62
+_SCOPE, _SECRET = "server", "namespace_secret"
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """Who may use a server, and which namespace is theirs. The token itself is not stored."""
+
+    id: str
+    name: str
+    namespace: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDraft:
+    """What somebody did: ids and counts, never text."""
+
+    actor: str
+    namespace: str
+    action: str
+    status: int
+    request_id: str
+    session: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry of the audit log."""
+
+    seq: int
+    at: int
+    actor: str
+    namespace: str
+    action: str
+    status: int
+    request_id: str
+    session: str | None
+    counts: Mapping[str, int]
+
+
+def new_token() -> str:
+    """A token that nobody can guess."""
+    return f"enf_{secrets.token_urlsafe(32)}"
+
+
+def put_first(db: Database, token: str) -> AccessToken:
+    """Let the environment's token in, in place of the one it named before."""
+    return _put(db, FIRST, "", token)
+
+
+def add(db: Database, name: str, token: str) -> AccessToken:
+    """Let a token in, with a namespace of its own."""
+    check_name("token", name)
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        raise ConfigError(f"name: expected 1 to {_LONGEST_NAME} characters, found {name[:80]!r}")
+    if db.row("token_by_name", name=name):
+        raise ConfigError(f"name: there is a token {name!r} already; delete it, or choose another")
+    return _put(db, name, f"token-{new_id()}", token)
+
+
+def find(db: Database, token: str) -> AccessToken | None:
+    """The row of a token, if it is one."""
+    row = db.row("token_by_hash", hash=_hash(token))
+    return AccessToken(**row) if row else None
+
+
+def tokens(db: Database) -> tuple[AccessToken, ...]:
+    """Every token, by name."""
+    return tuple(AccessToken(**row) for row in db.rows("tokens"))
+
+
+def delete(db: Database, id: str) -> None:
+    """Shut a token out. Its sessions stay, and nobody sees them."""
+    if not db.change("delete_token", id=id):
+        raise NotFoundError(f"there is no token with the id {id!r}")
+
+
+def namespace_secret(db: Database) -> bytes:
+    """The key for hashes that tell callers without a token apart; made when first asked for."""
+    made = dump_text(secrets.token_hex(32))
+    db.change("add_secret", scope=_SCOPE, key=_SECRET, value=made, now=db.now())
+    return bytes.fromhex(catalog.settings(db, _SCOPE)[_SECRET])
+
+
+def log(db: Database, entry: AuditDraft) -> None:
+    """Write down what somebody did."""
+    db.change(
+        "insert_audit",
+        now=db.now(),
+        actor=entry.actor,
+        namespace=entry.namespace,
+        action=entry.action,
+        status=entry.status,
+        request_id=entry.request_id,
+        session=None if entry.session is None else storable(entry.session),
+        counts=dump_text(dict(entry.counts)),
+    )
+
+
+def logged(
+    db: Database, namespace: str, *, limit: int = 50, before: int | None = None
+) -> tuple[AuditEntry, ...]:
+    """What was done in a namespace, newest first; the next page comes before the last of this."""
+    rows = db.rows(
+        "audit_before",
+        namespace=namespace,
+        limit=limit,
+        before=_END if before is None else before,
+    )
+    return tuple(AuditEntry(**{**dict(row), "counts": loads(row["counts"])}) for row in rows)
+
+
+def _put(db: Database, name: str, namespace: str, token: str) -> AccessToken:
+    db.change(
+        "put_token", id=new_id(), name=name, namespace=namespace, hash=_hash(token), now=db.now()
+    )
+    row = db.row("token_by_name", name=name)
+    if row is None:
+        raise NotFoundError(f"the token {name!r} was deleted just now; try again")
+    return AccessToken(**row)
+
+
+def _hash(token: str) -> str:
+    """One round is enough: what is hashed is long and random, not chosen to be remembered."""
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

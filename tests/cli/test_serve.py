@@ -1,0 +1,70 @@
+"""`enfold serve` as a process: it says where it is, answers, and stops when it is told to."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.cli.processes import run_in_pipes
+from tests.server.processes import serve
+
+
+@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signals) -> None:
+    with serve(tmp_path / "chats.db") as process:
+        made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"})
+        assert made.status_code == 201
+        assert httpx.get(f"{process.address}/readyz").status_code == 200
+        assert process.stop(sent) == 0
+    told = "".join(process.said)
+    assert f"{process.address}/v1" in told
+    assert "stopped" in told
+    assert "Traceback" not in told
+
+
+def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
+    with serve(tmp_path / "chats.db", ENFOLD_TOKEN="quite-a-secret") as process:
+        path = "/t/quite-a-secret/api/sessions"
+        answer = httpx.get(f"{process.address}{path}", headers={"x-request-id": "mine"})
+        assert answer.status_code == 200
+        assert httpx.get(f"{process.address}/api/sessions").status_code == 401
+        process.stop()
+    lines = [json.loads(line) for line in process.said if line.startswith("{")]
+    (mine,) = [line for line in lines if line.get("request_id") == "mine"]
+    assert mine["route"] == "/api/sessions"
+    assert (mine["method"], mine["status"], mine["caller"]) == ("GET", 200, "first")
+    assert "quite-a-secret" not in "".join(process.said)
+
+
+def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        db = f"sqlite:///{tmp_path / 'chats.db'}"
+        outcome = run_in_pipes("serve", "--port", port, "--db", db)
+    assert outcome.code == 2
+    (line,) = outcome.err.decode().splitlines()
+    assert f"port {port} on 127.0.0.1 is in use" in line
+
+
+def test_beyond_this_machine_a_token_is_needed(tmp_path: Path) -> None:
+    db = f"sqlite:///{tmp_path / 'chats.db'}"
+    outcome = run_in_pipes("serve", "--host", "0.0.0.0", "--port", "0", "--db", db)
+    assert outcome.code == 2
+    (line,) = outcome.err.decode().splitlines()
+    assert "ENFOLD_TOKEN" in line
+
+
+def test_beyond_this_machine_the_token_opens(tmp_path: Path) -> None:
+    with serve(
+        tmp_path / "chats.db", "--host", "0.0.0.0", ENFOLD_TOKEN="quite-a-secret"
+    ) as process:
+        here = process.address.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{here}/api/sessions").status_code == 401
+        bearer = {"authorization": "Bearer quite-a-secret"}
+        assert httpx.get(f"{here}/api/sessions", headers=bearer).status_code == 200
+        assert process.stop() == 0

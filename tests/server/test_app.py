@@ -1,0 +1,161 @@
+"""The app as a whole: ids, errors, health, figures, and the audit log."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from enfold.engine import Engine
+from enfold.server import App, create_app
+from enfold.store import access
+from tests.server.conftest import Client, client_of
+
+
+async def test_a_request_keeps_its_id_or_gets_one(client: Client) -> None:
+    kept = await client.get("/healthz", headers={"x-request-id": "abc-1"})
+    assert kept.headers["x-request-id"] == "abc-1"
+    for given in ({}, {"x-request-id": "two words\t<b>"}, {"x-request-id": "x" * 65}):
+        made = await client.get("/healthz", headers=given)
+        assert re.fullmatch(r"[0-9a-f]{32}", made.headers["x-request-id"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/nothing", 404, "no_such_route"),
+        ("GET", "/api/nothing", 404, "no_such_route"),
+        ("GET", "/api/sessions/none", 404, "not_found"),
+        ("DELETE", "/api/sessions", 405, "method_not_allowed"),
+    ],
+)
+async def test_every_error_has_one_shape(
+    client: Client, method: str, path: str, status: int, code: str
+) -> None:
+    answer = await client.request(method, path)
+    error = answer.json()["error"]
+    assert answer.status_code == status
+    assert error.keys() == {"code", "message", "retryable", "request_id"}
+    assert (error["code"], error["request_id"]) == (code, answer.headers["x-request-id"])
+
+
+@pytest.mark.parametrize(
+    ("body", "place"),
+    [
+        (b"{", "line 1, column 2"),
+        (b'{"title": NaN}', "NaN"),
+        (b'{"id": 1e999}', "out of range"),
+        (b"\xff", "not UTF-8"),
+        (b"[" * 100_000, "nested too deeply"),
+    ],
+    ids=["cut off", "NaN", "infinite", "no UTF-8", "deep"],
+)
+async def test_a_body_that_is_no_json_is_told_where(
+    client: Client, body: bytes, place: str
+) -> None:
+    json = {"content-type": "application/json"}
+    answer = await client.post("/api/sessions", content=body, headers=json)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_input")
+    assert place in answer.json()["error"]["message"]
+
+
+async def test_a_form_is_no_json(client: Client) -> None:
+    """A page from elsewhere can send one without asking."""
+    text = {"content-type": "text/plain"}
+    answer = await client.post("/api/sessions", content=b'{"id": "chat"}', headers=text)
+    assert answer.status_code == 400
+    assert (await client.get("/api/sessions")).json()["sessions"] == []
+
+
+async def test_a_mistake_of_ours_is_an_answer_with_an_id_and_no_text(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(request: Request) -> Response:
+        raise LookupError("what somebody said")
+
+    app = create_app(engine, forwarding=[Route("/v1/broken", fail)])
+    async with client_of(app) as client:
+        answer = await client.get("/v1/broken")
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (500, "internal")
+    assert error["request_id"] == answer.headers["x-request-id"]
+    assert "LookupError" in caplog.text
+    assert "somebody said" not in caplog.text + answer.text
+
+
+async def test_routes_that_forward_are_inside_the_same_layers(engine: Engine) -> None:
+    async def echo(request: Request) -> Response:
+        return PlainTextResponse(request.state.caller.namespace or "ours")
+
+    app = create_app(engine, forwarding=[Route("/v1/{path:path}", echo, methods=["POST"])])
+    token = access.new_token()
+    row = await engine.store.write(access.add, "ann", token)
+    async with client_of(app) as client:
+        assert (await client.post("/v1/chat")).text == "ours"
+        assert (await client.post(f"/t/{token}/v1/chat")).text == row.namespace
+
+
+async def test_health_and_readiness(client: Client, app: App) -> None:
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
+    ready = await client.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json() == {
+        "status": "ready",
+        "store": {"engine": "sqlite", "status": "ok"},
+        "flush": {"waiting": 0},
+    }
+    app.drain()
+    drained = await client.get("/readyz")
+    assert (drained.status_code, drained.json()["status"]) == (503, "draining")
+
+
+async def test_a_store_that_does_not_answer_is_not_ready(
+    client: Client, engine: Engine, tmp_path: Path
+) -> None:
+    await client.get("/readyz")
+    with sqlite3.connect(tmp_path / "chats.db") as file:
+        file.execute("ALTER TABLE flush_outbox RENAME TO gone")
+    ready = await client.get("/readyz")
+    assert ready.status_code == 503
+    assert ready.json()["store"]["status"] == "store_failed"
+    assert "enfold_store_up 0" in (await client.get("/metrics")).text
+    with sqlite3.connect(tmp_path / "chats.db") as file:
+        file.execute("ALTER TABLE gone RENAME TO flush_outbox")
+
+
+async def test_figures_name_routes_and_not_what_callers_wrote(client: Client) -> None:
+    await client.post("/api/sessions", json={"id": "secret-name"})
+    await client.get("/api/sessions/secret-name")
+    figures = (await client.get("/metrics")).text
+    one = 'enfold_requests_total{method="GET",route="/api/sessions/{session}",status="200"} 1'
+    assert one in figures.splitlines()
+    assert "secret-name" not in figures
+    assert "enfold_flush_waiting 0" in figures
+
+
+async def test_changes_are_in_the_audit_log_and_reading_is_not(
+    ann: Client, client: Client, engine: Engine
+) -> None:
+    await ann.post("/api/sessions", json={"id": "a/b", "title": "Private words"})
+    await ann.get("/api/sessions")
+    await ann.delete("/api/sessions/a%2Fb", headers={"x-request-id": "last"})
+    await client.post("/api/sessions", json={"id": "chat"})
+    row, _ = await engine.store.read(access.tokens)
+    last, first = await engine.store.read(access.logged, row.namespace)
+    assert (first.actor, first.action, first.status) == ("ann", "POST /api/sessions", 201)
+    assert (last.action, last.session) == ("DELETE /api/sessions/{session}", "a/b")
+    assert (last.status, last.request_id) == (204, "last")
+    assert "Private" not in repr((first, last))
+
+
+async def test_the_page_needs_nothing_from_elsewhere(client: Client) -> None:
+    page = await client.get("/docs")
+    assert page.status_code == 200
+    assert "://" not in page.text
+    described = (await client.get("/openapi.json")).json()
+    assert "/api/sessions/{session}" in described["paths"]

@@ -1,0 +1,56 @@
+"""Logs: a line of JSON each, and no secret in it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+
+from enfold.server.logs import Lines, redacted
+from enfold.server.tracing import current_request
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GET /t/PRIVATE/v1/models",
+        "authorization: Bearer PRIVATE",
+        "x-api-key: PRIVATE",
+        "api_key=PRIVATE",
+        "token=PRIVATE",
+        "key enf_PRIVATE-PRIVATE",
+        "key sk-PRIVATE-PRIVATE",
+        "postgresql://enfold:PRIVATE@host/name",
+    ],
+)
+def test_secrets_are_hidden(text: str) -> None:
+    assert "PRIVATE" not in redacted(text)
+    assert "***" in redacted(text)
+
+
+@pytest.mark.parametrize("text", ["1,000 tokens: kept", "session=chat messages=12", "a task"])
+def test_other_words_stay(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_a_line_has_the_request_and_the_kind_of_error_but_not_its_words() -> None:
+    record = logging.LogRecord("enfold", logging.ERROR, "f.py", 1, "said %d", (3,), None)
+    record.exc_info = (LookupError, LookupError("private words"), None)
+    record.route = "/api"
+    held = current_request.set("id-1")
+    try:
+        line = Lines().format(record)
+    finally:
+        current_request.reset(held)
+    assert "private words" not in line
+    found = json.loads(line)
+    assert found.pop("at").endswith("+00:00")
+    assert found == {
+        "level": "error",
+        "logger": "enfold",
+        "message": "said 3",
+        "request_id": "id-1",
+        "route": "/api",
+        "error": "LookupError",
+    }
