@@ -42,8 +42,6 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "export": ("exporting", "Write the full history of a session, folded or not."),
         "sessions": ("sessions", "List, look at, compress and delete sessions."),
         "search": ("search", "Search everything that was ever said, folded or not."),
-    },
-    "For other programs": {
         "serve": ("serve", "Serve the API and the proxy until you stop it with Ctrl+C."),
     },
     "Setting up": {
