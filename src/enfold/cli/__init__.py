@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Setting up": {
         "models": ("models", "The limits of models."),
+        "profiles": ("profiles", "Which models are asked, with whose key, and who condenses."),
         "settings": ("settings", "What is set, where it comes from, and setting it."),
         "presets": ("presets", "Strategies with their configs under a name."),
         "demo": ("demo", "See what enfold does, in a minute, without a key or a network."),

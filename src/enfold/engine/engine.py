@@ -19,7 +19,8 @@ from enfold.store.search import Where
 from enfold.store.sessions import Changes
 from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
-from enfold.summaries import Summarizer
+from enfold.summaries import Summarizer, prompts
+from enfold.summaries.prompts import Prompt
 
 StrategyChoice = Callable[
     [Settings, Summarizer, Callable[[str], Summarizer], tuple[str, ...]], Strategy
@@ -93,6 +94,14 @@ class Engine:
     async def settings(self) -> Settings:
         """The settings that hold where a session, a profile or a call says nothing else."""
         return await self.store.read(read_settings, self.outside)
+
+    async def prompt(self, profile: str | None = None) -> Prompt:
+        """What a model is told when it condenses sessions, of that profile or without one."""
+        if profile is not None:
+            await self.profiles.get(profile)
+        settings = await self.store.read(read_settings, self.outside, profile)
+        own = settings.strategy_config.get("native", {})
+        return prompts.preview(own.get("style", settings.style), own.get("prompt", settings.prompt))
 
     async def set(self, name: str, value: Any) -> None:
         """Set a setting for all sessions, from the next decision on; None unsets it."""

@@ -151,10 +151,12 @@ def _save(db: Database, profile: Profile, *, replace: bool) -> None:
 
 
 def _remove(db: Database, name: str, *, force: bool) -> None:
-    profiles_there = read_stored(db).profiles
+    stored = read_stored(db)
+    if name not in stored.profiles:
+        _get(stored, name)  # which says that there is none, and what there is
     needed_by = [
         other.name
-        for other in profiles_there.values()
+        for other in stored.profiles.values()
         if isinstance(other, Profile) and other.condensing_profile == name != other.name
     ]
     if needed_by and not force:

@@ -85,10 +85,17 @@ def read_model(
     return model_id, model_of(db, model_id)
 
 
-def read_settings(db: Database, outside: Sequence[Level]) -> Settings:
-    """The settings that hold where a session, a profile or a call says nothing else."""
-    levels, _ = expand(db, (("database", catalog.settings(db, "global")), *outside))
-    return resolve(levels)
+def read_settings(db: Database, outside: Sequence[Level], profile: str | None = None) -> Settings:
+    """The settings that hold where a session or a call says nothing else; a profile's, if named."""
+    row = catalog.profile(db, profile) if profile is not None else None
+    own = _said_by_profile(row.fields) if row is not None else {}
+    given = (("profile", own), ("database", catalog.settings(db, "global")), *outside)
+    return resolve(expand(db, given)[0])
+
+
+def _said_by_profile(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A profile's settings, its prompt among them."""
+    return {"prompt": fields.get("prompt"), **fields.get("settings", {})}
 
 
 def in_force(
@@ -105,7 +112,7 @@ def in_force(
         (
             ("call", call),
             ("session", session.settings if session else {}),
-            ("profile", {"prompt": fields.get("prompt"), **fields.get("settings", {})}),
+            ("profile", _said_by_profile(fields)),
             ("database", catalog.settings(db, "global")),
             *outside,
         ),

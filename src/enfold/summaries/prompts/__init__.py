@@ -13,8 +13,9 @@ from functools import cache
 from importlib.resources import files
 
 from enfold.errors import ConfigError
+from enfold.messages import Message, Text
 from enfold.summaries.fencing import escape
-from enfold.summaries.request import SummaryRequest
+from enfold.summaries.request import Style, SummaryRequest
 from enfold.summaries.transcript import transcript
 
 CONVERSATION = "conversation_history"
@@ -22,6 +23,7 @@ CONVERSATION = "conversation_history"
 MAX_LENGTH = 20_000
 """Of a custom prompt, in characters: more would crowd out what it is about."""
 
+_STAND_IN = (Message("user", (Text("… the messages to be folded stand here …"),)),)
 _PLACEHOLDER = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
@@ -40,6 +42,11 @@ def build(request: SummaryRequest) -> Prompt:
         return Prompt(_text(request.style), frame)
     validate(request.prompt)
     return Prompt(_text("custom"), _fill_custom(request.prompt, frame))
+
+
+def preview(style: Style, prompt: str | None) -> Prompt:
+    """What a model would be told, with a word in place of the conversation."""
+    return build(SummaryRequest(_STAND_IN, style=style, prompt=prompt))
 
 
 def validate(template: str) -> None:

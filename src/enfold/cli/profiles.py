@@ -1,0 +1,286 @@
+"""`enfold profiles`: which models are asked, with whose key, and who condenses for whom."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from getpass import getpass
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import App, Parameter
+
+from enfold.cli.options import Db, Json
+from enfold.cli.reading import open_input
+from enfold.cli.screen import number, put, put_json, put_table, say, working
+from enfold.engine.profiles import Listed, Tried
+from enfold.errors import ConfigError
+from enfold.llm.calls import Secret
+from enfold.llm.prices import NAMES, Prices
+from enfold.llm.profiles import Profile
+from enfold.llm.providers import PROVIDERS
+from enfold.money import dollars
+from enfold.report import duration
+from enfold.settings import parse_value
+from enfold.wiring import open_engine
+
+app = App(
+    name="profiles",
+    help_epilogue="""\
+A profile is a model, where it is, where its key is found, and who condenses for
+it: the profile named with --condensing-profile, else the provider's cheap
+model, else its own model. A key is never an argument: it is in a variable, in
+a file, or stored encrypted with `set-key`.
+
+Examples:
+  enfold profiles add work --provider openai --model gpt-4o
+  enfold profiles add mine --provider compatible --model llama3 \\
+      --base-url http://127.0.0.1:11434/v1
+  enfold profiles set-key work < key.txt
+  enfold profiles test work""",
+)
+
+Name: TypeAlias = Annotated[str, Parameter(help="The profile's name.")]
+ProviderName: TypeAlias = Annotated[
+    str, Parameter(help=f"Who has the model: {', '.join(PROVIDERS)}.", metavar="NAME")
+]
+ModelName: TypeAlias = Annotated[
+    str, Parameter(help="The model, as the provider names it.", metavar="NAME")
+]
+BaseUrl: TypeAlias = Annotated[
+    str | None, Parameter(help="The server, in place of the public one.", metavar="URL")
+]
+Options: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="What the provider needs besides, such as region=eu-west-1.",
+        metavar="NAME=VALUE",
+        show_default=False,
+    ),
+]
+KeyPlace: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="Where the key is: env:NAME, file:PATH, or stored. If unset: the provider's usual "
+        "variable.",
+        metavar="PLACE",
+    ),
+]
+Condensing: TypeAlias = Annotated[
+    str | None, Parameter(help="The profile that condenses for this one.", metavar="NAME")
+]
+Threshold: TypeAlias = Annotated[
+    float | None,
+    Parameter(help="The percentage at which a compression is due, 5 to 100; -1 inherits."),
+]
+PromptFile: TypeAlias = Annotated[
+    str | None,
+    Parameter(help="A file with a prompt for summaries; - is standard input.", metavar="FILE"),
+]
+SettingsGiven: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        help="A setting of the sessions with this profile, such as keep_first=2.",
+        metavar="NAME=VALUE",
+        show_default=False,
+    ),
+]
+Price: TypeAlias = float | None
+_PRICE = "US dollars for a million tokens of {}, in place of the known price."
+
+
+@app.default
+@app.command(name="list")
+async def list_profiles(*, db: Db = None, json: Json = False) -> None:
+    """List all profiles, with what their models cost."""
+    async with open_engine(db) as engine:
+        found = await engine.profiles.all()
+    _show(found, json=json)
+    if not found:
+        say("`enfold profiles add` makes one")
+
+
+@app.command
+async def add(
+    name: Name,
+    /,
+    *,
+    provider: ProviderName,
+    model: ModelName,
+    base_url: BaseUrl = None,
+    option: Options = (),
+    key: KeyPlace = None,
+    condensing_profile: Condensing = None,
+    threshold: Threshold = None,
+    prompt: PromptFile = None,
+    setting: SettingsGiven = (),
+    input_price: Annotated[Price, Parameter(help=_PRICE.format("input"))] = None,
+    output_price: Annotated[Price, Parameter(help=_PRICE.format("output"))] = None,
+    cache_writes_price: Annotated[Price, Parameter(help=_PRICE.format("cache writes"))] = None,
+    cache_reads_price: Annotated[Price, Parameter(help=_PRICE.format("cache reads"))] = None,
+    replace: Annotated[bool, Parameter(help="Also in place of one that has the name.")] = False,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Add a profile."""
+    costs = (input_price, output_price, cache_writes_price, cache_reads_price)
+    priced = {kind: cost for kind, cost in zip(NAMES, costs, strict=True) if cost is not None}
+    fields = {
+        "provider": provider,
+        "model": model,
+        "base_url": base_url,
+        "options": dict(_pairs(option, "--option")),
+        "key": key,
+        "prices": priced or None,
+        "threshold": threshold,
+        "prompt": None if prompt is None else open_input(prompt).text(),
+        "condensing_profile": condensing_profile,
+        "settings": {k: parse_value(v) for k, v in _pairs(setting, "--setting")},
+    }
+    async with open_engine(db) as engine:
+        profile = await engine.profiles.save(name, fields, replace=replace)
+    _show([Listed(name, profile)], json=json)
+    if not json:
+        say(f"`enfold profiles test {name}` tries it out")
+
+
+@app.command
+async def show(name: Name, /, *, db: Db = None) -> None:
+    """Show a profile as JSON; its key is never shown."""
+    async with open_engine(db) as engine:
+        put_json(_as_json(Listed(name, await engine.profiles.get(name))))
+
+
+@app.command(name="test")
+async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
+    """Ask the profile's model one small question."""
+    async with open_engine(db) as engine:
+        with working(f"Asking {name}"):
+            tried = await engine.profiles.test(name)
+    if json:
+        put_json(_tried_as_json(tried))
+        return
+    usage = tried.usage
+    put(
+        f"{tried.model} answered in {duration(tried.seconds)}; "
+        f"{_count(usage.input_tokens)} tokens in, {_count(usage.output_tokens)} out; "
+        f"cost: {dollars(tried.cost)}"
+    )
+
+
+@app.command
+async def prompt(
+    name: Annotated[str | None, Parameter(help="The profile's name. If unset: for all.")] = None,
+    /,
+    *,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Show what a model is told when it condenses sessions with this profile."""
+    async with open_engine(db) as engine:
+        told = await engine.prompt(name)
+    if json:
+        put_json({"system": told.system, "user": told.user})
+        return
+    put(f"system:\n\n{told.system.strip()}\n\nuser:\n\n{told.user.strip()}")
+
+
+@app.command(name="set-key")
+async def set_key(name: Name, /, *, db: Db = None) -> None:
+    """Store a profile's key, encrypted; it is asked for, or read from standard input.
+
+    The secret that it is encrypted with is in ENFOLD_SECRET_KEY, else in the system's keyring.
+    """
+    async with open_engine(db) as engine:
+        await engine.profiles.get(name)
+        await engine.profiles.set_key(name, _given_key(name))
+    say(f"the key of {name} is stored, encrypted")
+
+
+@app.command
+async def remove(
+    name: Name,
+    /,
+    *,
+    force: Annotated[bool, Parameter(help="Also if it condenses for others.")] = False,
+    db: Db = None,
+) -> None:
+    """Remove a profile, and its key if one is stored."""
+    async with open_engine(db) as engine:
+        await engine.profiles.remove(name, force=force)
+    say(f"{name} is removed")
+
+
+def _given_key(name: str) -> Secret:
+    """The key, from somebody at a terminal, who does not see it, or from a pipe."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return Secret(getpass(f"Key of {name}: ").strip())
+    return Secret(open_input("-").text().strip())
+
+
+def _pairs(given: Iterable[str], option: str) -> Iterable[tuple[str, str]]:
+    for pair in given:
+        name, equals, value = pair.partition("=")
+        if not (name and equals and value):
+            raise ConfigError(f"{option}: expected name=value")
+        yield name, value
+
+
+def _show(found: Sequence[Listed], *, json: bool) -> None:
+    if json:
+        put_json([_as_json(each) for each in found])
+        return
+    columns = ("profile", "model", "key", "condensed by", "threshold", "input", "output")
+    put_table(number(len(found), "profile"), columns, map(_row, found))
+
+
+def _row(listed: Listed) -> tuple[str, ...]:
+    profile = listed.profile
+    if profile is None:
+        return (listed.name, listed.fault, *[""] * 5)
+    costs = profile.known_prices()
+    inherits = profile.threshold in (None, -1)
+    return (
+        profile.name,
+        profile.id,
+        _key_place(profile),
+        profile.condensing_profile or PROVIDERS[profile.provider].cheap_model or "itself",
+        "inherited" if inherits else f"{profile.threshold:g} %",
+        _price(costs, "input"),
+        _price(costs, "output"),
+    )
+
+
+def _key_place(profile: Profile) -> str:
+    usual = PROVIDERS[profile.provider].key_variables
+    return profile.key or (f"env:{usual[0]}" if usual else "none")
+
+
+def _price(costs: Prices | None, kind: str) -> str:
+    price = None if costs is None else getattr(costs, kind)
+    return "unknown" if price is None else f"{dollars(price)} / 1M"
+
+
+def _as_json(listed: Listed) -> dict[str, Any]:
+    profile = listed.profile
+    if profile is None:
+        return {"name": listed.name, "fault": listed.fault}
+    costs = profile.known_prices()
+    known: Mapping[str, Any] = {kind: getattr(costs, kind, None) for kind in NAMES}
+    return {"name": profile.name, **profile.as_json(), "prices": known}
+
+
+def _tried_as_json(tried: Tried) -> dict[str, Any]:
+    usage = tried.usage
+    return {
+        "model": tried.model,
+        "seconds": tried.seconds,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cache_read_tokens": usage.cache_read_tokens,
+        "cache_write_tokens": usage.cache_write_tokens,
+        "cost": tried.cost,
+    }
+
+
+def _count(tokens: int | None) -> str:
+    return "an unknown number of" if tokens is None else f"{tokens:,}"

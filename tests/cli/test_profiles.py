@@ -1,0 +1,213 @@
+"""`enfold profiles`: added, listed, tried out, given keys and removed; no key is ever shown."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enfold.jsontext import dumps
+from tests.cli.conftest import Enfold
+
+KEY = "sk-very-secret-7f3a"
+WORK = ["--provider", "openai", "--model", "gpt-4o"]
+
+
+class _Model(BaseHTTPRequestHandler):
+    """Answers every chat with one word; the bearer of the wrong key is turned away."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        if self.headers["authorization"] != f"Bearer {KEY}":
+            self._answer(401, {"error": {"message": f"no: {self.headers['authorization']}"}})
+            return
+        message = {"role": "assistant", "content": "ready"}
+        self._answer(
+            200,
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "tiny-2",
+                "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+                "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
+            },
+        )
+
+    def _answer(self, status: int, value: Any) -> None:
+        body = dumps(value)
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody is interested."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The base URL of a model on this machine."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{listening.server_port}/v1"
+        listening.shutdown()
+        thread.join()
+
+
+def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> None:
+    assert stored("profiles").text.startswith("0 profiles\n")
+    told = stored("profiles", "add", "work", *WORK, "--threshold", "80")
+    assert "profiles test work" in told.said
+    assert stored("profiles", "show", "work").json == {
+        "name": "work",
+        "provider": "openai",
+        "model": "gpt-4o",
+        "threshold": 80,
+        "prices": {"input": 2.5, "output": 10, "cache_writes": None, "cache_reads": 1.25},
+    }
+    _, head, row = stored("profiles", "list").text.splitlines()
+    assert head.split() == [
+        *("profile", "model", "key", "condensed", "by", "threshold", "input", "output")
+    ]
+    assert "env:OPENAI_API_KEY  gpt-4o-mini   80 %       $2.50 / 1M  $10.00 / 1M" in row
+
+
+def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Only decisions.")
+    stored("profiles", "add", "cheap", *WORK)
+    options = ["--base-url", "https://here.example/", "--option", "api_version=2024-10-21"]
+    options += ["--key", "env:MY_KEY", "--condensing-profile", "cheap", "--threshold", "-1"]
+    options += ["--prompt", str(prompt), "--setting", "keep_first=2", "--input-price", "1.5"]
+    add = ["profiles", "add", "big", "--provider", "azure", "--model", "mine"]
+    (made,) = stored(*add, *options, "--json").json
+    assert made == {
+        "name": "big",
+        "provider": "azure",
+        "model": "mine",
+        "base_url": "https://here.example/",
+        "options": {"api_version": "2024-10-21"},
+        "key": "env:MY_KEY",
+        "prices": {"input": 1.5, "output": None, "cache_writes": None, "cache_reads": None},
+        "threshold": -1,
+        "prompt": "Only decisions.",
+        "condensing_profile": "cheap",
+        "settings": {"keep_first": 2},
+    }
+    row = stored("profiles").text.splitlines()[2]
+    assert "inherited" in row
+    assert row.split()[-4:] == ["$1.50", "/", "1M", "unknown"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--provider", "acme", "--model", "m"], ["provider: no provider 'acme'"]),
+        (["--provider", "compatible", "--model", "m"], ["base_url: compatible needs"]),
+        ([*WORK, "--threshold", "4"], ["threshold: 4 is not 5 to 100"]),
+        ([*WORK, "--option", "region"], ["--option: expected name=value"]),
+        ([*WORK, "--setting", "colour=red"], ["settings: no setting 'colour'"]),
+        ([*WORK, "--condensing-profile", "gone"], ["there is no profile 'gone'"]),
+        ([*WORK, "--key", KEY], ["key: expected env:NAME, file:PATH or stored"]),
+        ([*WORK, "--input-price", "-1"], ["prices: the input price is -1"]),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_what_is_wrong_is_named_and_no_key_repeated(
+    options: list[str], words: list[str], stored: Enfold
+) -> None:
+    told = stored("profiles", "add", "work", *options)
+    told.refused(*words)
+    assert KEY not in told.said
+    assert stored("profiles", "--json").json == []
+
+
+def test_one_is_replaced_only_if_that_is_said(stored: Enfold) -> None:
+    stored("profiles", "add", "work", *WORK)
+    stored("profiles", "add", "work", *WORK).refused("there is a profile 'work' already")
+    other = ["--provider", "google", "--model", "gemini-2.5-pro", "--replace", "--json"]
+    (now,) = stored("profiles", "add", "work", *other).json
+    assert now["provider"] == "google"
+
+
+def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
+    stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
+    told = stored("profiles", "test", "mine")
+    assert told.text.startswith("tiny-2 answered in ")
+    assert told.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")
+    prices = ["--input-price", "1", "--output-price", "2", "--replace"]
+    stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY", *prices)
+    tried = stored("profiles", "test", "mine", "--json").json
+    assert tried["cost"] == pytest.approx(1_206 / 1e6)
+    monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
+    refused = stored("profiles", "test", "mine")
+    refused.refused("compatible:tiny does not accept the key", code=5)
+    assert KEY not in refused.said
+
+
+def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
+    stored: Enfold, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
+    stored("profiles", "add", "mine", *where)
+    without = stored("profiles", "set-key", "mine", stdin=KEY.encode())
+    without.refused("set ENFOLD_SECRET_KEY", "keyring")
+    assert KEY not in without.said
+    monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
+    done = stored("profiles", "set-key", "mine", stdin=f"{KEY}\n".encode())
+    assert (done.code, done.out) == (0, b"")
+    assert stored("profiles", "test", "mine").code == 0
+    shown = stored("profiles", "show", "mine")
+    assert shown.json["key"] == "stored"
+    listed = stored("profiles", "--json")
+    everything = (done.err, shown.out, listed.out, *map(Path.read_bytes, tmp_path.iterdir()))
+    assert not any(KEY.encode() in data for data in everything)
+    monkeypatch.setenv("ENFOLD_SECRET_KEY", "another secret altogether")
+    stored("profiles", "test", "mine").refused("profile 'mine': the stored key cannot be opened")
+
+
+@pytest.mark.parametrize("given", [b"", b"two words", b"\xff"], ids=["nothing", "words", "bytes"])
+def test_what_is_no_key_is_not_stored(
+    given: bytes, stored: Enfold, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
+    stored("profiles", "add", "work", *WORK)
+    assert stored("profiles", "set-key", "work", stdin=given).code == 2
+    assert "key" not in stored("profiles", "show", "work").json
+    stored("profiles", "set-key", "gone", stdin=KEY.encode()).refused("no profile 'gone'")
+
+
+def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -> None:
+    usual = stored("profiles", "prompt", "--json").json
+    assert "## Unresolved Questions" in usual["system"]
+    assert "the messages to be folded stand here" in usual["user"]
+    file = tmp_path / "prompt.txt"
+    file.write_text("Only decisions.\n\n{conversation_history}\n\nNothing else.")
+    stored("profiles", "add", "work", *WORK, "--prompt", str(file))
+    own = stored("profiles", "prompt", "work", "--json").json
+    assert own["user"].startswith("Only decisions.\n")
+    assert own["user"].endswith("Nothing else.")
+    stored("settings", "set", "prompt", "Of all.")
+    assert stored("profiles", "prompt", "--json").json["user"].startswith("Of all.\n")
+    assert stored("profiles", "prompt", "work", "--json").json == own
+    assert stored("profiles", "prompt", "work").text.startswith("system:\n\n")
+    stored("profiles", "prompt", "gone").refused("no profile 'gone'; there are: work")
+
+
+def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> None:
+    stored("profiles", "add", "cheap", *WORK)
+    stored("profiles", "add", "work", *WORK, "--condensing-profile", "cheap")
+    stored("profiles", "remove", "cheap").refused("'cheap' condenses for work")
+    assert stored("profiles", "remove", "cheap", "--force").code == 0
+    (left,) = stored("profiles", "--json").json
+    assert left["name"] == "work"
+    stored("profiles", "remove", "cheap").refused("no profile 'cheap'")
