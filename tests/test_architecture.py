@@ -97,8 +97,13 @@ ONLY_LATE = frozenset(
 )
 """Slow to load, or perhaps not installed: imported where they are used, not with the module."""
 
-AT_HOME = {"langchain_core": ("adapters.langchain", "langgraph")}
-"""Unless the module is a door to that library: whoever opens it has loaded the library already."""
+AT_HOME = {
+    "langchain_core": ("adapters.langchain", "langgraph"),
+    "textual": ("cli.chat.terminal",),
+}
+"""Unless the module is a door to that library: whoever opens it has loaded the library already. Or
+its classes are made of the library's: then the module itself is loaded late."""
+LATE_PLACES = ("cli.chat.terminal",)
 
 BROAD_EXCEPTS = {
     "bulk.crew._do_here": "what failed is raised where the result is taken",
@@ -159,6 +164,10 @@ def heavy_libraries_load_late(module: Module) -> Iterator[str]:
         at_home = any(module.is_within(door) for door in AT_HOME.get(each.library, ()))
         if each.library in ONLY_LATE and not each.late and not at_home:
             yield f"line {each.line}: import {each.library} inside the function that needs it"
+        for place in LATE_PLACES:
+            inside = f"{each.target}.".startswith(f"enfold.{place}.")
+            if inside and not each.late and not module.is_within(place):
+                yield f"line {each.line}: import {place} inside the function that needs it"
 
 
 def only_settings_read_the_environment(module: Module) -> Iterator[str]:
@@ -296,6 +305,7 @@ def test_the_package_keeps_the_rule(rule: Rule) -> None:
         (heavy_libraries_load_late, Module("tokens", "import toktok")),
         (heavy_libraries_load_late, Module("tokens", "class A:\n    import toktok")),
         (heavy_libraries_load_late, Module("tokens", "toktok = import_module('toktok')")),
+        (heavy_libraries_load_late, Module("cli.chat", "from enfold.cli.chat.terminal import app")),
         (only_settings_read_the_environment, Module("engine", "import os\nos.environ['A']")),
         (only_settings_read_the_environment, Module("engine", "from os import getenv")),
         (sizes_are_small, Module("engine", "\n" * (LONGEST_MODULE + 1))),
@@ -329,6 +339,7 @@ def test_late_imports_are_late() -> None:
 
 def test_tables_hold_nothing_stale() -> None:
     assert set(LIBRARIES) >= ONLY_LATE
+    assert {m.name for m in MODULES} >= set(LATE_PLACES)
     functions = {f"{m.name}.{function.name}" for m in MODULES for function in m.functions}
     assert functions >= set(BROAD_EXCEPTS)
 

@@ -32,33 +32,9 @@ from enfold.llm.prices import Prices
 from enfold.messages import text_of
 from enfold.testing import ScriptedGateway, assistant, call, reply
 from tests.engine.conftest import Bench, talk
+from tests.gateways import Halting
 
 CONNECTION = Connection("test", "small")
-
-
-class Halting:
-    """A gateway that says so much and then nothing more, or fails."""
-
-    def __init__(self, *pieces: str, error: Exception | None = None) -> None:
-        self.pieces = pieces
-        self.error = error
-        self.closed = False
-
-    async def complete(self, _connection: Connection, _call: Call) -> Reply:
-        raise AssertionError("a turn streams")
-
-    async def stream(
-        self, _connection: Connection, _call: Call
-    ) -> AsyncGenerator[Delta | Reply, None]:
-        """The pieces, and then the wait."""
-        try:
-            for piece in self.pieces:
-                yield Delta(piece)
-            if self.error is not None:
-                raise self.error
-            await asyncio.Event().wait()
-        finally:
-            self.closed = True
 
 
 def by(gateway: Gateway) -> Answerer:
@@ -119,6 +95,22 @@ async def test_what_is_due_is_compressed_before_the_model_is_asked(bench: Bench)
     assert done.prepared.compression is not None
     assert done.prepared.compression.compressed
     assert "They agreed on the plan." in text_of(gateway.calls[0].messages[0].parts)
+
+
+@pytest.mark.parametrize(
+    ("provider", "role"),
+    [("openai", "system"), ("compatible", "system"), ("anthropic", "user"), ("google", "user")],
+)
+async def test_a_summary_has_no_authority(provider: str, role: str, bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    await session.compress()
+    gateway = ScriptedGateway("Fine.")
+    await ask(session, "And?", Answerer(gateway, Connection(provider, "m")), lambda _: None)
+    first = gateway.calls[0].messages[0]
+    assert first.role == role
+    assert "They agreed on the plan." in text_of(first.parts)
+    assert text_of(gateway.calls[0].messages[-1].parts) == "And?"
 
 
 async def test_usage_is_recorded_with_what_it_cost(bench: Bench) -> None:

@@ -41,6 +41,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "import": ("importing", "Store the conversations of a file as sessions."),
         "export": ("exporting", "Write the full history of a session, folded or not."),
         "sessions": ("sessions", "List, look at, compress and delete sessions."),
+        "chat": ("chat", "Talk with a model; long talks are folded as they grow."),
         "search": ("search", "Search everything that was ever said, folded or not."),
         "serve": ("serve", "Serve the API and the proxy until you stop it with Ctrl+C."),
     },

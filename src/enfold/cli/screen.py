@@ -42,6 +42,13 @@ def put(text: str) -> None:
         stream.write(f"{_visible(text, stream)}\n")
 
 
+def put_piece(text: str) -> None:
+    """A piece of a result that is still being made; it is seen at once."""
+    with _standard_output() as stream:
+        stream.write(_visible(text, stream))
+        stream.flush()
+
+
 def put_bytes(data: bytes) -> None:
     """A result as exactly these bytes, on standard output."""
     with _standard_output() as stream:
@@ -176,10 +183,15 @@ def _standard_output() -> Iterator[TextIO]:
         raise EnfoldError(f"standard output cannot be written: {reason}") from None
 
 
+def harmless(text: str) -> str:
+    """The text with escapes for what steers a terminal."""
+    return text.translate(_CONTROLS)
+
+
 def _visible(text: str, stream: TextIO) -> str:
     """The text with escapes for what steers a terminal, and for what it has no sign for."""
     encoding = stream.encoding or "utf-8"
-    return text.translate(_CONTROLS).encode(encoding, "backslashreplace").decode(encoding)
+    return harmless(text).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def _one_line(text: str) -> str:

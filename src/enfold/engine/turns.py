@@ -14,8 +14,8 @@ Doors show a turn while it runs; what they hear is in `Progress`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar
@@ -24,13 +24,22 @@ from enfold.engine.results import Prepared
 from enfold.engine.session import Session
 from enfold.errors import BadReplyError, NotFoundError
 from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending, Gateway, Reply
-from enfold.llm.costs import Billed, cost_of
 from enfold.llm.prices import Prices
+from enfold.llm.summarizer import cost_of_call
 from enfold.messages import Message, ToolCall, text_of
 from enfold.store.records import StoredMessage, UsageEvent
 
 INTERRUPTED = "interrupted"
 """The field of a stored answer that was stopped while it was written."""
+
+_DIALECTS: Mapping[str, str] = {
+    "anthropic": "anthropic",
+    "bedrock": "anthropic",
+    "google": "gemini",
+    "vertex": "gemini",
+}
+"""How a provider's models are spoken to, where a summary must not become the system prompt."""
+_OTHER_DIALECT = "openai"
 
 Result = TypeVar("Result")
 
@@ -129,14 +138,16 @@ async def _answer(
         raise
     seconds = perf_counter() - started
     (stored,) = await _to_its_end(session.append(reply.message, after=question))
-    cost = _cost(reply.usage, answerer.prices)
+    cost = cost_of_call(reply.usage, answerer.prices)
     await _record_usage(session, stored, reply, answerer, cost)
     text = text_of(reply.message.parts)
     return Answer(stored, text, reply.ending, prepared, reply.usage, cost, seconds)
 
 
 async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> Reply:
-    call = Call(prepared.messages, system=answerer.system or None)
+    dialect = _DIALECTS.get(answerer.connection.provider, _OTHER_DIALECT)
+    messages = (*prepared.view.messages_for(dialect), *prepared.pending)
+    call = Call(messages, system=answerer.system or None)
     async with aclosing(answerer.gateway.stream(answerer.connection, call)) as items:
         async for item in items:
             if isinstance(item, Reply):
@@ -181,24 +192,14 @@ async def _record_usage(
     await session.record_usage(used)
 
 
-def _cost(usage: CallUsage, prices: Prices | None) -> float | None:
-    if prices is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    billed = Billed.reported(
-        "openai",  # so the port counts, whoever the provider is: cached tokens are input
-        usage.input_tokens,
-        usage.output_tokens,
-        usage.cache_write_tokens or 0,
-        usage.cache_read_tokens or 0,
-    )
-    return cost_of(prices, billed).total
-
-
 async def _to_its_end(work: Awaitable[Result]) -> Result:
-    """The work's result; if whoever waits is cancelled, the work ends first."""
+    """The work's result; if whoever waits is cancelled, even twice, the work ends first."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        await asyncio.wait((task,))
+        while not task.done():
+            with suppress(asyncio.CancelledError):
+                await asyncio.wait((task,))
+        task.result()  # that it failed is worse news than that it was interrupted
         raise

@@ -1,0 +1,367 @@
+"""The talk on a terminal, typed as a person would type it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TypeAlias
+
+import pytest
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from enfold.cli.chat.talk import Talk
+from enfold.cli.chat.terminal.app import ChatApp
+from enfold.cli.chat.terminal.prompt import Prompt
+from enfold.cli.chat.terminal.widgets import Notice, Reply, Said, TokenBar, Working
+from enfold.engine.turns import is_interrupted
+from enfold.errors import SummaryError, UnavailableError
+from enfold.summaries import SummaryRequest
+from enfold.testing import ScriptedGateway
+from tests.cli.chat.conftest import LARGE, Desk, fill, said
+from tests.gateways import Halting
+
+Hand: TypeAlias = Pilot[None]
+
+
+@asynccontextmanager
+async def shown(talk: Talk, width: int = 100, *, light: bool = False) -> AsyncIterator[Hand]:
+    """The talk on a screen."""
+    app = ChatApp(talk, light=light)
+    async with app.run_test(size=(width, 40)) as hand:
+        await hand.pause()
+        yield hand
+    await app.settled()
+
+
+async def send(hand: Hand, text: str) -> None:
+    """Type a line and send it."""
+    keys = {" ": "space", "/": "slash", "?": "question_mark", ".": "full_stop", ":": "colon"}
+    await hand.press(*(keys.get(sign, sign) for sign in text), "enter")
+
+
+async def until(hand: Hand, holds: Callable[[], bool]) -> None:
+    """Wait until the screen has come so far."""
+    for _ in range(500):
+        await hand.pause(0.01)
+        if holds():
+            return
+    pytest.fail(f"it never came to that; the screen says: {screen(hand)}")
+
+
+async def done(hand: Hand) -> None:
+    """Wait until nothing runs any more."""
+    app = hand.app
+    assert isinstance(app, ChatApp)
+    await hand.pause()
+    await app.settled()
+    await until(hand, lambda: not app.query_one(Working).what)
+
+
+def screen(hand: Hand) -> list[str]:
+    """What the log shows, from top to bottom."""
+    kinds = (Said, Notice, Reply)
+    log = hand.app.query_one("#log")
+    return [
+        each.source if isinstance(each, Reply) else str(each.content)
+        for each in log.children
+        if isinstance(each, kinds) and isinstance(each, Static | Reply)
+    ]
+
+
+def left(hand: Hand) -> bool:
+    return not hand.app.is_running
+
+
+def level(hand: Hand) -> str:
+    meter = hand.app.query_one(TokenBar).meter
+    assert meter is not None
+    return meter.level
+
+
+def prompt(hand: Hand) -> Prompt:
+    return hand.app.query_one(Prompt)
+
+
+async def test_a_question_is_answered_on_the_screen_and_in_the_session(desk: Desk) -> None:
+    desk.answer_with(ScriptedGateway("It is **the tide**."))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await done(hand)
+        assert screen(hand) == ["Why?", "It is **the tide**."]
+        assert prompt(hand).text == ""
+    assert await said(talk) == [("user", "Why?"), ("assistant", "It is **the tide**.")]
+
+
+async def test_the_answer_is_seen_while_it_is_written(desk: Desk) -> None:
+    desk.answer_with(Halting("It is ", "the ti"))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
+        assert "compatible:small is answering" in str(hand.app.query_one(Working).content)
+
+
+async def test_interrupting_stops_the_answer_and_keeps_what_came(desk: Desk) -> None:
+    desk.answer_with(Halting("It is ", "the ti"))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
+        await hand.press("ctrl+c")
+        await done(hand)
+        assert not left(hand)
+        assert "interrupted" in str(hand.app.query_one(Reply).border_subtitle)
+        await hand.press("ctrl+c")
+        await hand.pause()
+        assert left(hand)
+    assert await said(talk) == [("user", "Why?"), ("assistant", "It is the ti")]
+    assert is_interrupted((await talk.session.messages())[-1])
+
+
+async def test_interrupting_twice_leaves_and_still_keeps_what_came(desk: Desk) -> None:
+    desk.answer_with(Halting("It is ", "the ti"))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
+        await hand.press("ctrl+c", "ctrl+c")
+        await hand.pause()
+        assert left(hand)
+    assert await said(talk) == [("user", "Why?"), ("assistant", "It is the ti")]
+
+
+async def test_leaving_in_the_middle_of_an_answer_keeps_what_came(desk: Desk) -> None:
+    desk.answer_with(Halting("It is "))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: screen(hand)[-1:] == ["It is "])
+        await hand.press("ctrl+q")
+    assert await said(talk) == [("user", "Why?"), ("assistant", "It is ")]
+
+
+async def test_a_model_that_fails_leaves_the_question_and_a_way_on(desk: Desk) -> None:
+    desk.answer_with(
+        ScriptedGateway(UnavailableError("compatible:small is out of reach"), "The tide.")
+    )
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await done(hand)
+        assert "out of reach" in screen(hand)[-1]
+        assert "/retry" in screen(hand)[-1]
+        await send(hand, "/retry")
+        await done(hand)
+        assert screen(hand)[-1] == "The tide."
+    assert await said(talk) == [("user", "Why?"), ("assistant", "The tide.")]
+
+
+async def test_half_an_answer_of_a_failing_model_is_shown_as_not_kept(desk: Desk) -> None:
+    desk.answer_with(Halting("It is", error=UnavailableError("the line is down")))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await done(hand)
+        assert "not kept" in str(hand.app.query_one(Reply).border_subtitle)
+        assert "the line is down" in screen(hand)[-1]
+    assert await said(talk) == [("user", "Why?")]
+
+
+async def test_a_compression_is_shown_with_its_scope_and_its_result(desk: Desk) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: SummaryRequest) -> str:
+        await go_on.wait()
+        return "They agreed."
+
+    desk.summarizer.script(slow)
+    talk = await desk.talk()
+    await fill(talk, 40)
+    async with shown(talk) as hand:
+        await send(hand, "/summarize")
+        working = hand.app.query_one(Working)
+        await until(hand, lambda: "Summarizing" in working.what)
+        assert "messages" in working.what
+        assert "tokens" in working.what
+        go_on.set()
+        await done(hand)
+        assert "→" in screen(hand)[-1]
+        assert "no cost" in screen(hand)[-1]
+        assert "/undo" in screen(hand)[-1]
+
+
+async def test_a_compression_on_the_way_to_an_answer_is_told(desk: Desk) -> None:
+    talk = await desk.talk()
+    await fill(talk, 40)
+    async with shown(talk) as hand:
+        await send(hand, "And?")
+        await done(hand)
+        asked, folded, answer = screen(hand)[-3:]
+        assert (asked, answer) == ("And?", "An answer.")
+        assert folded.startswith("Folded")
+
+
+async def test_a_blocked_session_gives_the_words_back_and_the_ways_on(desk: Desk) -> None:
+    desk.summarizer.script(SummaryError("the summarizer is away"))
+    talk = await desk.talk()
+    await fill(talk, 40)
+    before = await said(talk)
+    async with shown(talk) as hand:
+        await send(hand, "And?")
+        await done(hand)
+        assert "the summarizer is away" in screen(hand)[-1]
+        assert "/retry" in screen(hand)[-1]
+        assert "/acknowledge" in screen(hand)[-1]
+        assert prompt(hand).text == "And?"
+        assert await said(talk) == before
+        await hand.press("ctrl+u")
+        await send(hand, "/acknowledge")
+        await done(hand)
+        assert "acknowledged" in screen(hand)[-1]
+        await send(hand, "And?")
+        await done(hand)
+        assert screen(hand)[-1] == "An answer."
+
+
+async def test_a_blocked_session_says_so_when_it_is_opened(desk: Desk) -> None:
+    desk.summarizer.script(SummaryError("the summarizer is away"))
+    talk = await desk.talk()
+    await fill(talk, 40)
+    async with shown(talk) as hand:
+        await send(hand, "And?")
+        await done(hand)
+    desk.summarizer.script("They agreed.")
+    async with shown(talk) as hand:
+        assert "blocked" in screen(hand)[-1]
+        await send(hand, "/retry")
+        await done(hand)
+        assert screen(hand)[-1].startswith("Folded")
+
+
+async def test_what_was_said_before_is_shown_and_can_be_long(desk: Desk) -> None:
+    talk = await desk.talk()
+    await fill(talk, 20)
+    async with shown(talk) as hand:
+        assert screen(hand)[0].startswith("10 earlier messages")
+        assert screen(hand)[-1].startswith("Answer 19")
+
+
+async def test_a_question_without_an_answer_is_pointed_out(desk: Desk) -> None:
+    talk = await desk.talk()
+    await talk.session.append("Why?")
+    async with shown(talk) as hand:
+        assert "/retry" in screen(hand)[-1]
+
+
+async def test_without_a_model_one_can_look_search_and_fold(desk: Desk) -> None:
+    talk = await desk.talk(answered=False)
+    await fill(talk, 40)
+    async with shown(talk) as hand:
+        assert "enfold profiles add" in screen(hand)[-1]
+        await send(hand, "/search alpha")
+        await done(hand)
+        assert "messages found" in screen(hand)[-1]
+        await send(hand, "/summarize")
+        await done(hand)
+        assert screen(hand)[-1].startswith("Folded")
+        await send(hand, "Why?")
+        await done(hand)
+        assert "enfold profiles add" in screen(hand)[-1]
+        assert prompt(hand).text == "Why?"
+
+
+async def test_the_token_bar_follows_and_changes_its_level(desk: Desk) -> None:
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        bar = hand.app.query_one(TokenBar)
+        assert bar.meter is not None
+        assert bar.meter.used == 0
+        await fill(talk, 29)
+        await send(hand, "/context")
+        await done(hand)
+        assert level(hand) == "warm"
+        await send(hand, "/summarize")
+        await done(hand)
+        assert level(hand) == "calm"
+        assert bar.meter.summary > 0
+        await send(hand, "/undo")
+        await done(hand)
+        assert bar.meter.summary == 0
+
+
+async def test_another_model_can_take_over(desk: Desk) -> None:
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, f"/model {LARGE}")
+        await done(hand)
+        assert "compatible:large" in screen(hand)[-1]
+        assert "compatible:large" in str(hand.app.query_one("#title", Static).content)
+        assert (await talk.status()).model == LARGE
+
+
+async def test_commands_complete_themselves(desk: Desk) -> None:
+    async with shown(await desk.talk()) as hand:
+        await hand.press("slash", "s", "u")
+        assert prompt(hand).suggestion == "mmarize"
+        await hand.press("tab")
+        assert prompt(hand).text == "/summarize "
+
+
+async def test_an_unknown_command_names_the_nearest(desk: Desk) -> None:
+    async with shown(await desk.talk()) as hand:
+        await send(hand, "/sumarize")
+        await done(hand)
+        assert "did you mean /summarize?" in screen(hand)[-1]
+
+
+async def test_a_text_may_have_lines_and_comes_back_with_up(desk: Desk) -> None:
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await hand.press("o", "n", "e", "ctrl+j", "t", "w", "o", "enter")
+        await done(hand)
+        assert (await said(talk))[0] == ("user", "one\ntwo")
+        await hand.press("up")
+        assert prompt(hand).text == "one\ntwo"
+        await hand.press("down")
+        assert prompt(hand).text == ""
+
+
+async def test_what_is_typed_meanwhile_waits(desk: Desk) -> None:
+    desk.answer_with(Halting("It is"))
+    talk = await desk.talk()
+    async with shown(talk) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: screen(hand)[-1:] == ["It is"])
+        await send(hand, "And?")
+        assert prompt(hand).text == "And?"
+        assert len(await said(talk)) == 1
+
+
+async def test_quit_leaves(desk: Desk) -> None:
+    async with shown(await desk.talk()) as hand:
+        await send(hand, "/quit")
+        await hand.pause()
+        assert left(hand)
+
+
+async def test_text_that_would_steer_a_terminal_is_shown(desk: Desk) -> None:
+    desk.answer_with(ScriptedGateway("A \x1b[31mred\x1b[0m word [bold]and markup[/bold]."))
+    async with shown(await desk.talk()) as hand:
+        await send(hand, "Why?")
+        await done(hand)
+        assert screen(hand)[-1] == "A \\x1b[31mred\\x1b[0m word [bold]and markup[/bold]."
+
+
+@pytest.mark.parametrize("width", [20, 60, 200])
+@pytest.mark.parametrize("light", [False, True], ids=["dark", "light"])
+async def test_every_width_is_drawn(width: int, light: bool, desk: Desk) -> None:
+    desk.answer_with(ScriptedGateway("# Title\n\n" + "unbreakable" * 30 + "\n\n```\ncode\n```\n"))
+    talk = await desk.talk()
+    async with shown(talk, width, light=light) as hand:
+        await send(hand, "Why?")
+        await done(hand)
+        drawn = hand.app.query_one(TokenBar).render()
+        assert max(map(len, drawn.plain.splitlines())) <= width
