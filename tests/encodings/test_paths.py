@@ -22,10 +22,10 @@ def test_lines_around_a_hit_keep_their_sign() -> None:
 
 
 def test_lines_around_hits_are_known_by_their_numbers_where_no_hit_is_shown() -> None:
-    text = "lib/v-2-x/a.py-8-before\nlib/v-2-x/a.py-9-\nlib/v-2-x/a.py-10-after"
+    text = "lib/v-2-x/a.py-8-on it\nlib/v-2-x/a.py-9-\nlib/v-2-x/a.py-10-and on"
     found = encode(text)
     assert found is not None
-    assert found[0] == "lib/v-2-x/a.py\n8-before\n9-\n10-after"
+    assert found[0] == "lib/v-2-x/a.py\n8-on it\n9-\n10-and on"
     assert decode(*found) == text
 
 
@@ -35,6 +35,13 @@ def test_files_of_several_folders_stand_below_their_own() -> None:
     assert found is not None
     assert found[0] == "docs/a/b/\n one.md\n two.md\nsrc/c/d/\n three.py\n four.py\ntop/five.py"
     assert decode(*found) == text
+
+
+def test_dates_in_names_are_no_line_numbers() -> None:
+    text = "todo/2026-01-22-first.md\ntodo/2026-01-23-second.md\ntodo/2026-01-24-third.md"
+    found = encode(text)
+    assert found is not None
+    assert found[0] == "todo/\n 2026-01-22-first.md\n 2026-01-23-second.md\n 2026-01-24-third.md"
 
 
 def test_a_list_of_paths_stands_below_its_folder() -> None:

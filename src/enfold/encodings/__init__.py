@@ -29,11 +29,11 @@ ENCODINGS: Mapping[str, Encoding] = {
     "colours": Encoding(terminal.encode_colours, terminal.decode_colours),
     "progress": Encoding(terminal.encode_progress, terminal.decode_progress),
     "blanks": Encoding(lines.encode_blanks, lines.decode_blanks),
-    "runs": Encoding(lines.encode_runs, lines.decode_runs),
     "json": Encoding(records.encode_blanks, records.decode),
     "tables": Encoding(records.encode_tables, records.decode),
     "paths": Encoding(paths.encode, paths.decode),
     "line_numbers": Encoding(numbering.encode, numbering.decode),
+    "runs": Encoding(lines.encode_runs, lines.decode_runs),
 }
 """By name, in the order in which they are applied."""
 

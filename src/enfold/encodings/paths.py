@@ -16,7 +16,8 @@ from enfold.encodings.numbering import is_numbered
 _HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
 _BESIDE = re.compile(r"-(?=([0-9]{1,9})-)")
 """What follows the path of a line that a search shows beside a hit, and the line's number."""
-_PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*")
+_PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
+"""Of a file: what ends like a folder may be a heading."""
 _FEWEST_PATHS = 3
 _SHORTEST_FOLDER = 4
 _INDENT = " "
@@ -65,9 +66,11 @@ def _searched(text: str, lines: Sequence[str]) -> set[str]:
     """The files that a search shows lines of: with hits, or with lines that count on."""
     found = set(_HIT.findall(text))
     for line, following in pairwise(lines):
+        if _is_path(line) and _is_path(following):
+            continue  # names with dates in them
         for sign in _BESIDE.finditer(line):
             path = line[: sign.start()]
-            if following.startswith(f"{path}-{int(sign[1]) + 1}-") and _PATH.fullmatch(path):
+            if following.startswith(f"{path}-{int(sign[1]) + 1}-") and _is_path(path):
                 found.add(path)
     return found
 
@@ -80,7 +83,7 @@ def _groups(lines: Sequence[str], searched: set[str]) -> Iterator[_Group]:
         if isinstance(found, str):
             if stop - start > 1:
                 yield start, stop, found, True
-        elif found and stop - start >= _FEWEST_PATHS:
+        elif found:
             yield from _folders(lines, start, stop)
         start = stop
 
@@ -94,7 +97,11 @@ def _file_of(line: str, searched: set[str]) -> str | bool:
         for sign in _BESIDE.finditer(line):
             if line[: sign.start()] in searched:
                 return line[: sign.start()]
-    return "/" in line and _PATH.fullmatch(line) is not None
+    return _is_path(line)
+
+
+def _is_path(text: str) -> bool:
+    return "/" in text and _PATH.fullmatch(text) is not None
 
 
 def _sign_after_number(line: str) -> str:
@@ -104,18 +111,25 @@ def _sign_after_number(line: str) -> str:
 
 def _folders(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
     """A list of paths, under the folder of all or under each one's own: whichever is shorter."""
-    paths = lines[start:stop]
-    low, high = min(paths), max(paths)
-    shared = next((i for i, sign in enumerate(low) if not high.startswith(sign, i)), len(low))
-    together: list[_Group] = [(start, stop, _folder(low[:shared]), False)]
     apart: list[_Group] = []
-    for folder, group in groupby(paths, _folder):
-        end = start + sum(1 for _ in group)
-        if end - start > 1:
-            apart.append((start, end, folder, False))
-        start = end
-    best = max(together, apart, key=_gain)
-    return [group for group in best if len(group[2]) >= _SHORTEST_FOLDER]
+    alone = end = start
+    for folder, group in groupby(lines[start:stop], _folder):
+        begin, end = end, end + sum(1 for _ in group)
+        if end - begin > 1 and len(folder) >= _SHORTEST_FOLDER:
+            apart += [*_together(lines, alone, begin), (begin, end, folder, False)]
+            alone = end
+    apart += _together(lines, alone, stop)
+    return max(_together(lines, start, stop), apart, key=_gain)
+
+
+def _together(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
+    """Paths under the folder that all are in, if that is one."""
+    if stop - start < _FEWEST_PATHS:
+        return []
+    first, last = min(lines[start:stop]), max(lines[start:stop])
+    same = next((at for at, sign in enumerate(first) if last[at] != sign), len(first))
+    folder = _folder(first[:same])
+    return [(start, stop, folder, False)] if len(folder) >= _SHORTEST_FOLDER else []
 
 
 def _folder(path: str) -> str:

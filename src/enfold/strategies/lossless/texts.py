@@ -17,6 +17,7 @@ from enfold.places import Path, texts_within, with_text_at
 
 SHORTEST = 40
 """Characters from which on a text is worth pointing to: a marker takes as many."""
+_MARKER = re.compile(r"⟨ [^⟩\n]*\b(?:message #\d|above)[^⟩\n]* ⟩")
 _POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
 
 
@@ -66,6 +67,11 @@ def texts_of(task: Task) -> list[Shown]:
                 case ToolResult(call_id):
                     found += _result_texts(index, number, part, calls.get(call_id), rights[index])
     return found
+
+
+def has_marker(text: str) -> bool:
+    """Whether a text was shortened before, or looks like it."""
+    return "⟨ " in text and _MARKER.search(text) is not None
 
 
 def pointed_at(texts: list[Shown], number_of: Callable[[int], int]) -> set[int]:

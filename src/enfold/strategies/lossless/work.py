@@ -19,7 +19,7 @@ from enfold.strategies.lossless.drafts import Draft, Terms, shortening
 from enfold.strategies.lossless.obsolete import take_out_obsolete
 from enfold.strategies.lossless.reencoding import reencode
 from enfold.strategies.lossless.repeats import consolidate, fold_repeats
-from enfold.strategies.lossless.texts import Right, pointed_at, texts_of, with_texts
+from enfold.strategies.lossless.texts import Right, has_marker, pointed_at, texts_of, with_texts
 from enfold.tokens import count_messages, get
 from enfold.view import USER_ROLE_SUMMARIES
 
@@ -38,7 +38,7 @@ class Work:
         self._drafts = [Draft.of(shown) for shown in texts]
         frozen = left_alone | pointed_at(texts, numbers.__getitem__)
         for draft in self._drafts:
-            if draft.was.message in frozen:
+            if draft.was.message in frozen or has_marker(draft.text):
                 draft.right = Right.NOTHING
         self._shown: list[str] = []
         """What each draft comes to by now."""
