@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from enfold.jsontext import dumps
+from enfold.llm.providers import PROVIDERS
 from tests.cli.conftest import Enfold
 
 KEY = "sk-very-secret-7f3a"
@@ -19,6 +20,9 @@ WORK = ["--provider", "openai", "--model", "gpt-4o"]
 
 class _Model(BaseHTTPRequestHandler):
     """Answers every chat with one word; the bearer of the wrong key is turned away."""
+
+    def do_GET(self) -> None:
+        self._answer(200, {"data": [{"id": "tiny", "max_model_len": 2_048}]})
 
     def do_POST(self) -> None:
         self.rfile.read(int(self.headers["content-length"]))
@@ -50,6 +54,14 @@ class _Model(BaseHTTPRequestHandler):
         """Nobody is interested."""
 
 
+@pytest.fixture(autouse=True)
+def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of whoever runs the tests open nothing here."""
+    for provider in PROVIDERS.values():
+        for name in provider.key_variables:
+            monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def server() -> Iterator[str]:
     """The base URL of a model on this machine."""
@@ -64,6 +76,8 @@ def server() -> Iterator[str]:
 def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> None:
     assert stored("profiles").text.startswith("0 profiles\n")
     told = stored("profiles", "add", "work", *WORK, "--threshold", "80")
+    assert "limits of openai:gpt-4o: 111,616 tokens in, 16,384 out, by default" in told.said
+    assert "OPENAI_API_KEY is not set" in told.said
     assert "profiles test work" in told.said
     assert stored("profiles", "show", "work").json == {
         "name": "work",
@@ -140,7 +154,8 @@ def test_one_is_replaced_only_if_that_is_said(stored: Enfold) -> None:
 def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
-    stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
+    added = stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
+    assert "1,024 tokens in, 1,024 out, says the provider\n" in added.said
     told = stored("profiles", "test", "mine")
     assert told.text.startswith("tiny-2 answered in ")
     assert told.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")

@@ -55,3 +55,15 @@ async def test_a_deleted_config_is_detected_again_when_it_is_asked_for(bench: Be
     assert (await bench.engine.models.get("openai:gpt-4o")).max_input == 111_616
     with pytest.raises(NotFoundError, match="acme:x"):
         await bench.engine.models.delete("acme:x")
+
+
+async def test_what_a_provider_says_is_stored_but_not_over_what_a_person_set(bench: Bench) -> None:
+    models = bench.engine.models
+    learnt = await models.learn("google:gemini-2.5-pro", 500_000, 50_000)
+    assert (learnt.max_input, learnt.max_output) == (450_000, 50_000)
+    assert (learnt.threshold, learnt.source) == (0.98, "api")
+    assert await models.get("google:gemini-2.5-pro") == learnt
+    new = await models.learn("compatible:tiny", 2_048)
+    assert (new.max_input + new.max_output, new.source) == (2_048, "api")
+    await models.edit("compatible:tiny", max_input=1_000)
+    assert (await models.learn("compatible:tiny", 9_000)).max_input == 1_000

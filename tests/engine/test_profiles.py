@@ -25,6 +25,8 @@ from enfold.llm.calls import Call, Connection, Reply, Secret
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
 from tests.engine.conftest import WINDOW, talk
+from tests.llm.servers.loopback import Answer as Answered
+from tests.llm.servers.loopback import Loopback
 
 KEY = "sk-very-secret-7f3a"
 WORK = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
@@ -148,6 +150,27 @@ async def test_a_missing_key_is_told_with_the_profile(engine: Engine) -> None:
     await engine.profiles.save("work", {**WORK, "key": "env:NOT_SET"})
     with pytest.raises(ConfigError, match="profile 'work': the environment variable NOT_SET"):
         await engine.profiles.test("work")
+
+
+async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
+    said = Answered.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
+    async with Loopback(said) as server:
+        where = {"provider": "compatible", "model": "llama", "base_url": server.url}
+        await engine.profiles.save("mine", where)
+        config = await engine.profiles.discover("mine")
+    assert (config.max_input + config.max_output, config.source) == (8_192, "api")
+    session = await engine.session("chat", profile="mine")
+    assert (await session.status()).context_limit < 8_192
+
+
+async def test_limits_that_it_does_not_say_are_those_that_are_known(engine: Engine) -> None:
+    async with Loopback(Answered.of({"data": []})) as server:
+        where = {"provider": "compatible", "model": "llama", "base_url": server.url}
+        await engine.profiles.save("mine", where)
+        config = await engine.profiles.discover("mine")
+    assert (config.max_input, config.max_output, config.source) == (128_000, 4_096, "default")
+    await engine.profiles.save("big", {"provider": "vertex", "model": "gemini-2.5-flash"})
+    assert (await engine.profiles.discover("big")).source == "library"
 
 
 # A session with a profile

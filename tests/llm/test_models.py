@@ -2,7 +2,7 @@
 
 import pytest
 
-from enfold.llm.models import current, detect
+from enfold.llm.models import current, detect, of_window
 
 
 def test_a_shipped_model_has_its_shipped_limits() -> None:
@@ -44,3 +44,15 @@ def test_current_models_are_of_the_large_providers_and_not_shipped_ones() -> Non
     assert {config.provider for config in found} == {"openai", "anthropic", "google"}
     assert "openai:gpt-4o" not in {config.id for config in found}
     assert all(config.max_input > 0 for config in found)
+
+
+@pytest.mark.parametrize(
+    ("max_output", "limits"),
+    [(None, (28_672, 4_096)), (2_000, (30_768, 2_000)), (32_768, (16_384, 16_384))],
+)
+def test_of_a_window_the_reply_is_set_aside(
+    max_output: int | None, limits: tuple[int, int]
+) -> None:
+    config = of_window("compatible:mine", 32_768, max_output, "api")
+    assert (config.max_input, config.max_output) == limits
+    assert config.source == "api"

@@ -12,8 +12,9 @@ from cyclopts import App, Parameter
 from enfold.cli.options import Db, Json
 from enfold.cli.reading import open_input
 from enfold.cli.screen import number, put, put_json, put_table, say, working
+from enfold.engine import Engine
 from enfold.engine.profiles import Listed, Tried
-from enfold.errors import ConfigError
+from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.prices import NAMES, Prices
 from enfold.llm.profiles import Profile
@@ -85,6 +86,12 @@ SettingsGiven: TypeAlias = Annotated[
     ),
 ]
 Price: TypeAlias = float | None
+_SAYS: Mapping[str, str] = {
+    "api": "says the provider",
+    "library": "says the metadata library",
+    "manual": "set by hand",
+    "default": "by default",
+}
 _PRICE = "US dollars for a million tokens of {}, in place of the known price."
 
 
@@ -138,9 +145,10 @@ async def add(
     }
     async with open_engine(db) as engine:
         profile = await engine.profiles.save(name, fields, replace=replace)
+        limits = await _limits(engine, name)
     _show([Listed(name, profile)], json=json)
     if not json:
-        say(f"`enfold profiles test {name}` tries it out")
+        say(f"{limits}\n`enfold profiles test {name}` tries it out")
 
 
 @app.command
@@ -156,6 +164,7 @@ async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
     async with open_engine(db) as engine:
         with working(f"Asking {name}"):
             tried = await engine.profiles.test(name)
+        limits = await _limits(engine, name)
     if json:
         put_json(_tried_as_json(tried))
         return
@@ -165,6 +174,7 @@ async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
         f"{_count(usage.input_tokens)} tokens in, {_count(usage.output_tokens)} out; "
         f"cost: {dollars(tried.cost)}"
     )
+    say(limits)
 
 
 @app.command
@@ -208,6 +218,20 @@ async def remove(
     async with open_engine(db) as engine:
         await engine.profiles.remove(name, force=force)
     say(f"{name} is removed")
+
+
+async def _limits(engine: Engine, name: str) -> str:
+    """What the profile's model takes, and who says so; asked for now, if that is possible."""
+    note = ""
+    try:
+        config = await engine.profiles.discover(name)
+    except (ConfigError, GatewayError) as error:
+        note = f" ({error})"
+        config = await engine.models.get((await engine.profiles.get(name)).id)
+    return (
+        f"limits of {config.id}: {config.max_input:,} tokens in, {config.max_output:,} out, "
+        f"{_SAYS[config.source]}{note}"
+    )
 
 
 def _given_key(name: str) -> Secret:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from enfold import tokens
 from enfold.errors import ConfigError
-from enfold.llm.models import detect
+from enfold.llm.models import detect, of_window
 from enfold.modelconfig import ModelConfig, Source
 from enfold.store import catalog
 from enfold.store.records import ModelConfigRow
@@ -48,6 +48,20 @@ class Models:
         detected = detect(id)
         await self._store.write(catalog.put_model_config, to_row(detected))
         return detected
+
+    async def learn(self, id: str, window: int, max_output: int | None = None) -> ModelConfig:
+        """Take over what the provider says of a model, except over what a person set."""
+        row = await self._store.read(catalog.model_config, id)
+        known = None if row is None else from_row(row)
+        if known is not None and known.source == "manual":
+            return known
+        said = of_window(id, window, max_output, "api")
+        if known is not None:
+            said = replace(
+                known, max_input=said.max_input, max_output=said.max_output, source="api"
+            )
+        await self._store.write(catalog.put_model_config, to_row(said))
+        return said
 
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
+from enfold.engine.models import Models
 from enfold.engine.presets import check_strategies
 from enfold.engine.roster import KEYS, Roster, Stored, read_stored
 from enfold.errors import ConfigError, NotFoundError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Secret
+from enfold.llm.discovery import discover
 from enfold.llm.keys import STORED, Keys
 from enfold.llm.profiles import Profile
 from enfold.llm.summarizer import cost_of_call
 from enfold.messages import Message, Text
+from enfold.modelconfig import ModelConfig
 from enfold.settings import check
 from enfold.store import catalog
 from enfold.store.database import Database
@@ -61,6 +64,7 @@ class Profiles:
         summarizers: Mapping[str, Summarizer],
     ) -> None:
         self._store = store
+        self._models = Models(store)
         self._keys = keys
         self._gateway = gateway
         self._summarizers = summarizers
@@ -118,6 +122,17 @@ class Profiles:
         seconds = perf_counter() - started
         cost = cost_of_call(reply.usage, profile.known_prices())
         return Tried(reply.model, seconds, reply.usage, cost)
+
+    async def discover(self, name: str) -> ModelConfig:
+        """The limits of the profile's model: as its provider says them now, else as known.
+
+        They are stored with their source. A `GatewayError` says why the provider cannot be asked.
+        """
+        connection = await self.connection(name)
+        found = await discover(connection)
+        if found is None:
+            return await self._models.get(connection.name)
+        return await self._models.learn(connection.name, found.window, found.max_output)
 
     async def roster(self) -> Roster:
         """All profiles as they are now, and who writes for them."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from enfold.llm.library import find
-from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
+from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig, Source
 from enfold.tokens import correction
 
 _LARGEST_REPLY = 64_000
@@ -25,9 +25,16 @@ def detect(id: str) -> ModelConfig:
         return shipped[id]
     window = _window(id)
     if window is None:
-        return _config(id, FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, known=False)
-    reply = _reply(window)
-    return _config(id, window - reply, reply, known=True)
+        return _config(id, FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, "default")
+    return of_window(id, window)
+
+
+def of_window(
+    id: str, window: int, max_output: int | None = None, source: Source = "library"
+) -> ModelConfig:
+    """The config of a model whose window is known; its longest reply is set aside."""
+    reply = _reply(window) if max_output is None else min(max_output, window // 2)
+    return _config(id, window - reply, reply, source)
 
 
 def current() -> Iterator[ModelConfig]:
@@ -41,8 +48,7 @@ def current() -> Iterator[ModelConfig]:
         for model in provider.models:
             id = f"{provider.id}:{model.id}"
             if model.context_window and not model.deprecated and id not in shipped:
-                reply = _reply(model.context_window)
-                yield _config(id, model.context_window - reply, reply, known=True)
+                yield of_window(id, model.context_window)
 
 
 def _reply(window: int) -> int:
@@ -55,7 +61,7 @@ def _window(id: str) -> int | None:
     return info.context_window if info is not None else None
 
 
-def _config(id: str, max_input: int, max_output: int, *, known: bool) -> ModelConfig:
+def _config(id: str, max_input: int, max_output: int, source: Source) -> ModelConfig:
     provider, _, model = id.partition(":")
     factor = correction(provider, model, "o200k_base").factor
     return ModelConfig(
@@ -63,5 +69,5 @@ def _config(id: str, max_input: int, max_output: int, *, known: bool) -> ModelCo
         max_input,
         max_output,
         correction=factor,
-        source="library" if known else "default",
+        source=source,
     )

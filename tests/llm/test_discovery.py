@@ -1,0 +1,134 @@
+"""What providers say of their models' limits, each in its own words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from enfold.errors import AuthenticationError, BadReplyError, GatewayError, UnavailableError
+from enfold.llm.calls import Connection, Secret
+from enfold.llm.discovery import Found, discover
+from tests.llm.servers.loopback import Answer, Loopback, Step
+
+KEY = "sk-very-secret-7f3a"
+
+
+def connection(provider: str, server: Loopback, model: str = "mine") -> Connection:
+    return Connection(provider, model, key=Secret(KEY), base_url=server.url)
+
+
+def listed(**fields: Any) -> dict[str, Any]:
+    return {
+        "object": "list",
+        "data": [{"id": "other", "max_model_len": 7}, {"id": "mine", **fields}],
+    }
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"max_model_len": 32_768}, Found(32_768)),
+        ({"meta": {"n_ctx": 2_048, "n_ctx_train": 8_192}}, Found(2_048)),
+        ({"meta": {"n_ctx_train": 8_192}}, Found(8_192)),
+        ({"context_window": 131_072, "max_completion_tokens": 8_192}, Found(131_072, 8_192)),
+        (
+            {"context_length": 9_000, "top_provider": {"max_completion_tokens": 500}},
+            Found(9_000, 500),
+        ),
+        (
+            {"context_length": 9_000, "top_provider": {"context_length": 8_000}},
+            Found(8_000),
+        ),
+        ({"max_context_length": 4_096}, Found(4_096)),
+        ({}, None),
+        ({"context_length": 0, "meta": None}, None),
+        ({"context_length": "many", "top_provider": 3, "max_model_len": True}, None),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("provider", ["openai", "compatible", "openrouter"])
+async def test_servers_with_openais_protocol(
+    provider: str, fields: dict[str, Any], found: Found | None
+) -> None:
+    async with Loopback(Answer.of(listed(**fields))) as server:
+        assert await discover(connection(provider, server)) == found
+    (request,) = server.requests
+    assert (request.method, request.path) == ("GET", "/models")
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+
+
+async def test_a_model_that_is_not_in_the_list_is_not_taken_for_another() -> None:
+    async with Loopback(Answer.of(listed(max_model_len=5))) as server:
+        assert await discover(connection("compatible", server, "third")) is None
+
+
+async def test_anthropic() -> None:
+    said = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
+    async with Loopback(Answer.of(said)) as server:
+        found = await discover(connection("anthropic", server, "claude-x"))
+    assert found == Found(200_000, 64_000)
+    (request,) = server.requests
+    assert request.path == "/v1/models/claude-x"
+    assert request.headers["x-api-key"] == KEY
+    assert request.headers["anthropic-version"]
+
+
+async def test_google() -> None:
+    said = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
+    async with Loopback(Answer.of(said)) as server:
+        found = await discover(connection("google", server, "g"))
+    assert found == Found(1_048_576, 65_536)
+    (request,) = server.requests
+    assert request.path == "/v1beta/models/g"
+    assert request.headers["x-goog-api-key"] == KEY
+    assert KEY not in request.path + request.query
+
+
+@pytest.mark.parametrize("provider", ["azure", "bedrock", "vertex"])
+async def test_those_that_say_nothing_are_not_asked(provider: str) -> None:
+    async with Loopback(Answer.of(listed(max_model_len=5))) as server:
+        assert await discover(connection(provider, server)) is None
+    assert not server.requests
+
+
+async def test_a_server_without_a_list_says_nothing() -> None:
+    async with Loopback(Answer.of({"error": "not found"}, 404)) as server:
+        assert await discover(connection("compatible", server)) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (Answer.of({"error": KEY}, 401), AuthenticationError),
+        (Answer.of({"error": KEY}, 500), UnavailableError),
+        (Answer((b"<html>" + KEY.encode(),)), BadReplyError),
+        (Answer((b'{"data": [', Step.CUT)), UnavailableError),
+        (Answer(silent=True), UnavailableError),
+    ],
+    ids=["denied", "failing", "garbage", "cut off", "silent"],
+)
+async def test_a_server_that_misbehaves_is_told_without_its_words(
+    answer: Answer, error: type[GatewayError]
+) -> None:
+    async with Loopback(answer) as server:
+        with pytest.raises(error, match="the list of models of compatible") as caught:
+            await discover(connection("compatible", server), timeout=0.2)
+    assert KEY not in repr(caught.value)
+    assert caught.value.__context__ is None or KEY not in repr(caught.value.__context__)
+
+
+async def test_the_key_does_not_follow_a_redirection() -> None:
+    async with Loopback(Answer.of(listed(max_model_len=5))) as elsewhere:
+        moved = Answer.of({}, 302, location=f"{elsewhere.url}/models")
+        async with Loopback(moved) as server:
+            with pytest.raises(UnavailableError, match="status 302"):
+                await discover(connection("compatible", server))
+    assert not elsewhere.requests
+
+
+async def test_nobody_is_there() -> None:
+    async with Loopback(Answer.of({})) as server:
+        gone = connection("compatible", server)
+    with pytest.raises(UnavailableError, match="out of reach; check the base URL"):
+        await discover(gone)
