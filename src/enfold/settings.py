@@ -68,6 +68,10 @@ class Settings:
     """The model whose window is kept, as provider:model, where a session names none."""
     timeout: float = 120.0
     """Seconds after which a compression is given up."""
+    proxy_on_failure: str = "block"
+    """What the proxy does when a compression that is due fails: `block`, or `pass` it on."""
+    proxy_background: bool = False
+    """Let the proxy compress from the early mark on in the background: a turn seldom waits."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For every setting the level it came from."""
 
@@ -144,6 +148,8 @@ def _model(value: Any) -> str:
 _share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
+    "proxy_on_failure": _choice("block", "pass"),
+    "proxy_background": _flag,
     "strategy": _text,
     "strategy_config": _configs,
     "preset": _text,
@@ -172,6 +178,8 @@ ALIASES: Mapping[str, str] = {
     "RECENT_MESSAGES_RATIO": "recent_ratio",
     "autoCondenseContext": "auto_compress",
     "provider": "strategy",
+    "proxy.background": "proxy_background",
+    "proxy.on_failure": "proxy_on_failure",
 }
 """Names that other systems use for a setting."""
 
@@ -285,6 +293,28 @@ def serving(environment: Mapping[str, str] | None = None) -> Serving:
             raise ConfigError(f"environment: {key} = {given[key]!r}: {error}") from None
     token = given.get("ENFOLD_TOKEN") or None
     return Serving(token=token, hosts=tuple(filter(None, hosts)), **limits)
+
+
+UPSTREAMS: Mapping[str, str] = {
+    "openai": "https://api.openai.com",
+    "anthropic": "https://api.anthropic.com",
+    "gemini": "https://generativelanguage.googleapis.com",
+}
+"""The public addresses that the proxy forwards to."""
+
+
+def upstreams() -> dict[str, str]:
+    """Where the proxy forwards to: `ENFOLD_OPENAI_BASE_URL` and so on, else the public addresses.
+
+    A version at the end of an address, as client libraries want it, is part of the paths here.
+    """
+    return {
+        name: os.environ.get(f"ENFOLD_{name.upper()}_BASE_URL", public)
+        .rstrip("/")
+        .removesuffix("/v1")
+        .removesuffix("/v1beta")
+        for name, public in UPSTREAMS.items()
+    }
 
 
 def parse_value(text: str) -> Any:

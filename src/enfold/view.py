@@ -73,15 +73,27 @@ class View:
         """The messages with the summary among them, as the dialect places it."""
         if self.summary is None:
             return self.messages
-        text = Text(fence(self.summary))
         before, after = self.messages[: self.summary_at], self.messages[self.summary_at :]
-        if dialect not in USER_ROLE_SUMMARIES:
-            return (*before, Message("system", (text,)), *after)
-        if after and after[0].role == "user":
-            return (*before, _with_block(after[0], text), *after[1:])
-        if before and before[-1].role == "user":
-            return (*before[:-1], _with_block(before[-1], text, last=True), *after)
-        return (*before, Message("user", (text,)), *after)
+        place = place_summary(
+            self.summary, before[-1] if before else None, after[0] if after else None, dialect
+        )
+        return (*before[:-1], *place, *after[1:])
+
+
+def place_summary(
+    summary: str, before: Message | None, after: Message | None, dialect: str
+) -> tuple[Message, ...]:
+    """The summary between two messages, or in one of them, as the dialect wants it."""
+    text = Text(fence(summary))
+    ahead = (before,) if before is not None else ()
+    behind = (after,) if after is not None else ()
+    if dialect not in USER_ROLE_SUMMARIES:
+        return (*ahead, Message("system", (text,)), *behind)
+    if after is not None and after.role == "user":
+        return (*ahead, _with_block(after, text))
+    if before is not None and before.role == "user":
+        return (_with_block(before, text, last=True), *behind)
+    return (*ahead, Message("user", (text,)), *behind)
 
 
 def _with_block(message: Message, block: Text, *, last: bool = False) -> Message:

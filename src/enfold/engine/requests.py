@@ -27,6 +27,8 @@ class Request:
     tools: tuple[Tool, ...] = ()
     max_output: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    beside: tuple[int, int] = (0, 0)
+    """Tokens of a system prompt and of tools that somebody has counted already."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
         """All that would be sent, with a history of so many tokens."""
@@ -37,8 +39,8 @@ class Request:
         of_prompt = counted.by_role.get("system", 0) if prompt is not None else 0
         return Load(
             history=history,
-            system=of_prompt,
-            tools=counted.tools,
+            system=of_prompt + self.beside[0],
+            tools=counted.tools + self.beside[1],
             pending=counted.total - counted.tools - of_prompt,
             estimate=estimated + sum(map(estimate, self.pending)),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ from enfold.settings import check
 from enfold.store import catalog, records, search, sessions, snapshots, tree
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
+from enfold.store.tree import Place
 from enfold.strategies.instructions import keeping_instructions
 
 if TYPE_CHECKING:
@@ -50,8 +52,14 @@ class Session:
     def __repr__(self) -> str:
         return f"Session({self.id!r})"
 
+    def at(self, tip: str | None) -> Session:
+        """The same session, worked on at the end of another of its branches."""
+        other = copy(self)
+        other.tip = tip
+        return other
+
     async def append(
-        self, *said: Said, after: str | None = None, dialect: str = "auto"
+        self, *said: Said, after: str | Place | None = None, dialect: str = "auto"
     ) -> tuple[str, ...]:
         """Add messages at the end of the branch, or after another message; their ids.
 
@@ -93,7 +101,7 @@ class Session:
         if blocking.is_acknowledged(state.rows.session):
             return Prepared(view, decision, pending=given, warnings=(blocking.ACCEPTED,))
         blocking.refuse_if_blocked(state.rows.session)
-        done = await self._compress_as_due(request)
+        done = await self.make_room(request)
         state, model = await self._state(settings)
         view, decision = decide_on(state, model, request)
         return Prepared(view, decision, done, given, done.warnings)
@@ -117,9 +125,20 @@ class Session:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
+    async def make_room(self, request: Request) -> Compression:
+        """Compress because it is due for that request; a failure blocks the session."""
+        record = await self._record()
+        try:
+            done = await self._compress(request, automatic=True)
+        except CompressionError as error:
+            blocking.tell_failure(self._events, record, error, automatic=True)
+            raise await blocking.block(self._store, self._events, record, error) from error
+        await blocking.unblock(self._store, self._events, record, acknowledged=False)
+        return done
+
     async def retry(self) -> Compression:
         """Try again the compression whose failure blocked the session."""
-        return await self._compress_as_due(Request())
+        return await self.make_room(Request())
 
     async def acknowledge(self) -> None:
         """Accept the risk: requests go on without the compression that failed."""
@@ -293,16 +312,6 @@ class Session:
             read_state, self.key, call or {}, self._engine.outside, tip=self.tip, without=without
         )
         return state, state.model or await self._engine.models.get(state.model_id)
-
-    async def _compress_as_due(self, request: Request) -> Compression:
-        record = await self._record()
-        try:
-            done = await self._compress(request, automatic=True)
-        except CompressionError as error:
-            blocking.tell_failure(self._events, record, error, automatic=True)
-            raise await blocking.block(self._store, self._events, record, error) from error
-        await blocking.unblock(self._store, self._events, record, acknowledged=False)
-        return done
 
     async def _compress(
         self,

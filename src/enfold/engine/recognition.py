@@ -1,0 +1,107 @@
+"""Recognition: which session a history belongs to that a client sends whole, and its snapshot.
+
+A history is recognised by its own beginning: its session is named after everything up to the first
+reply, since a greeting that two people share does not make theirs one conversation, and a reply
+that they share does. Everything is read at one moment, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from enfold.budget import Policy
+from enfold.engine.state import Level, in_force, model_of, policy_of, threshold_of
+from enfold.identity import chain
+from enfold.messages import Role
+from enfold.modelconfig import ModelConfig
+from enfold.settings import Settings
+from enfold.store import nodes, records, sessions, snapshots, tree, views
+from enfold.store.database import Database
+
+BY_CUTOFF = {"share_across_branches": True}
+"""A client may send another branch at any time: a summary serves every branch its cutoff is on."""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a client sent, as far as recognising it needs."""
+
+    roles: tuple[Role, ...]
+    contents: tuple[str, ...]
+    """The content hashes."""
+
+    def name(self) -> str | None:
+        """The session's name; None before the first reply, when there is nothing to go by."""
+        if "assistant" not in self.roles:
+            return None
+        upto = self.roles.index("assistant") + 1
+        return f"c-{chain(self.contents[:upto])[-1]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store has of a history."""
+
+    settings: Settings
+    model: ModelConfig | None
+    policy: Policy
+    session: records.Session | None = None
+    messages: int = 0
+    """So many of them are recorded, from the first on."""
+    tip: str | None = None
+    """The last of these."""
+    snapshot: records.Snapshot | None = None
+    shown: tuple[records.Shown, ...] = ()
+    """What the snapshot shows."""
+    is_diverging: bool = False
+    """The last two summaries of the session are on branches that were left again."""
+
+
+def read_known(
+    db: Database,
+    namespace: str,
+    name: str | None,
+    history: History,
+    model_id: str,
+    outside: Sequence[Level],
+) -> Known:
+    """What the store has of the history in the session of that name."""
+    session = sessions.find(db, namespace, name) if name is not None else None
+    settings, fields, _, _ = in_force(db, session, BY_CUTOFF, outside)
+    model = model_of(db, model_id)
+    threshold = threshold_of(fields, model, settings)
+    if session is None:
+        return Known(settings, model, policy_of(settings, threshold))
+    found = tree.recognise(db, history.contents, session=session.key)
+    if found.tip is None:
+        return Known(settings, model, policy_of(settings, threshold), session)
+    bottom = nodes.tip(db, session.key, found.tip)
+    snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
+    undo = snapshots.last_undo(db, session.key, found.tip)
+    suspended = undo is not None and "user" not in history.roles[undo.depth :]
+    return Known(
+        settings,
+        model,
+        policy_of(settings, threshold, suspended=suspended),
+        session,
+        found.known,
+        found.tip,
+        snapshot,
+        tuple(views.entries(db, snapshot)) if snapshot is not None else (),
+        snapshot is None and _is_diverging(db, session.key),
+    )
+
+
+def _is_diverging(db: Database, session: records.SessionKey) -> bool:
+    """Whether the last summary was made on a branch that the one before it is not on.
+
+    Asked for a branch that neither is on: that would be the third in a row.
+    """
+    last = snapshots.of_kind(db, session, limit=2)
+    match [each.cutoff for each in last if not each.undone]:
+        case [str(after), str(before)]:
+            newest, older = nodes.require(db, session, after), nodes.require(db, session, before)
+        case _:
+            return False
+    return newest.depth < older.depth or nodes.ancestor(db, newest, older.depth).key != older.key

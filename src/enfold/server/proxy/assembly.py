@@ -1,0 +1,104 @@
+"""Assembly: the messages that are sent in place of those that came.
+
+What a snapshot keeps is sent with the client's own bytes, what it edits with the bytes that were
+recorded, and the summary stands where the dialect wants it. The same snapshot gives the same bytes
+on every turn, so a provider's cache goes on to hit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from enfold import dialects
+from enfold.engine.recognition import Known
+from enfold.engine.viewing import message_of, summary_tokens
+from enfold.identity import chain
+from enfold.jsontext import dumps
+from enfold.messages import Message
+from enfold.server.proxy.facts import Facts, parse
+from enfold.store.records import Edit, StoredMessage, Summarized
+from enfold.tokens import count_message
+from enfold.view import place_summary
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A message to send."""
+
+    raw: bytes
+    tokens: int
+    estimate: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """How messages are written and counted."""
+
+    dialect: str
+    tokenizer: str
+
+
+def assemble(
+    known: Known,
+    sent: Sequence[bytes],
+    facts: Sequence[Facts],
+    contents: Sequence[str],
+    wording: Wording,
+) -> list[Piece]:
+    """What goes out for the messages that were sent, which have these facts and content hashes."""
+    own = [Piece(raw, fact.tokens, fact.estimate) for raw, fact in zip(sent, facts, strict=True)]
+    snapshot = known.snapshot
+    if snapshot is None:
+        return own
+    places = {id: index for index, id in enumerate(chain(contents))}
+    pieces: list[Piece] = []
+    summary_at = None
+    for shown in known.shown:
+        if isinstance(shown, Summarized):
+            summary_at = len(pieces)
+        else:
+            pieces.append(_piece(shown, own, places, wording))
+    pieces += own[places[snapshot.cutoff] + 1 :] if snapshot.cutoff is not None else own
+    if summary_at is None or snapshot.text is None:
+        return pieces
+    return _with_summary(pieces, summary_at, snapshot.text, wording)
+
+
+def _piece(
+    shown: StoredMessage | Edit, own: Sequence[Piece], places: Mapping[str, int], wording: Wording
+) -> Piece:
+    """What is shown, with the client's own bytes where it is unchanged.
+
+    An edit in another dialect is not sent: its message is, as it came.
+    """
+    if isinstance(shown, StoredMessage):
+        return own[places[shown.id]]
+    if shown.dialect != wording.dialect:
+        return own[places[shown.message]]
+    same = shown.tokenizer == wording.tokenizer
+    tokens = shown.tokens if same else count_message(message_of(shown), wording.tokenizer)
+    return Piece(shown.body, tokens, shown.estimate)
+
+
+def _with_summary(pieces: list[Piece], at: int, summary: str, wording: Wording) -> list[Piece]:
+    """The summary between its neighbours, or in one of them; only that one is written anew."""
+    start, end = max(0, at - 1), at + 1
+    neighbours = [(parse(piece.raw, wording.dialect), piece) for piece in pieces[start:end]]
+    ahead = neighbours[0][0] if start < at else None
+    behind = neighbours[-1][0] if at < len(pieces) else None
+    placed = place_summary(summary, ahead, behind, wording.dialect)
+    still = {id(message) for message in placed}
+    unchanged = {id(message): piece for message, piece in neighbours if id(message) in still}
+    changed = [piece for message, piece in neighbours if id(message) not in still]
+    tokens = summary_tokens(summary, wording.tokenizer) + sum(piece.tokens for piece in changed)
+    estimate = sum(piece.estimate for piece in changed)
+    new = [
+        unchanged.get(id(message)) or Piece(_render(message, wording.dialect), tokens, estimate)
+        for message in placed
+    ]
+    return [*pieces[:start], *new, *pieces[end:]]
+
+
+def _render(message: Message, dialect: str) -> bytes:
+    return dumps(dialects.get(dialect).render_message(message))

@@ -1,0 +1,100 @@
+"""Facts: what has to be known of a message, once for the same bytes.
+
+Clients send their whole history on every turn. A message that was seen before costs one digest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from enfold import dialects
+from enfold.estimates import estimate
+from enfold.identity import content_hash, digest
+from enfold.jsontext import loads
+from enfold.messages import Message, Role
+from enfold.tokens import count_conversation, count_messages
+
+Result = TypeVar("Result")
+
+_REMEMBERED = 200_000
+"""How many messages; about 250 bytes each."""
+_LARGE = 50_000
+"""Bytes of unseen messages from which the work is done beside the event loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a message by its bytes."""
+
+    role: Role
+    content: str
+    """The hash of what it says."""
+    tokens: int
+    estimate: int
+
+
+class Memory:
+    """The facts of messages, by the digest of their bytes; the oldest are forgotten first."""
+
+    def __init__(self, size: int = _REMEMBERED) -> None:
+        self._size = size
+        self._facts: dict[tuple[str, str, str], Facts] = {}
+        self._beside: dict[tuple[str, str, str], tuple[int, int]] = {}
+
+    async def facts(self, raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
+        """The facts of every message, counted by the tokenizer."""
+        keys = [(dialect, tokenizer, digest(raw)) for raw in raws]
+        unseen = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in self._facts}
+        if unseen:
+            found = await _apart(_find, tuple(unseen.values()), dialect, tokenizer)
+            self._remember(dict(zip(unseen, found, strict=True)))
+        return [self._facts[key] for key in keys]
+
+    async def beside(self, raw: bytes, dialect: str, tokenizer: str) -> tuple[int, int]:
+        """What a system prompt and tools take, given as a body with no messages in it."""
+        key = (dialect, tokenizer, digest(raw))
+        if key not in self._beside:
+            if len(self._beside) >= self._size:
+                self._beside.clear()
+            self._beside[key] = await _apart(_count_beside, (raw,), dialect, tokenizer)
+        return self._beside[key]
+
+    def _remember(self, found: dict[tuple[str, str, str], Facts]) -> None:
+        if len(self._facts) + len(found) > self._size:
+            for key in list(self._facts)[: self._size // 4 + len(found)]:
+                del self._facts[key]
+        self._facts.update(found)
+
+
+def parse(raw: bytes, dialect: str) -> Message:
+    """The message of its bytes."""
+    return dialects.get(dialect).parse_message(loads(raw))
+
+
+async def _apart(
+    work: Callable[[Sequence[bytes], str, str], Result],
+    raws: Sequence[bytes],
+    dialect: str,
+    tokenizer: str,
+) -> Result:
+    if sum(map(len, raws)) < _LARGE:
+        return work(raws, dialect, tokenizer)
+    return await asyncio.to_thread(work, raws, dialect, tokenizer)
+
+
+def _find(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
+    messages = [parse(raw, dialect) for raw in raws]
+    counts = count_messages(messages, tokenizer)
+    return [
+        Facts(message.role, content_hash(message), tokens, estimate(message))
+        for message, tokens in zip(messages, counts, strict=True)
+    ]
+
+
+def _count_beside(raws: Sequence[bytes], dialect: str, tokenizer: str) -> tuple[int, int]:
+    conversation = dialects.parse(loads(raws[0]), dialect)
+    counted = count_conversation(conversation, tokenizer)
+    return counted.total - counted.tools, counted.tools

@@ -1,0 +1,69 @@
+"""Refusals: what enfold itself has to say to a client, in the words of the client's provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from enfold.errors import BlockedError, EnfoldError, facts
+from enfold.jsontext import dumps
+from enfold.server.proxy.upstream import Header
+
+_OVERFLOW_STATUSES = frozenset({400, 413})
+_OVERFLOW_WORDS = (
+    b"context_length_exceeded",
+    b"context length",
+    b"context window",
+    b"context size",
+    b"prompt is too long",
+    b"maximum number of tokens",
+    b"input token count",
+)
+"""How providers say that a request is larger than the model's window."""
+
+
+def _openai(code: str, _status: int, message: str) -> Any:
+    return {"error": {"message": message, "type": "enfold_error", "param": None, "code": code}}
+
+
+def _anthropic(code: str, _status: int, message: str) -> Any:
+    return {"type": "error", "error": {"type": code, "message": message}}
+
+
+def _gemini(code: str, status: int, message: str) -> Any:
+    return {"error": {"code": status, "message": message, "status": code.upper()}}
+
+
+_SHAPES: Mapping[str, Callable[[str, int, str], Any]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "gemini": _gemini,
+}
+
+
+def refusal(
+    error: EnfoldError, provider: str, session: str | None
+) -> tuple[int, list[Header], bytes]:
+    """The error as the provider would say one: status, headers, body."""
+    known = facts(error)
+    message = f"enfold: {error}"
+    if isinstance(error, BlockedError) and session is not None:
+        message += (
+            f" (POST /api/sessions/{session}/retry, or POST /api/sessions/{session}/acknowledge)"
+        )
+    headers = [
+        (b"content-type", b"application/json"),
+        # Client libraries try some statuses again by themselves; here that would not help.
+        (
+            b"x-should-retry",
+            b"true" if known.retryable and known.status != HTTPStatus.CONFLICT else b"false",
+        ),
+    ]
+    return known.status, headers, dumps(_SHAPES[provider](known.code, known.status, message))
+
+
+def is_overflow(status: int, body: bytes) -> bool:
+    """Whether a provider's answer says that the request was larger than the model's window."""
+    said = body.lower()
+    return status in _OVERFLOW_STATUSES and any(words in said for words in _OVERFLOW_WORDS)

@@ -1,0 +1,211 @@
+"""One turn through the proxy: what came is recognised, and what goes out fits.
+
+Nothing is decoded that need not be. Where nothing has to change, the request goes out with the
+bytes that it came with. The history is recorded beside the reply, not before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from enfold.budget import Decision, Load, decide
+from enfold.engine import Engine, Session, blocking
+from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
+from enfold.engine.requests import Request
+from enfold.errors import BlockedError, CompressionError, StoreError
+from enfold.identity import chain
+from enfold.server.proxy.assembly import Piece, Wording, assemble
+from enfold.server.proxy.bodies import Body
+from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.store.tree import ROOT
+from enfold.tokens import DEFAULT
+
+What: TypeAlias = Literal["keep", "reused", "compressed"]
+
+DIVERGING = "history-keeps-changing"
+NOT_COMPRESSED = "compression-failed"
+
+_log = logging.getLogger("enfold.proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to the proxy: whose, for which model, and with which body."""
+
+    body: Body
+    model: str
+    """As provider:model."""
+    namespace: str = ""
+    session: str | None = None
+    """The name that the client gave it. None: it is recognised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What to send, and what is to be said of it."""
+
+    raw: bytes
+    what: What
+    tokens_before: int
+    tokens_after: int
+    session: str | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it stands: what is known of it, and what would be sent."""
+
+    asked: Asked
+    lead: tuple[bytes, ...]
+    """System messages before the history. They often say the date, and are never folded."""
+    sent: tuple[bytes, ...]
+    history: History
+    name: str | None
+    known: Known
+    pieces: tuple[Piece, ...]
+    tokens_before: int
+    """Of all that came."""
+    decision: Decision
+
+    def outgoing(self, what: What, *warnings: str) -> Outgoing:
+        """The request as it stands, sent."""
+        body = self.asked.body
+        raw = body.raw
+        if self.known.snapshot is not None:
+            raw = body.with_messages((*self.lead, *(piece.raw for piece in self.pieces)))
+        total = self.decision.load.total
+        return Outgoing(raw, what, self.tokens_before, total, self.name, warnings)
+
+
+class Turns:
+    """Takes requests, and says what to send in their place."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._memory = Memory()
+        self._tokenizers: dict[str, str] = {}
+        self._busy: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    async def take(self, asked: Asked) -> Outgoing:
+        """What to send. `BlockedError` where a compression that is due fails."""
+        seen = await self._look(asked)
+        if seen.decision.action != "must":
+            self._follow_up(seen)
+            return seen.outgoing("keep" if seen.known.snapshot is None else "reused")
+        return await self._make_room(seen)
+
+    async def take_again(self, asked: Asked) -> Outgoing | None:
+        """What to send after the provider said that it was too much. None: nothing can be done."""
+        seen = await self._look(asked)
+        try:
+            session = await self._record(seen)
+            done = await session.compress(**BY_CUTOFF)
+        except CompressionError as error:
+            _log.warning("compression after an overflow failed: %s", error)
+            return None
+        return (await self._look(asked)).outgoing("compressed") if done.compressed else None
+
+    async def close(self) -> None:
+        """Finish what was begun in the background."""
+        await asyncio.gather(*self._busy.values(), return_exceptions=True)
+
+    async def _look(self, asked: Asked) -> Seen:
+        dialect = asked.body.form.dialect
+        tokenizer = self._tokenizers.get(asked.model, DEFAULT)
+        facts = await self._memory.facts(asked.body.messages, dialect, tokenizer)
+        lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
+        history = History(
+            tuple(fact.role for fact in facts[lead:]), tuple(fact.content for fact in facts[lead:])
+        )
+        name = asked.session or history.name()
+        known = await self._engine.store.read(
+            read_known, asked.namespace, name, history, asked.model, self._engine.outside
+        )
+        model = known.model or await self._engine.models.get(asked.model)
+        if model.tokenizer != tokenizer:
+            self._tokenizers[asked.model] = model.tokenizer
+            facts = await self._memory.facts(asked.body.messages, dialect, model.tokenizer)
+        system, tools = await self._memory.beside(asked.body.beside, dialect, model.tokenizer)
+        system += sum(fact.tokens for fact in facts[:lead])
+        first, sent = asked.body.messages[:lead], asked.body.messages[lead:]
+        wording = Wording(dialect, model.tokenizer)
+        pieces = assemble(known, sent, facts[lead:], history.contents, wording)
+        load = _load(pieces, system, tools)
+        decision = decide(load, model.limits, known.policy, max_output=asked.body.max_output())
+        before = _load(facts[lead:], system, tools).total
+        return Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision)
+
+    async def _make_room(self, seen: Seen) -> Outgoing:
+        record = seen.known.session
+        as_is: What = "keep" if seen.known.snapshot is None else "reused"
+        if seen.known.is_diverging:
+            return seen.outgoing(as_is, DIVERGING)
+        if record is not None and blocking.is_acknowledged(record):
+            return seen.outgoing(as_is, "risk-acknowledged")
+        load = seen.decision.load
+        request = Request(
+            max_output=seen.asked.body.max_output(),
+            settings=BY_CUTOFF,
+            beside=(load.system, load.tools),
+        )
+        try:
+            if record is not None:
+                blocking.refuse_if_blocked(record)
+            session = await self._record(seen)
+            await session.make_room(request)
+        except (BlockedError, CompressionError):
+            if seen.known.settings.proxy_on_failure == "pass":
+                return seen.outgoing(as_is, NOT_COMPRESSED)
+            raise
+        after = await self._look(seen.asked)
+        return replace(after.outgoing("compressed"), tokens_before=seen.tokens_before)
+
+    async def _record(self, seen: Seen) -> Session:
+        """The session, with all that was sent in it, at the end of that branch."""
+        known = seen.known
+        name = seen.name or f"c-{chain(seen.history.contents)[-1]}"
+        session = await self._engine.session(
+            name, namespace=seen.asked.namespace, model=seen.asked.model
+        )
+        dialect = seen.asked.body.form.dialect
+        messages = [parse(raw, dialect) for raw in seen.sent[known.messages :]]
+        if not messages:
+            return session.at(known.tip)
+        ids = await session.append(*messages, after=known.tip or ROOT)
+        return session.at(ids[-1])
+
+    def _follow_up(self, seen: Seen) -> None:
+        """What can wait until the request is on its way, once at a time for each session."""
+        known = seen.known
+        is_early = seen.decision.action == "should" and known.settings.proxy_background
+        if seen.name is None or not (is_early or known.messages < len(seen.sent)):
+            return
+        key = (seen.asked.namespace, seen.name)
+        if key in self._busy:
+            return
+        task = asyncio.create_task(self._in_background(seen, compress=is_early))
+        self._busy[key] = task
+        task.add_done_callback(lambda _: self._busy.pop(key, None))
+
+    async def _in_background(self, seen: Seen, *, compress: bool) -> None:
+        try:
+            session = await self._record(seen)
+            if compress and not seen.known.is_diverging:
+                await session.compress(**BY_CUTOFF)
+        except (CompressionError, StoreError) as error:
+            # It costs nothing but another try: the next turn brings the same history again.
+            _log.warning("session %s: work in the background failed: %s", seen.name, error)
+
+
+def _load(parts: Sequence[Facts] | Sequence[Piece], system: int, tools: int) -> Load:
+    return Load(
+        history=sum(part.tokens for part in parts),
+        system=system,
+        tools=tools,
+        estimate=sum(part.estimate for part in parts),
+    )

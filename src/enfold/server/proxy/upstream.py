@@ -1,0 +1,119 @@
+"""Upstream: requests go on to the provider, and its answers come back as they are.
+
+Bytes are neither decoded nor unpacked on the way. Only what concerns a single connection, and what
+is said to enfold alone, stays behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import aiohttp
+from multidict import CIMultiDict
+from yarl import URL
+
+from enfold.errors import UnavailableError
+
+Header = tuple[bytes, bytes]
+
+_OF_A_CONNECTION = frozenset(
+    {
+        b"connection",
+        b"content-length",
+        b"host",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+        b"expect",
+    }
+)
+OWN = b"x-enfold-"
+"""How the names of headers begin that are said to enfold, or by it."""
+_CONNECT_SECONDS = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a provider answers, still arriving."""
+
+    status: int
+    headers: list[Header]
+    _response: aiohttp.ClientResponse
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        return self._response.content.iter_any()
+
+    async def read(self) -> bytes:
+        """The whole body."""
+        try:
+            return await self._response.read()
+        except aiohttp.ClientError as error:
+            raise _unavailable(self._response.url, error) from None
+
+
+class Upstream:
+    """The providers, reached over connections that are kept."""
+
+    def __init__(self, addresses: Mapping[str, str]) -> None:
+        self._addresses = addresses
+        self._client: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def ask(
+        self, provider: str, method: str, path: str, headers: Iterable[Header], body: bytes | None
+    ) -> AsyncIterator[Answer]:
+        """The provider's answer. Leaving the context ends the call, wherever it is."""
+        url = URL(self._addresses[provider] + path, encoded=True)
+        try:
+            response = await self._session().request(
+                method, url, headers=_text(forwarded(headers)), data=body, allow_redirects=False
+            )
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _unavailable(url, error) from None
+        try:
+            yield Answer(response.status, forwarded(response.raw_headers), response)
+        finally:
+            # Released if it was read to its end, closed if it was not.
+            response.release()
+
+    def _session(self) -> aiohttp.ClientSession:
+        if self._client is None:
+            self._client = aiohttp.ClientSession(
+                auto_decompress=False,
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+            )
+        return self._client
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._client is not None:
+            await self._client.close()
+
+
+def forwarded(headers: Iterable[Header]) -> list[Header]:
+    """The headers that concern the other side."""
+    return [
+        (name, value)
+        for name, value in headers
+        if (lower := name.lower()) not in _OF_A_CONNECTION and not lower.startswith(OWN)
+    ]
+
+
+def _text(headers: Iterable[Header]) -> CIMultiDict[str]:
+    return CIMultiDict((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+
+
+def _unavailable(url: URL, error: Exception) -> UnavailableError:
+    why = str(error) or type(error).__name__
+    return UnavailableError(f"the provider at {url.origin()} cannot be reached: {why}; try again")
