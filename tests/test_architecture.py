@@ -79,6 +79,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "tiktoken": ("tokens",),
     "toktok": ("tokens",),
     "uvicorn": ("server",),
+    "yarl": ("server",),
 }
 """Where each foreign library is used: as a rule one place, so that it can be replaced there."""
 

@@ -165,17 +165,19 @@ def decide(
     load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
 ) -> Decision:
     """Whether to compress before sending this load. `max_output` is the request's own, if any."""
+    # No model needs more room than its longest answer takes.
+    reply = max_output or min(DEFAULT_MAX_TOKENS, limits.max_output)
     tokens = load.history + load.estimate
     limit = limits.input - int(limits.input * policy.margin) - load.reserved
     threshold = int(limit * policy.threshold.share)
     if policy.max_tokens is not None:
         threshold = policy.max_tokens
     early = int(threshold * policy.early_mark)
-    hard = _allowed(limits.window, max_output) - load.reserved
+    hard = _allowed(limits.window, reply) - load.reserved
     over_window = should_condense(
         load.total,
         limits.window,
-        max_tokens=max_output,
+        max_tokens=reply,
         threshold=policy.threshold.share * 100,
         automatic=policy.automatic,
     )

@@ -20,6 +20,9 @@ class Form:
 
     dialect: str
     provider: str
+    """As models are named by it."""
+    upstream: str
+    """Whose address requests go to."""
     messages: str
     beside: tuple[str, ...]
     """What is sent beside the messages and takes tokens: system prompt, tools."""
@@ -28,15 +31,28 @@ class Form:
 
 
 OPENAI = Form(
-    "openai", "openai", "messages", ("tools", "functions"), ("max_completion_tokens", "max_tokens")
+    "openai",
+    "openai",
+    "openai",
+    "messages",
+    ("tools", "functions"),
+    ("max_completion_tokens", "max_tokens"),
 )
 RESPONSES = Form(
-    "openai-responses", "openai", "input", ("instructions", "tools"), ("max_output_tokens",)
+    "openai-responses",
+    "openai",
+    "openai",
+    "input",
+    ("instructions", "tools"),
+    ("max_output_tokens",),
 )
-ANTHROPIC = Form("anthropic", "anthropic", "messages", ("system", "tools"), ("max_tokens",))
+ANTHROPIC = Form(
+    "anthropic", "anthropic", "anthropic", "messages", ("system", "tools"), ("max_tokens",)
+)
 GEMINI = Form(
     "gemini",
     "google",
+    "gemini",
     "contents",
     ("systemInstruction", "system_instruction", "tools"),
     ("generationConfig.maxOutputTokens",),

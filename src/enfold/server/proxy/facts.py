@@ -47,11 +47,14 @@ class Memory:
     async def facts(self, raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
         """The facts of every message, counted by the tokenizer."""
         keys = [(dialect, tokenizer, digest(raw)) for raw in raws]
-        unseen = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in self._facts}
+        known = {key: self._facts[key] for key in keys if key in self._facts}
+        unseen = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in known}
         if unseen:
             found = await _apart(_find, tuple(unseen.values()), dialect, tokenizer)
-            self._remember(dict(zip(unseen, found, strict=True)))
-        return [self._facts[key] for key in keys]
+            new = dict(zip(unseen, found, strict=True))
+            self._remember(new)
+            known |= new
+        return [known[key] for key in keys]
 
     async def beside(self, raw: bytes, dialect: str, tokenizer: str) -> tuple[int, int]:
         """What a system prompt and tools take, given as a body with no messages in it."""

@@ -33,7 +33,11 @@ _FORMS = {
     "/v1/responses": bodies.RESPONSES,
     "/v1/messages": bodies.ANTHROPIC,
 }
-_GEMINI = re.compile(r"/v1beta/models/([^/:]+):(?:generateContent|streamGenerateContent)")
+_GEMINI = re.compile(
+    r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)"
+)
+_MARKS = {b"anthropic-version": "anthropic", b"x-goog-api-key": "gemini"}
+"""Headers by which a provider's clients are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +173,11 @@ def _form(method: str, path: str) -> tuple[Form | None, str | None]:
 
 
 def _provider(form: Form | None, path: str, headers: list[Header]) -> str:
+    if form is not None:
+        return form.upstream
     if path.startswith("/v1beta/"):
         return "gemini"
-    if form is bodies.ANTHROPIC or any(name == b"anthropic-version" for name, _ in headers):
-        return "anthropic"
-    return "openai"
+    return next((_MARKS[name] for name, _ in headers if name in _MARKS), "openai")
 
 
 def _is_elsewhere(body: Body) -> bool:

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
-from multidict import CIMultiDict
 from yarl import URL
 
 from enfold.errors import UnavailableError
@@ -110,8 +109,8 @@ def forwarded(headers: Iterable[Header]) -> list[Header]:
     ]
 
 
-def _text(headers: Iterable[Header]) -> CIMultiDict[str]:
-    return CIMultiDict((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+def _text(headers: Iterable[Header]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
 
 
 def _unavailable(url: URL, error: Exception) -> UnavailableError:

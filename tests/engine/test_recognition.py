@@ -1,0 +1,98 @@
+"""Recognition: a history that comes again is found by its own beginning."""
+
+from __future__ import annotations
+
+from enfold.engine import Engine, Session
+from enfold.engine.recognition import History, Known, read_known
+from enfold.identity import content_hash
+from enfold.messages import Message
+from enfold.store.tree import ROOT
+from enfold.testing import assistant, user
+from enfold.wiring import open_engine
+
+MODEL = "openai:gpt-4o"
+
+
+def _history(*messages: Message) -> History:
+    roles = tuple(message.role for message in messages)
+    return History(roles, tuple(content_hash(message) for message in messages))
+
+
+def _talk(name: str, turns: int) -> list[Message]:
+    return [
+        said
+        for turn in range(turns)
+        for said in (user(f"{name} asks {turn} " + "word " * 300), assistant(f"answer {turn}"))
+    ]
+
+
+async def _known(engine: Engine, history: History, name: str | None = None) -> Known:
+    name = name or history.name()
+    return await engine.store.read(read_known, "", name, history, MODEL, engine.outside)
+
+
+def test_a_name_comes_from_all_up_to_the_first_reply() -> None:
+    first, second = _talk("anna", 2), _talk("bert", 2)
+    assert _history(first[0]).name() is None
+    assert _history(*first[:2]).name() == _history(*first).name()
+    assert _history(*first).name() != _history(*second).name()
+    assert _history(first[0], assistant("another answer")).name() != _history(*first).name()
+
+
+async def test_what_nobody_recorded_is_unknown(url: str) -> None:
+    async with open_engine(url) as engine:
+        known = await _known(engine, _history(*_talk("anna", 2)))
+        assert (known.session, known.messages, known.snapshot) == (None, 0, None)
+        assert known.settings.share_across_branches
+
+
+async def _recorded(engine: Engine, talk: list[Message]) -> Session:
+    session = await engine.session(_history(*talk).name() or "", model=MODEL)
+    await session.append(*talk, after=ROOT)
+    return session
+
+
+async def test_a_recorded_beginning_is_known_and_a_branch_parts_where_it_differs(url: str) -> None:
+    talk = _talk("anna", 4)
+    async with open_engine(url) as engine:
+        session = await _recorded(engine, talk)
+        longer = await _known(engine, _history(*talk, user("and now?")))
+        assert (longer.session and longer.session.key, longer.messages) == (session.key, 8)
+        other = await _known(engine, _history(*talk[:5], assistant("changed"), user("go on")))
+        assert other.messages == 5
+
+
+async def test_a_snapshot_applies_where_its_cutoff_is_on_the_path(url: str) -> None:
+    talk = _talk("anna", 8)
+    async with open_engine(url) as engine:
+        session = await _recorded(engine, talk)
+        done = await session.compress(share_across_branches=True, keep_tokens=400)
+        assert done.compressed
+        same = await _known(engine, _history(*talk[:-1], assistant("changed")))
+        assert same.snapshot is not None
+        assert same.snapshot.id == done.snapshot
+        before = await _known(engine, _history(*talk[:3], assistant("changed")))
+        assert before.snapshot is None
+
+
+async def test_a_session_whose_summaries_are_left_again_and_again_is_diverging(url: str) -> None:
+    start = _talk("anna", 1)
+    async with open_engine(url) as engine:
+        session = await engine.session(_history(*start).name() or "", model=MODEL)
+        for number in range(3):
+            line = [*start, *_talk(f"line {number}", 7)]
+            known = await _known(engine, _history(*line))
+            assert known.is_diverging == (number == 2)
+            ids = await session.append(*line, after=ROOT)
+            done = await session.at(ids[-1]).compress(share_across_branches=True, keep_tokens=400)
+            assert done.compressed
+
+
+async def test_an_undo_holds_until_the_user_says_something_more(url: str) -> None:
+    talk = _talk("anna", 8)
+    async with open_engine(url) as engine:
+        session = await _recorded(engine, talk)
+        await session.compress(share_across_branches=True, keep_tokens=400)
+        await session.undo()
+        assert not (await _known(engine, _history(*talk))).policy.automatic
+        assert (await _known(engine, _history(*talk, user("more")))).policy.automatic

@@ -1,0 +1,163 @@
+"""A proxy between real clients and a provider that we play: it records what reaches it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from enfold.engine import Engine
+from enfold.server.proxy.routes import Proxy
+from enfold.server.proxy.upstream import Upstream
+from enfold.wiring import open_engine
+from tests.server.serving import serving
+
+WINDOW = 10_000
+MODELS = ("openai:small", "anthropic:small", "google:small")
+
+Script = Callable[[Request, Any], Response | None]
+
+
+@dataclass
+class Provider:
+    """Answers every request in the form of its path, unless a script says otherwise."""
+
+    bodies: list[bytes] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    script: Script | None = None
+    cancelled: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def last(self) -> Any:
+        """The last body that came, decoded."""
+        return json.loads(self.bodies[-1])
+
+    def app(self) -> Starlette:
+        """The provider as an application."""
+        methods = ["GET", "POST", "DELETE"]
+        return Starlette(routes=[Route("/{path:path}", self._answer, methods=methods)])
+
+    async def _answer(self, request: Request) -> Response:
+        raw = await request.body()
+        self.bodies.append(raw)
+        self.headers.append(dict(request.headers))
+        self.paths.append(str(request.url.path))
+        body = json.loads(raw) if raw[:1] == b"{" else {}
+        scripted = self.script(request, body) if self.script else None
+        if scripted is not None:
+            return scripted
+        if request.url.path.endswith("/messages"):
+            return _anthropic(body)
+        if "generateContent" in request.url.path:
+            return JSONResponse(_GEMINI)
+        if request.url.path.endswith("/responses"):
+            return JSONResponse(_responses(body))
+        if request.url.path.endswith("/chat/completions"):
+            return self._chat(body)
+        return JSONResponse({"object": "list", "data": []})
+
+    def _chat(self, body: Any) -> Response:
+        if body.get("stream"):
+            return StreamingResponse(self._stream(), media_type="text/event-stream")
+        message = {"role": "assistant", "content": f"answer {len(body['messages'])}"}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        whole = {"id": "r", "object": "chat.completion", "created": 1, "model": body["model"]}
+        return JSONResponse({**whole, "choices": [choice], "usage": usage})
+
+    async def _stream(self) -> AsyncIterator[bytes]:
+        try:
+            for text in ("one ", "two ", "three"):
+                delta = {"index": 0, "delta": {"content": text}, "finish_reason": None}
+                piece = {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+                yield f"data: {json.dumps({**piece, 'choices': [delta]})}\n\n".encode()
+                await asyncio.sleep(0.01)
+            yield b"data: [DONE]\n\n"
+        except asyncio.CancelledError:
+            self.cancelled.set()
+            raise
+
+
+def _anthropic(body: Any) -> Response:
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    said = [{"type": "text", "text": f"answer {len(body['messages'])}"}]
+    return JSONResponse(
+        {
+            "id": "msg",
+            "type": "message",
+            "role": "assistant",
+            "model": body["model"],
+            "content": said,
+            "stop_reason": "end_turn",
+            "stop_sequence": None,
+            "usage": usage,
+        }
+    )
+
+
+def _responses(body: Any) -> Any:
+    text = {"type": "output_text", "text": f"answer {len(body['input'])}", "annotations": []}
+    message = {"type": "message", "id": "m", "role": "assistant", "status": "completed"}
+    return {
+        "id": "resp",
+        "object": "response",
+        "created_at": 1,
+        "model": body["model"],
+        "status": "completed",
+        "output": [{**message, "content": [text]}],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+    }
+
+
+_GEMINI = {
+    "candidates": [
+        {"content": {"role": "model", "parts": [{"text": "answer"}]}, "finishReason": "STOP"}
+    ],
+    "usageMetadata": {"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The proxy's address, the provider behind it, and the engine in it."""
+
+    address: str
+    provider: Provider
+    engine: Engine
+
+
+@asynccontextmanager
+async def stage(database: str) -> AsyncIterator[Stage]:
+    """A proxy whose models have a small window."""
+    provider = Provider()
+    async with open_engine(database) as engine, serving(provider.app()) as upstream:
+        for model in MODELS:
+            await engine.models.edit(model, max_input=WINDOW, max_output=500)
+
+        async def namespace_of(scope: Any) -> str:
+            headers: dict[bytes, bytes] = dict(scope["headers"])
+            return headers.get(b"authorization", b"").decode()
+
+        upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
+        proxy = Proxy(engine, Upstream(upstreams), namespace_of)
+        try:
+            async with serving(proxy) as address:
+                yield Stage(address, provider, engine)
+        finally:
+            await proxy.close()
+
+
+def question(number: int, words: int = 300) -> str:
+    """What a user says: long, and never the same twice."""
+    return f"Question {number}: " + " ".join(f"word{number}x{i % 7}" for i in range(words // 3))

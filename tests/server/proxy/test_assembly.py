@@ -1,0 +1,88 @@
+"""What is sent in place of what came: own bytes, recorded edits, and the summary in its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from enfold.engine import Engine
+from enfold.engine.recognition import History, read_known
+from enfold.server.proxy.assembly import Piece, Wording, assemble
+from enfold.server.proxy.facts import Memory, parse
+from enfold.store.tree import ROOT
+from enfold.wiring import open_engine
+
+TOKENIZER = "o200k_base"
+
+
+def _turn(number: int) -> list[Any]:
+    """A question, a call, its long result and an answer, in keys of an order of their own."""
+    call = {"id": f"c{number}", "type": "tool_use", "name": "read", "input": {"file": f"{number}"}}
+    output = "\n".join(f"line {number} {i}" for i in range(200))
+    result = {"type": "tool_result", "tool_use_id": f"c{number}", "content": output}
+    return [
+        {"content": f"Question {number}", "role": "user"},
+        {"content": [call], "role": "assistant"},
+        {"content": [result], "role": "user"},
+        {"content": f"Answer {number}", "role": "assistant"},
+    ]
+
+
+RAWS = [json.dumps(message).encode() for number in range(12) for message in _turn(number)]
+ASKED = json.dumps({"role": "user", "content": "And now?"}).encode()
+
+
+async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list[Piece]:
+    """What goes out after a compression of all but the last message."""
+    facts = await Memory().facts(raws, "anthropic", TOKENIZER)
+    contents = tuple(fact.content for fact in facts)
+    session = await engine.session("s", model="anthropic:claude-sonnet-4-5")
+    messages = [parse(raw, "anthropic") for raw in raws[:-1]]
+    ids = await session.append(*messages, after=ROOT)
+    done = await session.at(ids[-1]).compress(share_across_branches=True, **settings)
+    assert done.compressed
+    history = History(tuple(fact.role for fact in facts), contents)
+    known = await engine.store.read(read_known, "", "s", history, "openai:gpt-4o", engine.outside)
+    return assemble(known, raws, facts, contents, Wording("anthropic", TOKENIZER))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'assembly.db'}"
+
+
+async def test_a_summary_joins_a_users_message_and_all_others_keep_their_bytes(
+    database: str,
+) -> None:
+    async with open_engine(database) as engine:
+        pieces = await _assembled(engine, [*RAWS, ASKED])
+    first, *rest = [piece.raw for piece in pieces]
+    assert "[Previous conversation summary]" in json.dumps(json.loads(first))
+    assert json.loads(first)["role"] == "user"
+    assert rest == [*RAWS, ASKED][-len(rest) :]
+    assert len(rest) < len(RAWS) // 2
+
+
+async def test_edits_are_sent_as_they_were_recorded(database: str) -> None:
+    async with open_engine(database) as engine:
+        pieces = await _assembled(engine, [*RAWS, ASKED], strategy="truncation")
+    assert len(pieces) == len(RAWS) + 1
+    shorter = [piece.raw for piece, raw in zip(pieces, RAWS, strict=False) if piece.raw != raw]
+    assert 0 < len(shorter) < len(RAWS)
+    assert all(b"tool_result" in raw for raw in shorter)
+
+
+async def test_where_nothing_applies_what_came_is_sent(database: str) -> None:
+    facts = await Memory().facts(RAWS, "anthropic", TOKENIZER)
+    contents = tuple(fact.content for fact in facts)
+    history = History(tuple(fact.role for fact in facts), contents)
+    async with open_engine(database) as engine:
+        known = await engine.store.read(
+            read_known, "", history.name(), history, "openai:gpt-4o", engine.outside
+        )
+    pieces = assemble(known, RAWS, facts, contents, Wording("anthropic", TOKENIZER))
+    assert [piece.raw for piece in pieces] == RAWS
+    assert [piece.tokens for piece in pieces] == [fact.tokens for fact in facts]

@@ -1,0 +1,56 @@
+"""Bodies are cut into bytes and put together again from the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from enfold.errors import InputError
+from enfold.server.proxy import bodies
+
+
+def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
+    messages = b'[{"role": "user", "content": "\\u00e9"}, {"a": 1.0}]'
+    body = bodies.read(bodies.OPENAI, b'{"model": "m", "messages": ' + messages + b', "n": 1.50}')
+    assert b"[" + b", ".join(body.messages) + b"]" == messages
+    made = body.with_messages([body.messages[0]])
+    assert made == b'{"model":"m","messages":[' + body.messages[0] + b'],"n":1.50}'
+    assert list(json.loads(body.with_messages([], without=("n",)))) == ["model", "messages"]
+
+
+def test_a_text_is_the_one_message_that_it_stands_for() -> None:
+    body = bodies.read(bodies.RESPONSES, b'{"input": "Hi"}')
+    assert [json.loads(raw) for raw in body.messages] == [{"role": "user", "content": "Hi"}]
+
+
+@pytest.mark.parametrize("wrong", [b"", b"[]", b"{", b'{"messages": 7}', b'{"messages": {}}'])
+def test_what_is_no_body_is_refused(wrong: bytes) -> None:
+    with pytest.raises(InputError):
+        bodies.read(bodies.OPENAI, wrong)
+
+
+@pytest.mark.parametrize(
+    ("form", "fields", "found"),
+    [
+        (bodies.OPENAI, {"max_tokens": 7}, 7),
+        (bodies.OPENAI, {"max_tokens": 7, "max_completion_tokens": 8}, 8),
+        (bodies.OPENAI, {"max_tokens": True}, None),
+        (bodies.RESPONSES, {"max_output_tokens": 9}, 9),
+        (bodies.GEMINI, {"generationConfig": {"maxOutputTokens": 5}}, 5),
+        (bodies.GEMINI, {"generationConfig": None}, None),
+        (bodies.ANTHROPIC, {}, None),
+    ],
+    ids=["chat", "newer name", "no number", "responses", "gemini", "gemini without", "unset"],
+)
+def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
+    form: bodies.Form, fields: dict[str, object], found: int | None
+) -> None:
+    raw = json.dumps({form.messages: [], **fields}).encode()
+    assert bodies.read(form, raw).max_output() == found
+
+
+def test_what_stands_beside_the_messages_is_a_body_without_them() -> None:
+    raw = b'{"system": "Be brief.", "messages": [{"role": "user"}], "tools": [], "x": 1}'
+    beside = json.loads(bodies.read(bodies.ANTHROPIC, raw).beside)
+    assert beside == {"messages": [], "system": "Be brief.", "tools": []}

@@ -1,0 +1,49 @@
+"""What enfold says to a client, in the words of the client's provider."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from enfold.errors import BlockedError, UnavailableError
+from enfold.server.proxy.refusals import is_overflow, refusal
+
+
+@pytest.mark.parametrize(
+    ("provider", "path"),
+    [
+        ("openai", ("error", "message")),
+        ("anthropic", ("error", "message")),
+        ("gemini", ("error", "message")),
+    ],
+    ids=["openai", "anthropic", "gemini"],
+)
+def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str]) -> None:
+    status, headers, body = refusal(BlockedError("it failed"), provider, "s1")
+    said = json.loads(body)[path[0]][path[1]]
+    assert status == 409
+    assert "it failed" in said
+    assert "/api/sessions/s1/retry" in said
+    assert dict(headers)[b"x-should-retry"] == b"false"
+
+
+def test_what_may_pass_is_worth_another_try() -> None:
+    status, headers, _ = refusal(UnavailableError("gone"), "anthropic", None)
+    assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "expected"),
+    [
+        (400, b'{"error": {"code": "context_length_exceeded"}}', True),
+        (400, b'{"error": {"message": "prompt is too long: 201 tokens > 200 maximum"}}', True),
+        (400, b"The input token count (9) exceeds the maximum number of tokens allowed (8)", True),
+        (413, b"the request exceeds the available context size", True),
+        (400, b'{"error": {"message": "unknown field"}}', False),
+        (500, b"context_length_exceeded", False),
+    ],
+    ids=["openai", "anthropic", "gemini", "llama.cpp", "another", "another status"],
+)
+def test_an_overflow_is_known_by_status_and_words(status: int, body: bytes, expected: bool) -> None:
+    assert is_overflow(status, body) is expected

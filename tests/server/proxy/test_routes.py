@@ -1,0 +1,269 @@
+"""The proxy between real client libraries and a provider on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+from google import genai
+from google.genai.types import Content, HttpOptions, Part
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from tests.server.proxy.stage import Stage, question, stage
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as opened:
+        yield opened
+
+
+async def _talk(on: Stage, turns: int, key: str = "k") -> list[dict[str, str]]:
+    """A conversation with the OpenAI client that keeps its whole history, as clients do."""
+    headers: list[dict[str, str]] = []
+    messages: list[Any] = [{"role": "system", "content": "Be brief."}]
+    async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key=key) as client:
+        for number in range(turns):
+            messages.append({"role": "user", "content": question(number)})
+            reply = await client.chat.completions.with_raw_response.create(
+                model="small", messages=messages
+            )
+            headers.append(dict(reply.headers))
+            said = reply.parse().choices[0].message.content
+            messages.append({"role": "assistant", "content": said})
+    return headers
+
+
+async def test_a_long_conversation_goes_on_and_always_fits(on: Stage) -> None:
+    headers = await _talk(on, 30)
+    decisions = [each["x-enfold-decision"] for each in headers]
+    assert decisions[0] == "keep"
+    assert {"compressed", "reused"} <= set(decisions)
+    assert decisions.count("compressed") < 10, decisions
+    assert all(int(each["x-enfold-tokens-after"]) < 10_000 for each in headers)
+    assert int(headers[-1]["x-enfold-tokens-before"]) > 10_000
+    assert on.provider.last["messages"][0] == {"role": "system", "content": "Be brief."}
+    assert "[Previous conversation summary]" in on.provider.last["messages"][1]["content"]
+    assert question(29) in on.provider.last["messages"][-1]["content"]
+    assert len({each["x-enfold-session"] for each in headers[1:]}) == 1
+
+
+async def test_between_two_compressions_what_is_sent_only_grows(on: Stage) -> None:
+    headers = await _talk(on, 30)
+    sent = [json.loads(body)["messages"] for body in on.provider.bodies]
+    for before, after, said in zip(sent, sent[1:], headers[1:], strict=False):
+        if said["x-enfold-decision"] != "compressed":
+            assert after[: len(before)] == before
+
+
+async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
+    raw = b'{ "model":"small",\n "messages" : [{"content":"h\\u00e9","role":"user"}], "x": 1.50}'
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(f"{on.address}/v1/chat/completions?a=%2F", content=raw)
+    assert reply.headers["x-enfold-decision"] == "keep"
+    assert on.provider.bodies == [raw]
+
+
+async def test_the_clients_key_passes_and_what_is_said_to_enfold_stays(on: Stage) -> None:
+    headers = {"authorization": "Bearer sk-mine", "x-enfold-session": "mine", "x-other": "1"}
+    async with httpx.AsyncClient(headers=headers) as client:
+        await client.post(
+            f"{on.address}/v1/chat/completions",
+            json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
+        )
+    (seen,) = on.provider.headers
+    assert (seen["authorization"], seen["x-other"]) == ("Bearer sk-mine", "1")
+    assert not any(name.startswith("x-enfold") for name in seen)
+
+
+async def test_anthropic_clients_get_the_summary_in_a_users_message(on: Stage) -> None:
+    messages: list[Any] = []
+    async with anthropic.AsyncAnthropic(base_url=on.address, api_key="k") as client:
+        for number in range(24):
+            messages.append({"role": "user", "content": question(number)})
+            reply = await client.messages.create(
+                model="small", max_tokens=100, messages=messages, system="Be brief."
+            )
+            messages.append({"role": "assistant", "content": reply.content[0].to_dict()["text"]})
+    sent = on.provider.last
+    assert sent["system"] == "Be brief."
+    assert sent["messages"][0]["role"] == "user"
+    assert "[Previous conversation summary]" in json.dumps(sent["messages"][0])
+    roles = [message["role"] for message in sent["messages"]]
+    assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"] * (len(roles) % 2)
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+async def test_responses_and_gemini_clients_are_served_too(on: Stage) -> None:
+    items: list[Any] = []
+    contents: list[Any] = []
+    google = genai.Client(api_key="k", http_options=HttpOptions(base_url=on.address))
+    async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="k") as client:
+        for number in range(24):
+            items.append({"role": "user", "content": question(number)})
+            answer = await client.responses.create(model="small", input=items)
+            items += [item.to_dict() for item in answer.output]
+            responses = on.provider.last
+            contents.append(Content(role="user", parts=[Part(text=question(number))]))
+            reply = await google.aio.models.generate_content(model="small", contents=contents)
+            assert reply.candidates is not None
+            contents.append(reply.candidates[0].content)
+    gemini = on.provider.last
+    await google.aio.aclose()
+    assert len(responses["input"]) < len(items) // 2
+    assert "[Previous conversation summary]" in json.dumps(responses["input"])
+    assert len(gemini["contents"]) < len(contents) // 2
+    assert "[Previous conversation summary]" in json.dumps(gemini["contents"][0])
+
+
+async def test_a_stream_arrives_piece_by_piece(on: Stage) -> None:
+    async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="k") as client:
+        stream = await client.chat.completions.create(
+            model="small", messages=[{"role": "user", "content": "Hi"}], stream=True
+        )
+        pieces = [chunk.choices[0].delta.content async for chunk in stream]
+    assert pieces == ["one ", "two ", "three"]
+
+
+async def test_a_client_that_hangs_up_stops_the_call(on: Stage) -> None:
+    async def forever() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"data: {}\n\n"
+                await asyncio.sleep(0.01)
+        finally:
+            on.provider.cancelled.set()
+
+    on.provider.script = lambda _request, _body: StreamingResponse(forever())
+    body = {"model": "small", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    async with (
+        httpx.AsyncClient() as client,
+        client.stream("POST", f"{on.address}/v1/chat/completions", json=body) as reply,
+    ):
+        await anext(reply.aiter_bytes())
+    await asyncio.wait_for(on.provider.cancelled.wait(), 20)
+    assert on.provider.cancelled.is_set()
+
+
+async def test_the_providers_errors_and_limits_pass_through(on: Stage) -> None:
+    error = {"error": {"message": "slow down", "type": "rate_limit", "param": None, "code": None}}
+    limits = {"x-ratelimit-remaining-requests": "0", "retry-after": "7"}
+    on.provider.script = lambda _request, _body: JSONResponse(error, 429, headers=limits)
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(
+            f"{on.address}/v1/chat/completions",
+            json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
+        )
+    assert (reply.status_code, reply.json()) == (429, error)
+    assert {name: reply.headers[name] for name in limits} == limits
+
+
+async def test_other_paths_pass_unchanged_to_the_provider_they_are_meant_for(on: Stage) -> None:
+    async with httpx.AsyncClient() as client:
+        await client.get(f"{on.address}/v1/models?limit=2")
+        await client.post(f"{on.address}/v1/embeddings", content=b"not json")
+    assert on.provider.paths == ["/v1/models", "/v1/embeddings"]
+    assert on.provider.bodies == [b"", b"not json"]
+
+
+@pytest.mark.parametrize(
+    ("body", "warning"),
+    [
+        (b"{}", "not-understood"),
+        (b"[", "not-understood"),
+        (
+            b'{"model": "small", "input": "Go on", "previous_response_id": "r"}',
+            "history-not-visible",
+        ),
+        (b'{"model": 7, "input": "Hi"}', "not-understood"),
+    ],
+    ids=["empty", "broken", "elsewhere", "no model"],
+)
+async def test_what_cannot_be_read_is_the_providers_to_judge(
+    on: Stage, body: bytes, warning: str
+) -> None:
+    on.provider.script = lambda _request, _body: Response(status_code=400)
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(f"{on.address}/v1/responses", content=body)
+    assert (reply.status_code, reply.headers["x-enfold-warning"]) == (400, warning)
+    assert on.provider.bodies == [body]
+
+
+async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: Stage) -> None:
+    await _talk(on, 22)
+    (record,) = await on.engine.sessions(namespace="Bearer k")
+    session = await on.engine.find(record.id, namespace="Bearer k")
+    known = [json.loads(row.body) for row in await session.history(limit=1_000)]
+    edited = [*known[:-1], {"role": "user", "content": "Something else, please."}]
+    async with httpx.AsyncClient(headers={"authorization": "Bearer k"}) as client:
+        reply = await client.post(
+            f"{on.address}/v1/chat/completions", json={"model": "small", "messages": edited}
+        )
+    assert reply.headers["x-enfold-decision"] == "reused"
+    assert reply.headers["x-enfold-session"] == record.id
+    assert len(on.provider.last["messages"]) < len(edited)
+    assert on.provider.last["messages"][-1] == edited[-1]
+
+
+async def test_two_clients_with_the_same_words_have_nothing_in_common(on: Stage) -> None:
+    await _talk(on, 6, key="anna")
+    await _talk(on, 6, key="bert")
+    of_anna = await on.engine.sessions(namespace="Bearer anna")
+    of_bert = await on.engine.sessions(namespace="Bearer bert")
+    assert [each.id for each in of_anna] == [each.id for each in of_bert]
+    assert of_anna[0].key != of_bert[0].key
+    assert await on.engine.search("word3x1", namespace="Bearer carl") == []
+
+
+async def test_an_overflow_at_the_provider_compresses_once_and_tries_again(on: Stage) -> None:
+    def too_long(_request: Any, body: Any) -> Response | None:
+        if len(body["messages"]) < 10:
+            return None
+        said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+        return JSONResponse({"error": said}, 400)
+
+    on.provider.script = too_long
+    headers = await _talk(on, 8)
+    assert "compressed" in [each["x-enfold-decision"] for each in headers]
+
+
+async def test_a_compression_that_fails_stops_the_conversation_until_somebody_decides(
+    on: Stage,
+) -> None:
+    await on.engine.set("summarizer", "nobody")
+    with pytest.raises(openai.APIStatusError) as refused:
+        await _talk(on, 30)
+    sent = len(on.provider.bodies)
+    assert refused.value.status_code == 409
+    assert refused.value.response.headers["x-should-retry"] == "false"
+    assert "acknowledge" in refused.value.message
+    with pytest.raises(openai.APIStatusError):
+        await _talk(on, 30)
+    assert len(on.provider.bodies) > sent
+    await on.engine.set("proxy.on_failure", "pass")
+    headers = await _talk(on, 30)
+    assert headers[-1].get("x-enfold-warning") == "compression-failed"
+
+
+async def test_a_provider_out_of_reach_is_said_in_its_own_words(tmp_path: Path) -> None:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as on:
+        on.provider.script = lambda _request, _body: _gone()
+        async with anthropic.AsyncAnthropic(
+            base_url=on.address, api_key="k", max_retries=0
+        ) as client:
+            with pytest.raises(anthropic.APIStatusError) as error:
+                await client.messages.create(
+                    model="small", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+                )
+    assert error.value.status_code == 500
+
+
+def _gone() -> Response:
+    return Response(status_code=500)

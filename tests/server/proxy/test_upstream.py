@@ -1,0 +1,52 @@
+"""What goes on to the provider, and what comes back."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from enfold.errors import UnavailableError
+from enfold.server.proxy.upstream import Upstream, forwarded
+from tests.server.serving import serving
+
+
+def test_what_concerns_one_connection_stays_there() -> None:
+    headers = [
+        (b"Host", b"enfold"),
+        (b"Connection", b"close"),
+        (b"Content-Length", b"7"),
+        (b"X-Enfold-Session", b"s"),
+        (b"Authorization", b"Bearer k"),
+        (b"accept-encoding", b"gzip"),
+    ]
+    assert forwarded(headers) == [(b"Authorization", b"Bearer k"), (b"accept-encoding", b"gzip")]
+
+
+async def test_a_packed_answer_stays_packed() -> None:
+    packed = gzip.compress(b"answer" * 100)
+
+    async def answer(request: Request) -> Response:
+        assert request.headers["accept-encoding"] == "gzip"
+        return Response(packed, headers={"content-encoding": "gzip"})
+
+    app = Starlette(routes=[Route("/v1/x", answer, methods=["POST"])])
+    async with serving(app) as address:
+        upstream = Upstream({"openai": address})
+        headers = [(b"accept-encoding", b"gzip")]
+        async with upstream.ask("openai", "POST", "/v1/x", headers, b"{}") as reply:
+            assert dict(reply.headers)[b"content-encoding"] == b"gzip"
+            assert await reply.read() == packed
+        await upstream.close()
+
+
+async def test_a_provider_that_is_not_there_is_unavailable() -> None:
+    upstream = Upstream({"openai": "http://127.0.0.1:9"})
+    with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
+        async with upstream.ask("openai", "GET", "/v1/models?key=secret", [], None):
+            pass
+    await upstream.close()
