@@ -7,6 +7,7 @@ the request here; nothing behind this place sees it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from time import monotonic
 from urllib.parse import unquote
 
@@ -19,6 +20,8 @@ from enfold.store import Store, access
 from enfold.store.access import AccessToken
 
 HEADER = b"x-enfold-token"
+NAMESPACE = b"x-enfold-namespace"
+"""Lets whoever may do everything act for those who come to the proxy without a token."""
 OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json"})
 """What anybody may see: whether the server works, and how it is used."""
 OWN = ("/api/", "/metrics")
@@ -44,8 +47,11 @@ class Access:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] in {"http", "websocket"}:
-            token = _take_token(scope)
-            remember(scope, await self._caller(token, scope))
+            token, namespace = _take_token(scope)
+            caller = await self._caller(token, scope)
+            if namespace and caller.is_owner:
+                caller = replace(caller, namespace=namespace)
+            remember(scope, caller)
         await self._app(scope, receive, send)
 
     async def _caller(self, token: str | None, scope: Scope) -> Caller:
@@ -77,20 +83,22 @@ class Access:
         return row
 
 
-def _take_token(scope: Scope) -> str | None:
-    """The token of a request, which is without it afterwards."""
-    token = _from_path(scope)
+def _take_token(scope: Scope) -> tuple[str | None, str]:
+    """The token of a request and the namespace it asks for; it is without them afterwards."""
+    token, namespace = _from_path(scope), ""
     others: list[tuple[bytes, bytes]] = []
     for name, value in scope["headers"]:
         if name == HEADER:
             token = token or value.decode("latin-1").strip()
+        elif name == NAMESPACE:
+            namespace = value.decode("latin-1").strip()
         elif name == b"authorization" and _is_own(scope["path"]):
             scheme, _, given = value.decode("latin-1").partition(" ")
             token = token or (given.strip() if scheme.lower() == "bearer" else None)
         else:
             others.append((name, value))
     scope["headers"] = others
-    return token
+    return token, namespace
 
 
 def _is_own(path: str) -> bool:

@@ -38,6 +38,12 @@ def remember(scope: Scope, caller: Caller) -> None:
     scope.setdefault("state", {})["caller"] = caller
 
 
+def caller_in(scope: Scope) -> Caller:
+    """Whose request it is that has this scope."""
+    caller: Caller = scope["state"]["caller"]
+    return caller
+
+
 def caller_of(connection: HTTPConnection) -> Caller:
     """Whose request it is."""
     caller: Caller = connection.state.caller

@@ -19,6 +19,7 @@ from enfold.server.app import App, create_app
 from enfold.server.connections import PatientProtocol
 from enfold.server.guard import is_loopback
 from enfold.server.logs import log_to_standard_error
+from enfold.server.proxy.routes import open_proxy
 from enfold.settings import Serving, serving
 from enfold.store import access
 from enfold.wiring import open_engine
@@ -91,9 +92,14 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
 async def _serve(
     options: Options, given: Serving, listener: socket.socket, ready: Callable[[str], None]
 ) -> None:
-    async with open_engine(options.db) as engine:
-        required = await admit(engine, options.host, given)
-        app = create_app(engine, host=options.host, serving=given, token_required=required)
+    async with open_engine(options.db) as engine, open_proxy(engine) as proxy:
+        app = create_app(
+            engine,
+            host=options.host,
+            serving=given,
+            token_required=await admit(engine, options.host, given),
+            forwarding=proxy.routes(),
+        )
         config = uvicorn.Config(
             app.asgi,
             http=PatientProtocol,

@@ -15,6 +15,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from enfold.engine import Engine
+from enfold.server import create_app
+from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.proxy.namespaces import Namespaces, open_namespaces
 from enfold.server.proxy.routes import Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
@@ -135,6 +138,12 @@ class Stage:
     address: str
     provider: Provider
     engine: Engine
+    namespaces: Namespaces
+
+    async def namespace(self, key: str) -> str:
+        """Where the conversations of clients with that key are."""
+        headers = [(b"authorization", f"Bearer {key}".encode())]
+        return await self.namespaces({"headers": headers, "state": {"caller": ON_THIS_MACHINE}})
 
 
 @asynccontextmanager
@@ -145,15 +154,13 @@ async def stage(database: str) -> AsyncIterator[Stage]:
         for model in MODELS:
             await engine.models.edit(model, max_input=WINDOW, max_output=500)
 
-        async def namespace_of(scope: Any) -> str:
-            headers: dict[bytes, bytes] = dict(scope["headers"])
-            return headers.get(b"authorization", b"").decode()
-
         upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
-        proxy = Proxy(engine, Upstream(upstreams), namespace_of)
+        namespaces = await open_namespaces(engine.store)
+        proxy = Proxy(engine, Upstream(upstreams), namespaces)
+        app = create_app(engine, forwarding=proxy.routes())
         try:
-            async with serving(proxy) as address:
-                yield Stage(address, provider, engine)
+            async with serving(app.asgi) as address:
+                yield Stage(address, provider, engine, namespaces)
         finally:
             await proxy.close()
 

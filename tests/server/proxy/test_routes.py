@@ -198,8 +198,8 @@ async def test_what_cannot_be_read_is_the_providers_to_judge(
 
 async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: Stage) -> None:
     await _talk(on, 22)
-    (record,) = await on.engine.sessions(namespace="Bearer k")
-    session = await on.engine.find(record.id, namespace="Bearer k")
+    (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
+    session = await on.engine.find(record.id, namespace=await on.namespace("k"))
     known = [json.loads(row.body) for row in await session.history(limit=1_000)]
     edited = [*known[:-1], {"role": "user", "content": "Something else, please."}]
     async with httpx.AsyncClient(headers={"authorization": "Bearer k"}) as client:
@@ -215,11 +215,11 @@ async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: S
 async def test_two_clients_with_the_same_words_have_nothing_in_common(on: Stage) -> None:
     await _talk(on, 6, key="anna")
     await _talk(on, 6, key="bert")
-    of_anna = await on.engine.sessions(namespace="Bearer anna")
-    of_bert = await on.engine.sessions(namespace="Bearer bert")
+    of_anna = await on.engine.sessions(namespace=await on.namespace("anna"))
+    of_bert = await on.engine.sessions(namespace=await on.namespace("bert"))
     assert [each.id for each in of_anna] == [each.id for each in of_bert]
     assert of_anna[0].key != of_bert[0].key
-    assert await on.engine.search("word3x1", namespace="Bearer carl") == []
+    assert await on.engine.search("word3x1", namespace=await on.namespace("carl")) == []
 
 
 async def test_an_overflow_at_the_provider_compresses_once_and_tries_again(on: Stage) -> None:
@@ -267,3 +267,19 @@ async def test_a_provider_out_of_reach_is_said_in_its_own_words(tmp_path: Path) 
 
 def _gone() -> Response:
     return Response(status_code=500)
+
+
+async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(on: Stage) -> None:
+    await on.engine.set("summarizer", "nobody")
+    with pytest.raises(openai.APIStatusError):
+        await _talk(on, 30)
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    async with httpx.AsyncClient(base_url=on.address) as client:
+        path = f"/api/sessions/{record.id}"
+        assert (await client.get(path)).status_code == 404
+        found = await client.get(path, headers={"x-enfold-namespace": namespace})
+    assert found.status_code == 200
+    await (await on.engine.find(record.id, namespace=namespace)).acknowledge()
+    headers = await _talk(on, 30)
+    assert headers[-1]["x-enfold-warning"] == "risk-acknowledged"

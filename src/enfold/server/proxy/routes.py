@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypeVar
 
+from starlette.routing import BaseRoute, Route
 from starlette.types import Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
 from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import Body, Form
+from enfold.server.proxy.namespaces import open_namespaces
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.turn import Asked, Outgoing, Turns
 from enfold.server.proxy.upstream import Answer, Header, Upstream
+from enfold.settings import upstreams
 
 Result = TypeVar("Result")
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
@@ -28,6 +31,7 @@ HISTORY_NOT_VISIBLE = "history-not-visible"
 _ELSEWHERE = ("previous_response_id", "conversation")
 """Fields of a request whose history is at the provider."""
 
+_VERSIONS = ("v1", "v1beta", "v1alpha")
 _FORMS = {
     "/v1/chat/completions": bodies.OPENAI,
     "/v1/responses": bodies.RESPONSES,
@@ -69,6 +73,10 @@ class Proxy:
         self._turns = Turns(engine)
         self._upstream = upstream
         self._namespace_of = namespace_of
+
+    def routes(self) -> list[BaseRoute]:
+        """Where it stands in an application."""
+        return [Route(f"/{version}/{{rest:path}}", self) for version in _VERSIONS]
 
     async def close(self) -> None:
         """Finish what was begun, and close the connections."""
@@ -139,6 +147,16 @@ class Proxy:
         return self._upstream.ask(call.provider, call.method, call.path, call.headers, raw or None)
 
 
+@asynccontextmanager
+async def open_proxy(engine: Engine) -> AsyncIterator[Proxy]:
+    """The proxy over an engine, in front of the providers that the environment names."""
+    proxy = Proxy(engine, Upstream(upstreams()), await open_namespaces(engine.store))
+    try:
+        yield proxy
+    finally:
+        await proxy.close()
+
+
 async def _read(scope: Scope, receive: Receive) -> Call | None:
     """The request; None if the client left before it was whole."""
     chunks: list[bytes] = []
@@ -150,12 +168,13 @@ async def _read(scope: Scope, receive: Receive) -> Call | None:
         if not message.get("more_body"):
             break
     path = scope["path"]
+    exact = (scope.get("raw_path") or path.encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
     headers = list(scope["headers"])
     form, model = _form(scope["method"], path)
     return Call(
         method=scope["method"],
-        path=f"{path}?{query}" if query else path,
+        path=f"{exact}?{query}" if query else exact,
         headers=headers,
         raw=b"".join(chunks),
         provider=_provider(form, path, headers),

@@ -1,0 +1,52 @@
+"""Namespaces: whose conversations a request to the proxy may be one of.
+
+An access token is a namespace of its own. Without one, people are told apart by the key that they
+send to their provider; only a keyed hash of it is ever kept, and the key of that hash is the
+store's.
+"""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import blake2b
+
+from starlette.types import Scope
+
+from enfold.server.callers import caller_in
+from enfold.store import Store, catalog
+from enfold.store.database import Database
+
+_SCOPE, _NAME = "proxy", "namespace_key"
+_KEYS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
+"""Where clients put the key for their provider."""
+
+
+class Namespaces:
+    """Gives every request its namespace."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    async def __call__(self, scope: Scope) -> str:
+        """The access token's, else that of the provider's key, else this machine's own."""
+        caller = caller_in(scope)
+        if caller.has_token or caller.namespace:
+            return caller.namespace
+        headers = dict(scope["headers"])
+        given = next((headers[name] for name in _KEYS if name in headers), None)
+        if given is None:
+            return caller.namespace
+        return f"key-{blake2b(given, key=self._key, digest_size=16).hexdigest()}"
+
+
+async def open_namespaces(store: Store) -> Namespaces:
+    """The namespaces of a store, the same in every process that serves it."""
+    return Namespaces(bytes.fromhex(await store.write(_key)))
+
+
+def _key(db: Database) -> str:
+    known = catalog.settings(db, _SCOPE).get(_NAME)
+    if known is None:
+        known = secrets.token_hex(32)
+        catalog.put_setting(db, _SCOPE, _NAME, known)
+    return str(known)

@@ -1,0 +1,39 @@
+"""Namespaces of requests: by token, by the provider's key, or this machine's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from enfold.server.callers import ON_THIS_MACHINE, Caller
+from enfold.server.proxy.namespaces import open_namespaces
+from enfold.store import open_store
+
+KEY = b"Bearer sk-very-secret"
+
+
+def _scope(caller: Caller = ON_THIS_MACHINE, **headers: bytes) -> Any:
+    named = [(name.replace("_", "-").encode(), value) for name, value in headers.items()]
+    return {"headers": named, "state": {"caller": caller}}
+
+
+async def test_keys_tell_people_apart_and_are_nowhere_to_be_found(tmp_path: Path) -> None:
+    file = tmp_path / "chats.db"
+    async with await open_store(f"sqlite:///{file}") as store:
+        of = await open_namespaces(store)
+        again = await open_namespaces(store)
+        mine, other = await of(_scope(authorization=KEY)), await of(_scope(x_api_key=b"other"))
+        assert len({mine, other, ""}) == 3
+        assert await again(_scope(authorization=KEY)) == mine
+        assert b"secret" not in mine.encode()
+    async with await open_store(f"sqlite:///{tmp_path / 'another.db'}") as store:
+        assert await (await open_namespaces(store))(_scope(authorization=KEY)) != mine
+
+
+async def test_a_token_comes_before_the_key_and_nothing_is_this_machines_own(
+    tmp_path: Path,
+) -> None:
+    async with await open_store(f"sqlite:///{tmp_path / 'chats.db'}") as store:
+        of = await open_namespaces(store)
+        assert await of(_scope(Caller("ann", "ns-ann"), authorization=KEY)) == "ns-ann"
+        assert await of(_scope()) == ""
