@@ -28,9 +28,7 @@ def pieces(request: SummaryRequest, max_input: int | None) -> Iterator[tuple[Mes
         yield request.messages
         return
     count = get(request.tokenizer).count_many
-    taken = sum(count([transcript(request.recent), request.previous or ""]))
-    room = max_input - request.max_tokens - taken - _ROOM_FOR_INSTRUCTIONS
-    room = max(_SMALLEST_PIECE, room - request.max_tokens)
+    room = room_for_messages(request, max_input)
     messages = tuple(part for message in request.messages for part in _slices(message, room))
     sizes = count([transcript((message,)) for message in messages])
     for first, last in runs(messages, sizes, room):
@@ -48,6 +46,14 @@ def runs(messages: Sequence[Message], sizes: Sequence[int], room: int) -> Iterat
             start, size = first, 0
         size += unit
     yield start, len(messages)
+
+
+def room_for_messages(request: SummaryRequest, max_input: int) -> int:
+    """How many tokens of messages one piece can hold, beside all that comes with it."""
+    count = get(request.tokenizer).count_many
+    taken = sum(count([transcript(request.recent), request.previous or ""]))
+    room = max_input - request.max_tokens - taken - _ROOM_FOR_INSTRUCTIONS
+    return max(_SMALLEST_PIECE, room - request.max_tokens)
 
 
 def _slices(message: Message, room: int) -> Iterator[Message]:

@@ -1,0 +1,161 @@
+"""Estimates beside what it comes to: how long one takes, and how near it is.
+
+    python benchmarks/estimates.py [FILES] [--rounds N] [--conversations N]
+
+FILES hold conversations; without any, only the time for a generated session of 1M tokens is
+measured. The summaries are by the built-in summarizer. An output token is reckoned as four input
+tokens, as most prices have it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import time
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from enfold import dialects
+from enfold.condensation import Task
+from enfold.errors import EnfoldError
+from enfold.messages import Conversation
+from enfold.planning import Aim, plan
+from enfold.retention import zones
+from enfold.strategies import registry
+from enfold.strategies.contract import Means, Strategy
+from enfold.summaries import Summary, SummaryRequest
+from enfold.summaries.local import LocalSummarizer
+from enfold.summaries.prompts import build
+from enfold.tokens import count_messages, get, warm
+from enfold.tokens.memo import Memo
+from enfold.transcripts import read
+
+sys.path.insert(0, str(Path(__file__).parent))
+from conversations import agent
+
+TOKENIZER = "o200k_base"
+TOKENS_PER_MESSAGE = 430
+OUTPUT_PRICE = 4
+NEAR = 0.2
+GOALS = (None, 19_000, 76_000)
+"""As small as it gets, and 60 % of windows of 32k and 128k."""
+
+
+class Reading(LocalSummarizer):
+    """Counts what it is given to read."""
+
+    read: int
+    written: int
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """As it is done, and counted."""
+        summary = await super().summarize(request)
+        prompt = build(request)
+        read = sum(get(request.tokenizer).count_many([prompt.system, prompt.user]))
+        object.__setattr__(self, "read", read)
+        object.__setattr__(self, "written", summary.tokens)
+        return summary
+
+
+class Found(NamedTuple):
+    """One conversation: what was foretold as a share of what came."""
+
+    after: float
+    cost: float
+
+
+def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) -> Task:
+    """The task of condensing it without a store."""
+    messages = conversation.messages
+    counts = tuple(count_messages(messages, TOKENIZER))
+    aim = Aim(strategy.retention, goal or max(1, sum(counts)), room=0 if goal is None else None)
+    planned = plan(messages, counts, aim)
+    return Task(
+        messages,
+        counts,
+        planned.split,
+        TOKENIZER,
+        summary_tokens=planned.summary_tokens,
+        target=goal,
+        zones=zones(counts, strategy.retention),
+    )
+
+
+async def compare(conversations: Iterator[Conversation]) -> list[Found]:
+    """Every conversation that there is something to fold in, with every goal."""
+    found: list[Found] = []
+    for conversation in conversations:
+        for goal in GOALS:
+            reading = Reading()
+            strategy = registry.get("native").make_from(None, Means(reading))
+            task = task_of(conversation, strategy, goal)
+            if not strategy.touches(task):
+                continue
+            reduction = await strategy.estimate_reduction(task)
+            cost = await strategy.estimate_cost(task)
+            try:
+                answer = await strategy.condense(task)
+            except EnfoldError:
+                continue
+            foretold = cost.input_tokens + OUTPUT_PRICE * cost.output_tokens
+            came = reading.read + OUTPUT_PRICE * reading.written
+            found.append(Found(reduction.tokens_after / answer.tokens(task), foretold / came))
+    return found
+
+
+def near(shares: list[float]) -> str:
+    """How many are near, and the ends."""
+    within = sum(abs(share - 1) <= NEAR for share in shares) / len(shares)
+    return f"{within:.0%} | {min(shares):.2f}–{max(shares):.2f}"
+
+
+async def time_of_one(rounds: int) -> tuple[int, float, float]:
+    """Tokens, and the best wall and CPU milliseconds of an estimate of their cost."""
+    strategy = registry.get("native").make_from(None, Means(LocalSummarizer()))
+    session = dialects.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
+    task = task_of(session, strategy, None)
+    clock, cpu = [], []
+    for _ in range(rounds):
+        setattr(get(TOKENIZER), "_memo", Memo())  # noqa: B010 - a benchmark may reach in
+        start, start_cpu = time.perf_counter(), time.process_time()
+        await strategy.estimate_cost(task)
+        clock.append(time.perf_counter() - start)
+        cpu.append(time.process_time() - start_cpu)
+    return task.tokens, min(clock) * 1_000, min(cpu) * 1_000
+
+
+async def main() -> None:
+    """Print the time, and a table of how near the estimates are."""
+    parser = argparse.ArgumentParser(description="Compare estimates with what it comes to.")
+    parser.add_argument("files", nargs="*", type=Path)
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--conversations", type=int, default=10, help="of each file")
+    options = parser.parse_args()
+    warm(TOKENIZER)
+    tokens, clock, cpu = await time_of_one(options.rounds)
+    print(f"native, {tokens:,} tokens: an estimate takes {clock:.0f} ms ({cpu:.0f} ms of CPU)\n")
+    if not options.files:
+        return
+    print("| file | runs | tokens after, near | foretold / came | cost, near | foretold / came |")
+    print("|---|--:|--:|--:|--:|--:|")
+    everything: list[Found] = []
+    for file in options.files:
+        transcripts = islice(read(file), options.conversations)
+        found = await compare(transcript.conversation() for transcript in transcripts)
+        everything += found
+        if found:
+            _print(file.stem, found)
+    if everything:
+        _print("all", everything)
+
+
+def _print(name: str, found: list[Found]) -> None:
+    after, cost = near([each.after for each in found]), near([each.cost for each in found])
+    print(f"| {name} | {len(found)} | {after} | {cost} |")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
