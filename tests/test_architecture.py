@@ -62,7 +62,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
         "langgraph",
     ),  # its values are a wire, and a graph's state
     "langchain": ("adapters",),
-    "langgraph": ("langgraph",),
+    "langgraph": ("adapters.langchain", "langgraph"),  # an agent of langchain is a graph
     "llama_index": ("adapters",),
     "mcp": ("adapters",),
     "msgspec": ("jsontext",),

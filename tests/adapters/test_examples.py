@@ -12,6 +12,8 @@ import pytest
 from tests.conftest import ROOT
 
 EXAMPLES = {
+    "langchain_middleware.py": ("60 messages, all of them in", "[Previous conversation summary]"),
+    "langgraph_node.py": ("60 messages, all of them in", "[Previous conversation summary]"),
     "llama_index_memory.py": ("all of them stored", "[Previous conversation summary]"),
     "mcp_client.py": ("recall, search_history", "behind the barometer"),
     "openai_agents_session.py": ("all of them stored", "[Previous conversation summary]"),

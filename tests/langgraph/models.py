@@ -54,6 +54,10 @@ class ScriptedModel(BaseChatModel):
                 run_manager.on_llm_new_token(f"{word} ", chunk=chunk)
             yield chunk
 
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:  # noqa: ARG002
+        """It calls tools only where its script says so."""
+        return self
+
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
         self.asked.append(messages)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]

@@ -1,0 +1,228 @@
+"""LangChain: a middleware that keeps an agent's conversation inside its model's window.
+
+    agent = create_agent(model, tools, middleware=[EnfoldMiddleware()])
+
+The agent's state keeps every message. What the model is sent is a view of them: when it grows too
+large it is condensed, with any of enfold's strategies, and from then on only grows at its end, so
+that a provider's prompt cache goes on hitting. The view is a small record in the agent's state, so
+it is checkpointed with it; where the history was edited or cut back, it is made anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, TypeVar
+
+from enfold import tokens, wiring
+from enfold.adapters.extras import of_extra
+from enfold.adapters.langchain_views import (
+    Record,
+    dict_of,
+    folded,
+    message_of,
+    read_view,
+    record_of,
+)
+from enfold.budget import AUTO_FLOOR, FREED_TARGET, Decision, Limits, Load, Policy, decide
+from enfold.dialects import langchain as dialect
+from enfold.estimates import estimate
+from enfold.flush.hooks import Hook, hand_over
+from enfold.messages import Conversation
+from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT
+from enfold.settings import Settings
+from enfold.stateless import Options, condense
+from enfold.strategies import presets
+from enfold.strategies.contract import Strategy
+
+with of_extra("langchain"):
+    from langchain.agents.middleware import AgentMiddleware, AgentState
+    from langchain.agents.middleware.types import (
+        ExtendedModelResponse,
+        ModelRequest,
+        ModelResponse,
+        PrivateStateAttr,
+    )
+    from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AnyMessage
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.types import Command
+
+    from enfold.adapters.langchain_summaries import ChatModelSummarizer
+
+__all__ = ["ChatModelSummarizer", "EnfoldMiddleware", "EnfoldState"]
+
+Result = TypeVar("Result")
+
+_VIEW = "enfold_view"
+_log = logging.getLogger("enfold.langchain")
+
+
+class EnfoldState(AgentState[Any]):
+    """An agent's state, and which view of its messages the model is sent."""
+
+    enfold_view: NotRequired[Annotated[dict[str, Any] | None, PrivateStateAttr]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """One call of the model, as it is made."""
+
+    request: ModelRequest[Any]
+    record: Record | None = None
+    """The new view, if there is one to remember."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """One call of the model: what would be sent, and whether it is too much."""
+
+    request: ModelRequest[Any]
+    view: list[AnyMessage]
+    conversation: Conversation
+    decision: Decision
+    by_dict: Mapping[int, AnyMessage]
+    """The messages by the identity of their dicts: what a strategy keeps is the very same dict."""
+
+    @property
+    def is_due(self) -> bool:
+        return self.decision.action == "must"
+
+    def as_it_is(self) -> _Prepared:
+        return _Prepared(self.request.override(messages=self.view))
+
+
+class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
+    """Condenses what an agent's model is sent, and nothing else, when there is too much of it.
+
+    Args:
+        strategy: native, lossless, truncation or smart; native if none is named.
+        config: The strategy's own settings, as its JSON schema says.
+        preset: Strategy and config by name, in place of both.
+        max_tokens: Condense above so many tokens of messages. None: near the end of the window.
+        window: How many tokens the model takes. None: what the model's profile says, else 128,000.
+        keep_tokens: So many of the newest tokens stay verbatim. None: what the strategy says.
+        model: A chat model that writes summaries. None: the built-in summarizer, without a model.
+        tokenizer: Counts tokens.
+        memory_flush_hook: Is given the messages that were folded, in a thread of its own.
+    """
+
+    state_schema = EnfoldState
+
+    def __init__(  # noqa: PLR0913 - a door's options, all by name
+        self,
+        *,
+        strategy: str | None = None,
+        config: Mapping[str, Any] | None = None,
+        preset: str | Mapping[str, Any] | None = None,
+        max_tokens: int | None = None,
+        window: int | None = None,
+        keep_tokens: int | None = None,
+        model: BaseChatModel | None = None,
+        tokenizer: str = tokens.DEFAULT,
+        memory_flush_hook: Hook | None = None,
+    ) -> None:
+        super().__init__()
+        name, settled = presets.choose(preset, strategy, config)
+        writer = wiring.local_summarizer() if model is None else ChatModelSummarizer(model)
+        settings = Settings(strategy=name, strategy_config={name: settled})
+        self._strategy: Strategy = wiring.make_strategy(settings, writer)
+        self._max_tokens = max_tokens
+        self._window = window
+        self._keep_tokens = keep_tokens
+        self._tokenizer = tokens.get(tokenizer).name
+        self._hook = memory_flush_hook
+
+    def wrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """The model's answer to the view."""
+        turn = self._turn(request)
+        prepared = _wait_for(self._condense(turn)) if turn.is_due else turn.as_it_is()
+        return _answer(prepared, handler(prepared.request))
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """The model's answer to the view."""
+        turn = self._turn(request)
+        prepared = await self._condense(turn) if turn.is_due else turn.as_it_is()
+        return _answer(prepared, await handler(prepared.request))
+
+    async def _condense(self, turn: _Turn) -> _Prepared:
+        request = turn.request
+        done = await condense(turn.conversation, self._strategy, self._options(turn.decision))
+        shown = [turn.by_dict.get(id(raw)) or message_of(raw) for raw in done.messages]
+        report = done.report
+        if report.tokens_after >= report.tokens_before:
+            _log.warning("nothing was condensed: %s", "; ".join(report.warnings))
+            return turn.as_it_is()
+        if self._hook is not None:
+            hand_over(self._hook, folded(request.messages, turn.view, shown))
+        _log.info("%d tokens condensed to %d", report.tokens_before, report.tokens_after)
+        return _Prepared(request.override(messages=shown), record_of(request.messages, shown))
+
+    def _turn(self, request: ModelRequest[Any]) -> _Turn:
+        """What would be sent now: the view so far, beside the system prompt and the tools."""
+        state: Mapping[str, Any] = request.state
+        view = read_view(request.messages, state.get(_VIEW))
+        written = [dict_of(message) for message in view]
+        conversation = dialect.parse(written)
+        load = Load(
+            history=sum(tokens.count_messages(conversation.messages, self._tokenizer)),
+            system=self._system_tokens(request),
+            tools=self._tool_tokens(request),
+            estimate=sum(map(estimate, conversation.messages)),
+        )
+        floor = AUTO_FLOOR if self._max_tokens is None else 0
+        policy = Policy(max_tokens=self._max_tokens, floor=floor)
+        limits = self._limits(request.model)
+        decision = decide(load, limits, policy, max_output=limits.max_output)
+        by_dict = {id(raw): message for raw, message in zip(written, view, strict=True)}
+        return _Turn(request, view, conversation, decision, by_dict)
+
+    def _system_tokens(self, request: ModelRequest[Any]) -> int:
+        if request.system_message is None:
+            return 0
+        return tokens.count_message(dialect.parse_message(request.system_message), self._tokenizer)
+
+    def _tool_tokens(self, request: ModelRequest[Any]) -> int:
+        definitions = [convert_to_openai_tool(tool) for tool in request.tools]
+        offered = dialect.parse({"messages": [], "tools": definitions})
+        return tokens.count_conversation(offered, self._tokenizer).tools
+
+    def _limits(self, model: BaseChatModel) -> Limits:
+        """The model's, as far as its profile knows them."""
+        profile: Mapping[str, Any] = getattr(model, "profile", None) or {}
+        known = self._window or profile.get("max_input_tokens") or FALLBACK_MAX_INPUT
+        reply = profile.get("max_output_tokens") or min(FALLBACK_MAX_OUTPUT, known // 10)
+        return Limits(known, reply)
+
+    def _options(self, decision: Decision) -> Options:
+        """Where to end: far enough below that the next time is far away."""
+        allowed = decision.limit if self._max_tokens is None else self._max_tokens
+        target = max(1, int(allowed * FREED_TARGET))
+        return Options(self._tokenizer, target=target, keep_tokens=self._keep_tokens)
+
+
+def _answer(
+    prepared: _Prepared, response: ModelResponse[Any]
+) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+    """The response, and with it the new view for the agent's state."""
+    if prepared.record is None:
+        return response
+    return ExtendedModelResponse(response, Command(update={_VIEW: prepared.record}))
+
+
+def _wait_for(work: Coroutine[Any, Any, Result]) -> Result:
+    """The result, in a thread of its own: whoever calls may be inside an event loop."""
+    with ThreadPoolExecutor(1, thread_name_prefix="enfold") as thread:
+        return thread.submit(copy_context().run, asyncio.run, work).result()
