@@ -17,6 +17,7 @@ EXAMPLES = {
     "llama_index_memory.py": ("all of them stored", "[Previous conversation summary]"),
     "mcp_client.py": ("recall, search_history", "behind the barometer"),
     "openai_agents_session.py": ("all of them stored", "[Previous conversation summary]"),
+    "pydantic_ai_history.py": ("none is lost", "tokens became"),
 }
 """What each must say, beside ending well."""
 
