@@ -154,6 +154,13 @@ ODD = [
 ]
 
 
+LISTED = [f"{path.removesuffix('.py')}/part_{n}.py" for path in FILES for n in range(8)]
+STEPS = [
+    *("read", "read", "read", "edit", "write", "run", "again"),
+    *("list", "fetch", "build", "todo", "odd"),
+]
+
+
 @st.composite
 def sessions(draw: st.DrawFn) -> list[Message]:
     """A session in which files are read, edited and read again, and commands repeat themselves."""
@@ -173,7 +180,7 @@ def _step(
 ) -> None:
     path = draw(st.sampled_from(sorted(files)))
     lines = files[path]
-    match draw(st.sampled_from(["read", "read", "read", "edit", "write", "run", "again", "odd"])):
+    match draw(st.sampled_from(STEPS)):
         case "read":
             session.read(path, _looked_at(draw, lines))
         case "edit":
@@ -188,9 +195,38 @@ def _step(
             session.run("make test", outputs[-1], is_error=draw(st.booleans()))
         case "again" if outputs:
             session.run("make test", draw(st.sampled_from(outputs)))
+        case "list":
+            names = draw(st.slices(len(LISTED)))
+            session.act("glob", {"pattern": "**"}, "\n".join(LISTED[names]))
+        case "fetch":
+            session.act("fetch", {"url": "https://example.org"}, _fetched(draw))
+        case "build":
+            session.run("make", _built(draw))
+        case "todo":
+            tasks = "\n".join(f"[ ] {line}" for line in lines[: draw(st.integers(1, 12))])
+            session.act("todo_write", {"tasks": tasks}, f"The list is now:\n{tasks}")
         case _:
             odd = draw(st.lists(st.sampled_from(ODD), max_size=6))
             session.act("tool", "not { json", "\n".join(odd), Attachment("a.png", "image/png"))
+
+
+def _fetched(draw: st.DrawFn) -> str:
+    """Records as JSON, in some layout: one long line, or a table in the making."""
+    first = draw(st.integers(0, 20))
+    rows = [{"id": n, "name": f"item {n}", "on": n % 2 == 0} for n in range(first, first + 25)]
+    layout: dict[str, Any] = draw(
+        st.sampled_from([{}, {"indent": 2}, {"separators": (",", ":")}, {"indent": "\t"}])
+    )
+    return json.dumps({"rows": rows, "next": None} if draw(st.booleans()) else rows, **layout)
+
+
+def _built(draw: st.DrawFn) -> str:
+    """What a terminal was sent: a progress bar, colours, the same line many times."""
+    steps = "".join(f"\r{n * 5:3}% of everything" for n in range(draw(st.integers(1, 21))))
+    colour = draw(st.sampled_from(["", "\x1b[1;32m"]))
+    waiting = ["waiting for the lock that another process holds"] * draw(st.integers(1, 8))
+    files = [f"{colour}ok{colour and chr(27) + '[0m'} {path}" for path in LISTED]
+    return "\n".join([steps, *waiting, *files[draw(st.slices(len(files)))]])
 
 
 def _looked_at(draw: st.DrawFn, lines: list[str]) -> str:

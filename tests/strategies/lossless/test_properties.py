@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,7 +12,7 @@ from enfold import dialects
 from enfold.condensation import Edited
 from enfold.history import open_loop_start, orphans
 from enfold.jsontext import dumps, loads
-from enfold.messages import Conversation, Message
+from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies.lossless import LosslessConfig, shorten
 from tests.histories import histories
@@ -66,6 +68,39 @@ def test_open_loops_and_the_last_user_message_are_left_alone(
     assert not touched & task.untouchable
     protected = {edit.index for edit in answer.edits if not edit.lossless}
     assert protected <= set(task.editable)
+
+
+@given(sessions(), configs, retentions)
+def test_only_results_are_edited_in_their_order_and_each_is_smaller(
+    messages: list[Message], config: LosslessConfig, retention: Retention
+) -> None:
+    task = task_for(messages, retention)
+    answer = shorten(task, config)
+    after = view(task, answer)
+    assert [_frame(message) for message in after] == [_frame(message) for message in messages]
+    assert all(edit.tokens < task.counts[edit.index] for edit in answer.edits)
+    for was, now in zip(messages, after, strict=True):
+        assert was == now or was.role == "tool"
+
+
+@given(sessions(), configs)
+def test_errors_stay_separate(messages: list[Message], config: LosslessConfig) -> None:
+    task = task_for(messages)
+    after = view(task, shorten(task, replace(config, reencode=False)))
+    for was, now in zip(messages, after, strict=True):
+        for before, shown in zip(_errors(was), _errors(now), strict=True):
+            assert shown[:10] == before[:10]
+
+
+def _frame(message: Message) -> tuple[str, list[str]]:
+    ids = [part.call_id for part in message.parts if isinstance(part, ToolResult)]
+    return message.role, ids
+
+
+def _errors(message: Message) -> list[str]:
+    """The texts of results that are errors."""
+    failed = (part for part in message.parts if isinstance(part, ToolResult) and part.is_error)
+    return [each.text for part in failed for each in part.parts if isinstance(each, Text)]
 
 
 @given(sessions(), configs)

@@ -9,7 +9,8 @@ import pytest
 
 from enfold.condensation import Edited, validate
 from enfold.errors import CompressionError, ConfigError
-from enfold.messages import Message, Text, ToolResult
+from enfold.jsontext import dumps
+from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies import registry
 from enfold.strategies.contract import Means
@@ -21,6 +22,7 @@ from tests.strategies.lossless.sessions import (
     code,
     condense,
     numbered,
+    restores,
     results,
     task_for,
     view,
@@ -188,3 +190,17 @@ def test_what_stays_verbatim_can_be_set() -> None:
     assert make().retention == Retention("messages", 3, keep_first=1)
     value = {"preserveFirstCount": 2, "preserveRecentCount": 5}
     assert make(value).retention == Retention("messages", 5, keep_first=2)
+
+
+def test_the_ledger_of_repeats_holds_places_and_hashes_and_no_content() -> None:
+    listing = "\n".join(f"{n:>9} file_{n}.txt" for n in range(30))
+    session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP))
+    session.read("a.py", numbered([*APP[:20], "    new = True", *APP[20:]]))
+    session.run("ls", listing).run("ls", listing)
+    task = task_for(session.end())
+    answer = shorten(task, LosslessConfig(reencode=False))
+    conversation = Conversation(task.messages, dialect=task.messages[0].dialect)
+    written = dumps(restores(conversation, answer, view(task, answer)).as_json()).decode()
+    assert len(answer.edits) == 3
+    assert all(each.recipe.digest in written for edit in answer.edits for each in edit.shortenings)
+    assert not any(word in written for word in ("compute", "file_", "new = True"))
