@@ -77,3 +77,15 @@ async def ann(app: App, tokens: tuple[str, str]) -> AsyncIterator[Client]:
 async def ben(app: App, tokens: tuple[str, str]) -> AsyncIterator[Client]:
     async with client_of(app, tokens[1]) as made:
         yield made
+
+
+async def talk(client: Client, session: str, turns: int = 20, *, words: int = 50) -> None:
+    """Make the session and say so much in it."""
+    await client.post("/api/sessions", json={"id": session})
+    messages = [
+        {"role": role, "content": f"{role} {turn}: " + "alpha " * words}
+        for turn in range(turns)
+        for role in ("user", "assistant")
+    ]
+    answer = await client.post(f"/api/sessions/{session}/messages", json={"messages": messages})
+    assert answer.status_code == 201, answer.text

@@ -98,6 +98,12 @@ def _said_by_profile(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"prompt": fields.get("prompt"), **fields.get("settings", {})}
 
 
+def read_session_settings(db: Database, key: SessionKey, outside: Sequence[Level]) -> Settings:
+    """The settings in force in a session."""
+    settings, _, _, _ = in_force(db, sessions.get(db, key), {}, outside)
+    return settings
+
+
 def in_force(
     db: Database, session: Session | None, call: Mapping[str, Any], outside: Sequence[Level]
 ) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:
@@ -119,6 +125,8 @@ def in_force(
     )
     settings = resolve(levels)
     named = session.model if session else None
+    if settings.sources["model"] == "call":
+        named = settings.model
     return settings, fields, named or _model_in(fields) or settings.model, notes
 
 

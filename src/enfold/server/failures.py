@@ -68,6 +68,16 @@ def error_body(
     }
 
 
+class Json(Response):
+    """JSON, written as strictly as everything else we write."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """The value as bytes."""
+        return dumps(content)
+
+
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """A response of JSON, written as strictly as everything else we write."""
-    return Response(dumps(value), status, headers, media_type="application/json")
+    """A response of JSON."""
+    return Json(value, status, headers)

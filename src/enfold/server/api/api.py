@@ -13,13 +13,47 @@ from starlette.responses import Response
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
-from enfold.server.api import sessions
+from enfold.server.api import (
+    compression,
+    context,
+    events,
+    messages,
+    models,
+    presets,
+    profiles,
+    search,
+    sessions,
+    settings,
+    summaries,
+    tokens,
+    usage,
+)
 from enfold.server.api.page import docs_page
 from enfold.server.api.shapes import Failure
-from enfold.server.failures import error_response, input_error, internal_error, status_response
+from enfold.server.failures import (
+    Json,
+    error_response,
+    input_error,
+    internal_error,
+    status_response,
+)
 from enfold.server.feed import Feeds
 
-ROUTERS = (sessions.router,)
+ROUTERS = (
+    sessions.router,
+    messages.router,
+    context.router,
+    summaries.router,
+    search.router,
+    models.router,
+    profiles.router,
+    presets.router,
+    settings.router,
+    usage.router,
+    events.router,
+    compression.router,
+    tokens.router,
+)
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure, "description": "Something about the request; the code says what."},
     "5XX": {"model": Failure, "description": "Something here, or a model that was asked."},
@@ -36,6 +70,7 @@ def create_api(engine: Engine, feeds: Feeds) -> FastAPI:
         redoc_url=None,
         generate_unique_id_function=_operation_id,
         responses=_ERRORS,
+        default_response_class=Json,
         exception_handlers={
             EnfoldError: _on_error,
             RequestValidationError: _on_bad_request,

@@ -159,6 +159,8 @@ async def change_session(
     """Its title, its model, its profile, or its own settings."""
     if changes.settings:
         await session.configure(**checked(changes.settings))
+    if changes.profile:
+        await engine.profiles.require(changes.profile)
     await engine.store.write(
         sessions.update,
         session.key,

@@ -1,0 +1,188 @@
+"""Compression as desktop apps ask for it: check, manual, config and summaries, in camel case.
+
+Four calls with everything in the body or the query, for programs that were written against such
+an interface. They do what the routes under a session do.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeAlias
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from enfold.engine.state import read_session_settings
+from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine
+
+router = APIRouter(prefix="/api/compression", tags=["compression"], route_class=StrictRoute)
+
+SessionId: TypeAlias = Annotated[
+    str, Query(alias="sessionId", max_length=256, description="The session's name.")
+]
+
+
+class Camel(BaseModel):
+    """A shape whose fields are written in camel case."""
+
+    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid")
+
+
+def _example(**values: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"examples": [values]})
+
+
+class Checking(Camel):
+    """Which session, for which model, and what is said next."""
+
+    session_id: str = Field(max_length=256)
+    provider: str | None = Field(None, max_length=128)
+    model: str | None = Field(None, max_length=128)
+    additional_input: str | None = None
+    model_config = _example(sessionId="festival", provider="openai", model="gpt-4o")
+
+    def call(self) -> dict[str, Any]:
+        """The settings of this call."""
+        return {"model": f"{self.provider}:{self.model}"} if self.provider and self.model else {}
+
+
+class Manual(Camel):
+    """What to compress by hand."""
+
+    session_id: str = Field(max_length=256)
+    provider: str | None = Field(None, max_length=128)
+    model: str | None = Field(None, max_length=128)
+    retention_token_count: int | None = Field(None, ge=0, le=10**9)
+    force: bool = True
+    model_config = _example(sessionId="festival", retentionTokenCount=2_000)
+
+    def call(self) -> dict[str, Any]:
+        """The settings of this call."""
+        return {"model": f"{self.provider}:{self.model}"} if self.provider and self.model else {}
+
+
+class ContextCheck(Camel):
+    """How full the context is."""
+
+    needs_compression: bool
+    current_token_count: int
+    context_limit: int
+    threshold_token_count: int
+    utilization_percentage: float
+    retention_token_budget: int
+    retained_message_count: int
+    compressible_message_count: int
+
+
+class CompressionResult(Camel):
+    """What came of a compression."""
+
+    compressed: bool
+    summary_id: str | None
+    original_token_count: int
+    new_token_count: int
+    messages_compressed: int
+    message_cutoff_id: str | None
+    summary: str | None
+
+
+class CompressionConfig(Camel):
+    """What is set for a session."""
+
+    auto_compress: bool
+    threshold: float = Field(description="Share of the limit at which a compression is due.")
+    threshold_source: str
+    retention_token_count: int
+    strategy: str
+    summarizer: str | None
+    model: str
+    context_limit: int
+
+
+class SnapshotShape(Camel):
+    """A stored summary."""
+
+    id: str
+    session_id: str
+    kind: str
+    content: dict[str, Any]
+    message_cutoff_id: str | None
+    token_count: int | None
+    undone: bool
+    created_at: int
+    updated_at: int
+
+
+@router.post("/check", name="check", summary="Check whether a compression is needed")
+async def check(checking: Checking, engine: TheEngine, caller: TheCaller) -> ContextCheck:
+    """With what is said next, if it is given."""
+    session = await engine.find(checking.session_id, namespace=caller.namespace)
+    found = await session.status(checking.additional_input, **checking.call())
+    return ContextCheck(
+        needs_compression=found.needs_compression,
+        current_token_count=found.current_token_count,
+        context_limit=found.context_limit,
+        threshold_token_count=found.threshold_token_count,
+        utilization_percentage=found.utilization_percentage,
+        retention_token_budget=found.retention_token_budget,
+        retained_message_count=found.retained_message_count,
+        compressible_message_count=found.compressible_message_count,
+    )
+
+
+@router.post("/manual", name="manual", summary="Compress by hand")
+async def manual(options: Manual, engine: TheEngine, caller: TheCaller) -> CompressionResult:
+    """By the session's profile or the server's; keys are never taken from a request."""
+    session = await engine.find(options.session_id, namespace=caller.namespace)
+    done = await session.compress(
+        force=options.force, keep_tokens=options.retention_token_count, **options.call()
+    )
+    return CompressionResult(
+        compressed=done.compressed,
+        summary_id=done.snapshot,
+        original_token_count=done.tokens_before,
+        new_token_count=done.tokens_after,
+        messages_compressed=done.messages,
+        message_cutoff_id=done.cutoff,
+        summary=done.summary,
+    )
+
+
+@router.get("/config", name="config", summary="Show a session's compression config")
+async def config(session_id: SessionId, engine: TheEngine, caller: TheCaller) -> CompressionConfig:
+    """What is in force for the session."""
+    session = await engine.find(session_id, namespace=caller.namespace)
+    settings = await engine.store.read(read_session_settings, session.key, engine.outside)
+    found = await session.status()
+    return CompressionConfig(
+        auto_compress=settings.auto_compress,
+        threshold=found.decision.threshold.share,
+        threshold_source=found.threshold_source,
+        retention_token_count=found.retention_token_budget,
+        strategy=settings.strategy,
+        summarizer=settings.summarizer,
+        model=found.model,
+        context_limit=found.context_limit,
+    )
+
+
+@router.get("/summaries", name="summaries", summary="List a session's summaries")
+async def summaries(
+    session_id: SessionId, engine: TheEngine, caller: TheCaller
+) -> list[SnapshotShape]:
+    """Newest first, undone ones too."""
+    session = await engine.find(session_id, namespace=caller.namespace)
+    return [
+        SnapshotShape(
+            id=snapshot.id,
+            session_id=session.id,
+            kind=snapshot.kind,
+            content=dict(snapshot.content),
+            message_cutoff_id=snapshot.cutoff,
+            token_count=snapshot.token_count,
+            undone=snapshot.undone,
+            created_at=snapshot.created_at,
+            updated_at=snapshot.updated_at,
+        )
+        for snapshot in await session.summaries()
+    ]

@@ -1,0 +1,319 @@
+"""Context: how full a session is, the view to send, and compressing it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+
+from enfold import dialects
+from enfold.budget import Decision
+from enfold.engine import Compression, Preview, Status
+from enfold.engine.requests import as_messages
+from enfold.errors import InputError
+from enfold.messages import Message, Tool
+from enfold.server.api.shapes import Shape, StrictRoute, TheSession, checked, count, example
+
+router = APIRouter(prefix="/api", tags=["context"], route_class=StrictRoute)
+
+
+class ToolShape(Shape):
+    """A tool that the model is offered."""
+
+    name: str
+    description: str = ""
+    parameters: dict[str, Any] | None = None
+
+
+class Sending(Shape):
+    """What is to be sent beside the history. Nothing of it is stored."""
+
+    pending: str | dict[str, Any] | None = Field(None, description="What the user says next.")
+    system: str = Field("", description="The system prompt that goes along.")
+    tools: list[ToolShape] = Field(default_factory=list, max_length=1_000)
+    max_output: int | None = Field(None, ge=1, description="The longest reply.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
+    model_config = example(pending="And where do the boats moor?", system="Be brief.")
+
+    def message(self) -> Message | None:
+        """What the user says next, as a message."""
+        if self.pending is None:
+            return None
+        try:
+            (message,) = as_messages((self.pending,))
+        except InputError as error:
+            raise error.at("body.pending") from None
+        return message
+
+    def offered(self) -> tuple[Tool, ...]:
+        """The tools, as the engine has them."""
+        return tuple(Tool(each.name, each.description, each.parameters) for each in self.tools)
+
+
+class Preparing(Sending):
+    """The same, and the wire format to be answered in."""
+
+    dialect: str = Field("openai", description="The wire format of the view.")
+    model_config = example(pending="And where do the boats moor?", dialect="anthropic")
+
+
+class Compressing(Shape):
+    """How to compress, this time."""
+
+    keep_tokens: int | None = Field(
+        None, ge=0, le=10**9, description="So many of the newest tokens stay as they are."
+    )
+    force: bool = Field(default=True, description="Even if it is not due.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
+    model_config = example(keep_tokens=2_000, settings={"style": "concise"})
+
+
+class DecisionShape(Shape):
+    """Whether a compression is due, and why."""
+
+    action: str = Field(description="keep, should or must.")
+    reason: str
+    words: str
+    tokens: int
+    limit: int
+    threshold_tokens: int
+    early_tokens: int
+    hard_tokens: int
+
+
+class StatusShape(Shape):
+    """How full a session's context is."""
+
+    needs_compression: bool
+    current_token_count: int
+    context_limit: int
+    threshold_token_count: int
+    utilization: float = Field(description="0 to 1; above 1 where it does not fit.")
+    retention_token_budget: int
+    retained_message_count: int
+    compressible_message_count: int
+    estimated_tokens: int
+    summary_tokens: int
+    messages: int
+    tokenizer: str
+    model: str
+    threshold_source: str = Field(description="The level that set the threshold.")
+    blocked: str | None
+    decision: DecisionShape
+
+
+class CompressionShape(Shape):
+    """What came of a compression. That there was nothing to do is an outcome, not an error."""
+
+    outcome: str
+    compressed: bool
+    tokens_before: int
+    tokens_after: int
+    reduction: float
+    messages: int = Field(description="How many were folded.")
+    edited: int = Field(description="How many are shown with other content.")
+    snapshot: str | None
+    cutoff: str | None
+    summary: str | None
+    author: str | None
+    strategy: str | None
+    seconds: float
+    cost: float | None = Field(description="In US dollars; null is unknown.")
+    saved: float | None = Field(description="With every later request; null is unknown.")
+    operations: list[str]
+    steps: list[dict[str, Any]]
+    warnings: list[str]
+    receipt: dict[str, Any] | None = Field(description="Figures; the items are in the receipt.")
+
+
+class PreviewShape(Shape):
+    """What a compression would do."""
+
+    messages: int
+    kept_messages: int
+    tokens_before: int
+    tokens_after: int = Field(description="At most.")
+    summary_tokens: int
+    author: str
+    warnings: list[str]
+
+
+class View(Shape):
+    """What to send to the model."""
+
+    messages: list[Any]
+    decision: DecisionShape
+    compression: CompressionShape | None = Field(description="What was compressed on the way.")
+    warnings: list[str]
+
+
+class Undone(Shape):
+    """What was taken back."""
+
+    snapshot: str | None = Field(description="Null if there was nothing to take back.")
+
+
+@router.get("/sessions/{session}/status", name="status", summary="Check the context")
+async def read_status(session: TheSession) -> StatusShape:
+    """How full it is, and what a compression would keep."""
+    return status_shape(await session.status())
+
+
+@router.post("/sessions/{session}/check", name="check", summary="Check before sending")
+async def check(sending: Sending, session: TheSession) -> StatusShape:
+    """The same, with what is about to be sent."""
+    found = await session.status(
+        sending.message(),
+        system=sending.system,
+        tools=sending.offered(),
+        **checked(sending.settings),
+    )
+    return status_shape(found)
+
+
+@router.post("/sessions/{session}/prepare", name="prepare", summary="Get the view to send")
+async def prepare(preparing: Preparing, session: TheSession) -> View:
+    """The history as the model is sent it, compressed first if that is due."""
+    dialects.get(preparing.dialect)
+    prepared = await session.prepare(
+        preparing.message(),
+        system=preparing.system,
+        tools=preparing.offered(),
+        max_output=preparing.max_output,
+        **checked(preparing.settings),
+    )
+    done = prepared.compression
+    return View(
+        messages=prepared.render(preparing.dialect),
+        decision=_decision(prepared.decision),
+        compression=None if done is None else compression_shape(done),
+        warnings=list(prepared.warnings),
+    )
+
+
+@router.post("/sessions/{session}/preview", name="preview", summary="Preview a compression")
+async def preview(compressing: Compressing, session: TheSession) -> PreviewShape:
+    """What `compress` would do; no model is asked and nothing is written."""
+    found = await session.preview(
+        keep_tokens=compressing.keep_tokens, **checked(compressing.settings)
+    )
+    return _preview(found)
+
+
+@router.post("/sessions/{session}/compress", name="compress", summary="Compress now")
+async def compress(
+    compressing: Compressing, session: TheSession, request: Request
+) -> CompressionShape:
+    """Fold what is old into a summary."""
+    done = await session.compress(
+        force=compressing.force,
+        keep_tokens=compressing.keep_tokens,
+        **checked(compressing.settings),
+    )
+    return _counted(done, request)
+
+
+@router.post("/sessions/{session}/retry", name="retry", summary="Retry a failed compression")
+async def retry(session: TheSession, request: Request) -> CompressionShape:
+    """Once more, after a failure blocked the session. If it succeeds, requests go on."""
+    return _counted(await session.retry(), request)
+
+
+@router.post(
+    "/sessions/{session}/acknowledge", name="acknowledge", summary="Go on without a compression"
+)
+async def acknowledge(session: TheSession) -> StatusShape:
+    """Accept the risk after a failure blocked the session: requests go on, with a warning."""
+    await session.acknowledge()
+    return status_shape(await session.status())
+
+
+@router.post("/sessions/{session}/undo", name="undo", summary="Undo a compression")
+async def undo(session: TheSession) -> Undone:
+    """Take back the compression in use: what it replaced is shown again."""
+    undone = await session.undo()
+    return Undone(snapshot=None if undone is None else undone.id)
+
+
+def status_shape(status: Status) -> StatusShape:
+    """A status as the API has it."""
+    return StatusShape(
+        needs_compression=status.needs_compression,
+        current_token_count=status.current_token_count,
+        context_limit=status.context_limit,
+        threshold_token_count=status.threshold_token_count,
+        utilization=status.utilization,
+        retention_token_budget=status.retention_token_budget,
+        retained_message_count=status.retained_message_count,
+        compressible_message_count=status.compressible_message_count,
+        estimated_tokens=status.estimated_tokens,
+        summary_tokens=status.summary_tokens,
+        messages=status.messages,
+        tokenizer=status.tokenizer,
+        model=status.model,
+        threshold_source=status.threshold_source,
+        blocked=status.blocked,
+        decision=_decision(status.decision),
+    )
+
+
+def compression_shape(done: Compression) -> CompressionShape:
+    """A compression as the API has it."""
+    report = done.report.as_json()
+    return CompressionShape(
+        outcome=done.outcome,
+        compressed=done.compressed,
+        tokens_before=done.tokens_before,
+        tokens_after=done.tokens_after,
+        reduction=done.reduction,
+        messages=done.messages,
+        edited=done.edited,
+        snapshot=done.snapshot,
+        cutoff=done.cutoff,
+        summary=done.summary,
+        author=done.author,
+        strategy=done.strategy,
+        seconds=done.seconds,
+        cost=done.cost,
+        saved=done.saved,
+        operations=list(done.operations),
+        steps=report["steps"],
+        warnings=list(done.warnings),
+        receipt=None if done.receipt is None else done.receipt.counts_as_json(),
+    )
+
+
+def _counted(done: Compression, request: Request) -> CompressionShape:
+    count(
+        request.scope,
+        messages=done.messages,
+        tokens_before=done.tokens_before,
+        tokens_after=done.tokens_after,
+    )
+    return compression_shape(done)
+
+
+def _preview(found: Preview) -> PreviewShape:
+    return PreviewShape(
+        messages=found.messages,
+        kept_messages=found.kept_messages,
+        tokens_before=found.tokens_before,
+        tokens_after=found.tokens_after,
+        summary_tokens=found.summary_tokens,
+        author=found.author,
+        warnings=list(found.warnings),
+    )
+
+
+def _decision(decision: Decision) -> DecisionShape:
+    return DecisionShape(
+        action=decision.action,
+        reason=decision.reason,
+        words=str(decision),
+        tokens=decision.tokens,
+        limit=decision.limit,
+        threshold_tokens=decision.threshold_tokens,
+        early_tokens=decision.early_tokens,
+        hard_tokens=decision.hard_tokens,
+    )

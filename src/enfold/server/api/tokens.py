@@ -1,0 +1,109 @@
+"""Access tokens, for the owner; and the audit log, for everybody their own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Response
+from pydantic import Field
+
+from enfold.server.api.shapes import (
+    Limit,
+    Shape,
+    StrictRoute,
+    TheCaller,
+    TheEngine,
+    TheOwner,
+    example,
+)
+from enfold.store import access
+from enfold.store.access import AccessToken
+
+router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
+
+
+class TokenShape(Shape):
+    """An access token without its secret."""
+
+    id: str
+    name: str
+    created_at: int
+
+
+class NewTokenName(Shape):
+    """Whose token is to be made."""
+
+    name: str = Field(min_length=1, max_length=64)
+    model_config = example(name="ann")
+
+
+class MadeToken(TokenShape):
+    """A token that was made."""
+
+    token: str = Field(description="The token itself, which is shown this once.")
+
+
+class AuditShape(Shape):
+    """Something that was done."""
+
+    seq: int
+    at: int
+    actor: str = Field(description="The token's name; empty for somebody on the machine itself.")
+    action: str
+    status: int
+    request_id: str
+    session: str | None
+    counts: dict[str, int]
+
+
+@router.get("/tokens", name="tokens", summary="List access tokens")
+async def list_tokens(engine: TheEngine, _: TheOwner) -> list[TokenShape]:
+    """By name; their secrets are not stored."""
+    return [_shown(row) for row in await engine.store.read(access.tokens)]
+
+
+@router.post("/tokens", name="add_token", summary="Make an access token", status_code=201)
+async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeToken:
+    """With a namespace of its own: its sessions are nobody else's."""
+    token = access.new_token()
+    row = await engine.store.write(access.add, new.name, token)
+    return MadeToken(id=row.id, name=row.name, created_at=row.created_at, token=token)
+
+
+@router.delete(
+    "/tokens/{token}", name="delete_token", summary="Delete an access token", status_code=204
+)
+async def delete_token(token: str, engine: TheEngine, _: TheOwner) -> Response:
+    """By its id. It may still open for a few seconds; its sessions stay and nobody sees them."""
+    await engine.store.write(access.delete, token)
+    return Response(status_code=204)
+
+
+@router.get("/audit", name="audit", summary="Read the audit log")
+async def read_audit(
+    engine: TheEngine,
+    caller: TheCaller,
+    limit: Limit = 50,
+    before: Annotated[
+        int | None, Query(ge=0, le=2**62, description="The last page's smallest `seq`.")
+    ] = None,
+) -> list[AuditShape]:
+    """Who changed what in your namespace, newest first: ids and counts, never text."""
+    found = await engine.store.read(access.logged, caller.namespace, limit=limit, before=before)
+    return [
+        AuditShape(
+            seq=entry.seq,
+            at=entry.at,
+            actor=entry.actor,
+            action=entry.action,
+            status=entry.status,
+            request_id=entry.request_id,
+            session=entry.session,
+            counts=dict(entry.counts),
+        )
+        for entry in found
+    ]
+
+
+def _shown(row: AccessToken) -> TokenShape:
+    return TokenShape(id=row.id, name=row.name, created_at=row.created_at)

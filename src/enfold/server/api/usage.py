@@ -1,0 +1,78 @@
+"""Usage: what calls of models used and cost, of one session or of all of yours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from enfold.server.api.shapes import Shape, StrictRoute, TheCaller, TheEngine, TheSession
+from enfold.store import catalog
+from enfold.store.records import UsageTotal
+
+router = APIRouter(prefix="/api", tags=["usage"], route_class=StrictRoute)
+
+Since: TypeAlias = Annotated[
+    int, Query(ge=0, le=2**53, description="Milliseconds since 1970; what was before is left out.")
+]
+
+
+class UsageShape(Shape):
+    """What the calls of one model used, for one purpose."""
+
+    kind: str = Field(description="What the calls were for: a reply, a summary.")
+    profile: str | None
+    model: str | None
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost: float = Field(description="In US dollars, of the calls whose cost is known.")
+    unknown_costs: int = Field(description="How many calls have no known cost.")
+
+
+class Usage(Shape):
+    """Totals by purpose, profile and model, and over all of them."""
+
+    cost: float | None = Field(description="In US dollars; null if some of it is unknown.")
+    known_cost: float = Field(description="What is known of it.")
+    calls: int
+    totals: list[UsageShape]
+
+
+@router.get("/usage", name="total", summary="Show usage and costs")
+async def total_usage(engine: TheEngine, caller: TheCaller, since: Since = 0) -> Usage:
+    """Of all your sessions."""
+    found = await engine.store.read(catalog.usage_of_namespace, caller.namespace, since=since)
+    return _summed(found)
+
+
+@router.get("/sessions/{session}/usage", name="of_session", summary="Show a session's usage")
+async def session_usage(session: TheSession, engine: TheEngine, since: Since = 0) -> Usage:
+    """Of one session."""
+    return _summed(await engine.store.read(catalog.usage_of_session, session.key, since=since))
+
+
+def _summed(found: Sequence[UsageTotal]) -> Usage:
+    known = sum(total.cost for total in found)
+    return Usage(
+        cost=None if any(total.unknown_costs for total in found) else known,
+        known_cost=known,
+        calls=sum(total.calls for total in found),
+        totals=[
+            UsageShape(
+                kind=total.kind,
+                profile=total.profile,
+                model=total.model,
+                calls=total.calls,
+                input_tokens=total.input_tokens,
+                cached_tokens=total.cached_tokens,
+                output_tokens=total.output_tokens,
+                cost=total.cost,
+                unknown_costs=total.unknown_costs,
+            )
+            for total in found
+        ],
+    )

@@ -1,0 +1,113 @@
+"""Events over HTTP: two listeners, one namespace each, and what was missed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+import uvicorn
+
+from enfold.server import App
+from enfold.server.serving import Server
+from tests.server.conftest import talk
+
+
+@pytest.fixture
+async def address(app: App) -> AsyncIterator[str]:
+    """Where the app listens: streams need a real server."""
+    config = uvicorn.Config(app.asgi, port=0, lifespan="off", log_config=None, access_log=False)
+    begun = asyncio.Event()
+    server = Server(config, app, begun.set)
+    task = asyncio.create_task(server._serve())
+    await begun.wait()
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    await task
+
+
+Heard = AsyncIterator[dict[str, Any]]
+
+
+@asynccontextmanager
+async def listening(
+    address: str, path: str = "/api/events", **headers: str
+) -> AsyncIterator[Heard]:
+    """The events that come, once the server has begun to answer."""
+    async with (
+        httpx.AsyncClient(base_url=address, timeout=30) as client,
+        client.stream("GET", path, headers=headers) as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield _events(answer)
+
+
+async def _events(answer: httpx.Response) -> Heard:
+    told: dict[str, Any] = {}
+    async for line in answer.aiter_lines():
+        name, _, value = line.partition(": ")
+        if name == "data":
+            told["data"] = json.loads(value)
+        elif name in {"event", "id"}:
+            told[name] = value
+        elif not line and told:
+            yield told
+            told = {}
+
+
+async def compressed(client: httpx.AsyncClient, session: str = "chat") -> None:
+    await talk(client, session)
+    assert (await client.post(f"/api/sessions/{session}/compress", json={})).status_code == 200
+
+
+async def test_two_listen_and_hear_the_same(address: str) -> None:
+    async with (
+        listening(address) as first,
+        listening(address, "/api/events?session=chat") as second,
+        httpx.AsyncClient(base_url=address) as client,
+    ):
+        await compressed(client, "other")
+        await compressed(client)
+        mine = [await anext(second) for _ in range(3)]
+        names = [told["event"] for told in mine]
+        assert names[0] == "compression.started"
+        assert mine[0]["data"]["session"] == "chat"
+        heard: list[dict[str, Any]] = []
+        while mine[-1] not in heard:
+            heard.append(await anext(first))
+        assert [told for told in heard if told["data"]["session"] == "chat"][:3] == mine
+        assert any(told["data"]["session"] == "other" for told in heard)
+
+
+async def test_who_comes_back_hears_what_was_missed(address: str) -> None:
+    async with listening(address) as heard, httpx.AsyncClient(base_url=address) as client:
+        await compressed(client)
+        first = await anext(heard)
+        second = await anext(heard)
+    async with listening(address, **{"last-event-id": first["id"]}) as again:
+        assert await anext(again) == second
+
+
+async def test_nobody_hears_of_anothers_sessions(address: str, tokens: tuple[str, str]) -> None:
+    ann, ben = ({"x-enfold-token": token} for token in tokens)
+    async with (
+        listening(address, **ann) as hers,
+        listening(address, **ben) as his,
+        httpx.AsyncClient(base_url=address, headers=ann) as ann_client,
+        httpx.AsyncClient(base_url=address, headers=ben) as ben_client,
+    ):
+        await compressed(ann_client, "chat")
+        await compressed(ben_client, "another")
+        assert (await anext(hers))["data"]["session"] == "chat"
+        assert (await anext(his))["data"]["session"] == "another"
+
+
+async def test_a_stream_ends_when_the_server_stops(address: str, app: App) -> None:
+    async with listening(address) as heard:
+        app.drain()
+        assert [told async for told in heard] == []

@@ -1,0 +1,33 @@
+"""Search over HTTP: in one session or in all of one's own."""
+
+from __future__ import annotations
+
+from tests.server.conftest import Client
+
+
+async def _said(client: Client, session: str, text: str) -> None:
+    await client.post("/api/sessions", json={"id": session})
+    await client.post(f"/api/sessions/{session}/messages", json={"messages": [text]})
+
+
+async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
+    await _said(client, "tea", "the mooring plan for tea")
+    await _said(client, "boats", "the mooring plan for boats")
+    everywhere = (await client.get("/api/search", params={"q": '"mooring plan"'})).json()
+    assert {hit["session"] for hit in everywhere} == {"tea", "boats"}
+    there = (await client.get("/api/search", params={"q": "plan", "session": "tea"})).json()
+    assert [hit["session"] for hit in there] == ["tea"]
+    best = (await client.get("/api/search", params={"q": "boats", "best": True})).json()
+    assert best[0]["rank"] is not None
+    assert (await client.get("/api/search")).status_code == 400
+    assert (await client.get("/api/search?q=x&session=none")).status_code == 404
+
+
+async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: Client) -> None:
+    await _said(ann, "chat", "the password is harbour")
+    await _said(ben, "chat", "nothing of interest")
+    for other in (ben, client):
+        assert (await other.get("/api/search", params={"q": "harbour"})).json() == []
+    query = {"q": "harbour", "session": "chat"}
+    assert (await ben.get("/api/search", params=query)).json() == []
+    assert len((await ann.get("/api/search", params=query)).json()) == 1

@@ -1,0 +1,27 @@
+"""Settings over HTTP: what is in force, and which level said so."""
+
+from __future__ import annotations
+
+from tests.server.conftest import Client
+
+
+async def test_the_stronger_level_wins_and_is_named(client: Client) -> None:
+    await client.post("/api/sessions", json={"id": "chat"})
+    changed = await client.patch("/api/settings", json={"settings": {"threshold": 0.5}})
+    assert changed.json()["threshold"] == {"value": 0.5, "level": "database"}
+    own = await client.patch("/api/sessions/chat/settings", json={"settings": {"threshold": 0.7}})
+    assert own.json()["threshold"] == {"value": 0.7, "level": "session"}
+    assert own.json()["keep_first"] == {"value": 0, "level": "default"}
+    unset = await client.patch(
+        "/api/sessions/chat/settings", json={"settings": {"threshold": None}}
+    )
+    assert unset.json()["threshold"] == {"value": 0.5, "level": "database"}
+
+
+async def test_nothing_is_changed_if_anything_is_wrong(client: Client) -> None:
+    wrong = {"settings": {"keep_first": 3, "threshold": 95}}
+    answer = await client.patch("/api/settings", json=wrong)
+    assert answer.status_code == 400
+    assert "0.95" in answer.json()["error"]["message"]
+    assert (await client.get("/api/settings")).json()["keep_first"]["value"] == 0
+    assert (await client.patch("/api/settings", json={"settings": {}})).status_code == 400
