@@ -8,7 +8,12 @@ import pytest
 
 import enfold
 from enfold import dialects, tokens
+from enfold.errors import NotFoundError
 from enfold.library import Messages
+from enfold.testing import ScriptedSummarizer
+from tests.llm.servers.loopback import Loopback
+from tests.llm.servers.openai import COMPATIBLE
+from tests.llm.servers.protocol import Said
 
 OPENAI: list[dict[str, Any]] = [
     {"role": "user", "content": "What is the weather in Oslo?"},
@@ -67,3 +72,23 @@ def test_what_is_no_conversation_is_refused() -> None:
 def test_an_unknown_tokenizer_is_refused() -> None:
     with pytest.raises(enfold.ConfigError, match="no tokenizer 'abacus'"):
         enfold.count("hello", "abacus")
+
+
+async def test_a_profile_or_a_summarizer_writes_not_both() -> None:
+    with pytest.raises(enfold.ConfigError, match="one of them writes"):
+        await enfold.condense(OPENAI, summarizer=ScriptedSummarizer(), profile="mine")
+    with pytest.raises(NotFoundError, match="no profile 'mine'"):
+        await enfold.condense(OPENAI, profile="mine")
+
+
+async def test_models_write_for_a_profile_of_the_database() -> None:
+    long = [{"role": "user", "content": f"Part {n}: " + "tea " * 400} for n in range(12)]
+    async with Loopback(COMPATIBLE.whole(Said(("They drank tea.",)))) as server:
+        fields = {"provider": "compatible", "model": "tiny", "base_url": server.url}
+        async with enfold.open() as engine:
+            await engine.profiles.save("mine", {**fields, "prompt": "Only tea."})
+        done = await enfold.condense(long, profile="mine")
+    assert "They drank tea." in done.messages[1]["content"]
+    _, told = COMPATIBLE.seen(server.requests[0]).said[-1]
+    assert told.startswith("Only tea.")
+    assert done.report.cost is None

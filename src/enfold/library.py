@@ -48,6 +48,7 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     keep_tokens: int | None = None,
     tokenizer: str = tokens.DEFAULT,
     summarizer: Summarizer | None = None,
+    profile: str | None = None,
     model: str | None = None,
 ) -> Condensed:
     """The conversation made smaller, with a report, and a ledger that `restore` undoes it with.
@@ -55,9 +56,10 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     The strategy is native if none is named. `config` is the strategy's own, as its JSON schema
     says; a `preset` has both, by name or as its file says. The conversation ends at or below
     `target` tokens, or 60 % of a `window`, if either is given and it can. `keep_tokens` of the
-    newest stay verbatim, else what the config says. `summarizer` writes summaries, the built-in one
-    if none is given. With the `model` that the conversation is for, as provider:model, the report
-    says what every later request saves, if its prices are known.
+    newest stay verbatim, else what the config says. `summarizer` writes summaries; or models do, as
+    in sessions with the `profile` of that name in the database that the settings name; the built-in
+    one if neither is given. With the `model` that the conversation is for, as provider:model, the
+    report says what every later request saves, if its prices are known.
     """
     from enfold import stateless, wiring
     from enfold.settings import Settings
@@ -65,11 +67,16 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
 
     known = _prices(model) if model is not None else None
     options = stateless.Options(tokenizer, target, window, keep_tokens, known)
-    writer = summarizer or wiring.local_summarizer()
+    if summarizer is not None and profile is not None:
+        raise ConfigError("a summarizer and a profile are given; one of them writes summaries")
     name, settled = presets.choose(preset, strategy, config)
     settings = Settings(strategy=name, strategy_config={name: settled})
-    chosen = wiring.make_strategy(settings, writer)
-    return await stateless.condense(conversation_of(messages), chosen, options)
+    conversation = conversation_of(messages)
+    if summarizer is not None:
+        chosen = wiring.make_strategy(settings, summarizer)
+        return await stateless.condense(conversation, chosen, options)
+    async with wiring.open_strategy(settings, profile) as chosen:
+        return await stateless.condense(conversation, chosen, options)
 
 
 def condense_sync(messages: Messages, strategy: str | None = None, **options: Any) -> Condensed:

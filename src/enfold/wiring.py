@@ -119,6 +119,29 @@ def make_strategy(
     return first if second is None and not said else WithFallback(first, second, tuple(said))
 
 
+@asynccontextmanager
+async def open_strategy(
+    settings: Settings, profile: str | None = None, *, gateway: Gateway | None = None
+) -> AsyncIterator[Strategy]:
+    """The strategy that the settings name, for conversations that are not stored.
+
+    Its summaries are written for a profile of the database, as in a session that has it; without
+    one by the local summarizer.
+    """
+    if profile is None:
+        yield make_strategy(settings, local_summarizer())
+        return
+    async with open_engine(gateway=gateway) as engine:
+        roster = await engine.profiles.roster()
+        general = await engine.settings(profile)
+        told = replace(settings, style=general.style, prompt=general.prompt)
+        yield make_strategy(
+            told,
+            roster.summarizer(general, profile),
+            lambda name: roster.summarizer(replace(general, summarizer=name), None),
+        )
+
+
 def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
     """The strategy that is named; native, and a note, where a stored name means nothing."""
     try:

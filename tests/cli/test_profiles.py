@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from enfold.jsontext import dumps
+import enfold
+from enfold.jsontext import dumps, loads
 from enfold.llm.providers import PROVIDERS
 from tests.cli.conftest import Enfold
 
@@ -226,3 +227,42 @@ def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> No
     (left,) = stored("profiles", "--json").json
     assert left["name"] == "work"
     stored("profiles", "remove", "cheap").refused("no profile 'cheap'")
+
+
+def _add(stored: Enfold, server: str, *options: str) -> None:
+    where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
+    assert stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY", *options).code == 0
+
+
+def test_a_file_is_condensed_as_in_sessions_with_the_profile(
+    stored: Enfold, server: str, sample: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    _add(stored, server, "--input-price", "1", "--output-price", "2")
+    result = stored("condense", sample, "--profile", "mine", "--json").json
+    assert "ready" in dumps(result["messages"][1]).decode()
+    assert result["report"]["cost"] > 0
+    assert enfold.restore(result["messages"], result["ledger"]) == loads(sample.read_bytes())
+
+
+def test_many_files_are_too(
+    stored: Enfold, server: str, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+    _add(stored, server)
+    options = ["--profile", "mine", "--out", f"{tmp_path / 'smaller'}/", "--jobs", "1"]
+    assert stored("condense", sample, *options).code == 0
+    assert b"ready" in (tmp_path / "smaller" / sample.name).read_bytes()
+
+
+def test_when_the_model_fails_nothing_is_written(
+    stored: Enfold, server: str, sample: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
+    _add(stored, server)
+    out = tmp_path / "small.json"
+    told = stored("condense", sample, "--profile", "mine", "--out", out)
+    told.refused("No valid API handler available", "does not accept the key", code=4)
+    assert KEY not in told.said
+    assert not out.exists()
+    stored("condense", sample, "--profile", "gone").refused("no profile 'gone'; there are: mine")

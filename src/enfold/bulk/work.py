@@ -25,7 +25,7 @@ from enfold.stateless import condense as condense_conversation
 from enfold.strategies.contract import Strategy
 from enfold.transcripts import FORMATS, Transcript, conversations, document, recognised
 from enfold.transcripts.source import Record, Source, located
-from enfold.wiring import local_summarizer, make_strategy
+from enfold.wiring import open_strategy
 
 ARRAYS = frozenset({conversations.NAME, document.NAME})
 """Formats whose file is the messages themselves, in an array or a request body."""
@@ -173,13 +173,15 @@ class Condensing:
     settings: Settings
     options: Options
     dialect: str = AUTO
+    profile: str | None = None
+    """For whose sessions summaries are written. None: the local summarizer writes them."""
 
     writes_ledgers = True
 
     @property
     def key(self) -> str:
         """Of strategy, config, goal and whatever else decides what comes out."""
-        said = (self.settings, self.options, self.dialect)
+        said = (self.settings, self.options, self.dialect, self.profile)
         return blake2b(repr(said).encode(), digest_size=16).hexdigest()
 
     def inputs(self, place: Place) -> tuple[Path, ...]:
@@ -202,8 +204,7 @@ class Condensing:
 
     def do(self, unit: Unit) -> Piece:
         """The condensed conversation, its ledger, and the figures of its report."""
-        strategy = make_strategy(self.settings, local_summarizer())
-        done = asyncio.run(condense_transcript(self._transcript(unit), strategy, self.options))
+        done = asyncio.run(self.condense(self._transcript(unit)))
         report = done.report
         tally = Tally(
             1,
@@ -213,6 +214,11 @@ class Condensing:
             tuple(f"{unit.place}: {warning}" for warning in report.warnings),
         )
         return Piece(dumps(done.messages), dumps(done.ledger.as_json()), tally)
+
+    async def condense(self, transcript: Transcript) -> Condensed:
+        """One conversation, condensed."""
+        async with open_strategy(self.settings, self.profile) as strategy:
+            return await condense_transcript(transcript, strategy, self.options)
 
     def _transcript(self, unit: Unit) -> Transcript:
         if isinstance(unit.given, Transcript):

@@ -12,7 +12,7 @@ from cyclopts import App, Parameter
 
 from enfold import tokens
 from enfold.bulk import layout
-from enfold.bulk.work import Condensing, condense_transcript
+from enfold.bulk.work import Condensing
 from enfold.cli.bulk import Errand, Jobs, OutOrFolder, folder_for, is_bulk
 from enfold.cli.options import Dialect, Tokenizer
 from enfold.cli.reading import STANDARD_INPUT, Input, open_input
@@ -65,6 +65,14 @@ ConfigFile: TypeAlias = Annotated[
         metavar="FILE",
     ),
 ]
+ProfileName: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="Let models write the summaries, as in sessions with this profile; see "
+        "`enfold profiles`. If unset: they are written here, without a model.",
+        metavar="NAME",
+    ),
+]
 Files: TypeAlias = Annotated[
     str,
     Parameter(
@@ -89,6 +97,7 @@ def condense(
     ] = None,
     preset: PresetName = None,
     config: ConfigFile = None,
+    profile: ProfileName = None,
     window: Annotated[
         int | None,
         Parameter(help="The model's window in tokens: end at or below 60 % of what it takes."),
@@ -118,15 +127,14 @@ def condense(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
     settings = _settings(preset, strategy, config)
-    work = Condensing(settings, options, dialect)
+    work = Condensing(settings, options, dialect, profile)
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
         _many(work, files, folder, ledger).run(jobs, json=json)
         return
     given = open_input(next(iter(files), STANDARD_INPUT))
-    chosen = make_strategy(settings, local_summarizer())
     with working(f"Condensing {given.name}"):
-        result = asyncio.run(condense_transcript(_only(given, dialect), chosen, options))
+        result = asyncio.run(work.condense(_only(given, dialect)))
     _write(result, None if out is None else Path(out), ledger, json=json)
     if not json:
         say(f"{result.report}\n{result.receipt}")

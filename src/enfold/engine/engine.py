@@ -91,15 +91,15 @@ class Engine:
             search.search, query, Where(namespace=namespace), limit=limit, best_first=best_first
         )
 
-    async def settings(self) -> Settings:
-        """The settings that hold where a session, a profile or a call says nothing else."""
-        return await self.store.read(read_settings, self.outside)
+    async def settings(self, profile: str | None = None) -> Settings:
+        """The settings that hold where no session or call says otherwise; a profile's, if named."""
+        if profile is not None:
+            await self.profiles.get(profile)
+        return await self.store.read(read_settings, self.outside, profile)
 
     async def prompt(self, profile: str | None = None) -> Prompt:
         """What a model is told when it condenses sessions, of that profile or without one."""
-        if profile is not None:
-            await self.profiles.get(profile)
-        settings = await self.store.read(read_settings, self.outside, profile)
+        settings = await self.settings(profile)
         own = settings.strategy_config.get("native", {})
         return prompts.preview(own.get("style", settings.style), own.get("prompt", settings.prompt))
 
