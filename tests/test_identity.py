@@ -139,6 +139,16 @@ def test_reasoning_does_not_count() -> None:
     assert said(Reasoning("hm", {"signature": "x"}), Text("hi")) == said(Text("hi"))
 
 
+def test_reasoning_that_is_a_message_of_its_own_counts_by_what_its_provider_knows_it_by() -> None:
+    def item(**fields: str) -> str:
+        return said(Reasoning("hm", {"type": "reasoning", **fields}))
+
+    assert item(id="rs_1") != item(id="rs_2")
+    assert item(id="rs_1", encrypted_content="a") != item(id="rs_1", encrypted_content="b")
+    assert item(id="rs_1", encrypted_content="a") == item(encrypted_content="a", status="completed")
+    assert item() == said()
+
+
 def test_an_identity_stands_for_all_that_came_before() -> None:
     a, b, c = (said(Text(text)) for text in "abc")
     first = identity(None, a)

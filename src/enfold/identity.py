@@ -8,7 +8,9 @@ that was edited parts from the known one exactly where it differs.
 
 Left out, because it does not change what is said: cache marks, ids and states that a provider
 gives to items, reasoning (clients drop it), the dialect. A system prompt that stands beside the
-messages is no message and has no part in this.
+messages is no message and has no part in this. Reasoning that is a message of its own counts by
+what its provider knows it by: it belongs to the one item that follows it, and no other may take its
+place.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ def content_hash(message: Message) -> str:
     """What the message says, whichever dialect says it."""
     try:
         said = [normal for part in message.parts for normal in _normal_part(part)]
+        said = said or [known for part in message.parts for known in _known_reasoning(part)]
     except RecursionError:
         raise InputError("nested too deeply") from None
     only_results = bool(said) and all(isinstance(part, ToolResult) for part in message.parts)
@@ -92,6 +95,14 @@ def _normal_part(part: Part) -> list[Any]:
             return [["unknown", _without_marks(extras)]]
         case Reasoning():
             return []
+
+
+def _known_reasoning(part: Part) -> list[Any]:
+    """What a provider knows a reasoning item by: its content, else its id; nothing for others."""
+    if not isinstance(part, Reasoning):
+        return []
+    known = part.extras.get("encrypted_content") or part.extras.get("id")
+    return [["reasoning", known]] if known else []
 
 
 def _normal_arguments(arguments: str | Mapping[str, Any]) -> Any:

@@ -193,6 +193,19 @@ async def test_a_cleared_session_begins_anew(engine: Engine) -> None:
     assert await session.pop_item() is None
 
 
+@pytest.mark.parametrize("kind", ["encrypted_content", "id"])
+async def test_reasoning_stays_with_the_answer_that_it_led_to(engine: Engine, kind: str) -> None:
+    def turn(number: int) -> list[Any]:
+        reasoning = {"type": "reasoning", "summary": [], kind: f"rs_{number}"}
+        return [item("Hello"), reasoning, item(f"Answer {number}", "assistant")]
+
+    session = await session_of(engine)
+    await session.add_items(turn(1))
+    await session.clear_session()
+    await session.add_items(turn(2))
+    assert await session.get_items() == turn(2)
+
+
 async def test_the_sdk_can_take_back_what_it_wrote(engine: Engine) -> None:
     session = await session_of(engine)
     await session.add_items([item("before"), item("try"), item("again", "assistant")])
