@@ -42,9 +42,10 @@ class Terminal:
 
     def wait(self) -> int:
         """Read to the program's end; its exit code."""
-        while self._read(_PATIENCE):
+        deadline = time.monotonic() + _PATIENCE
+        while (left := deadline - time.monotonic()) > 0 and self._read(left):
             pass
-        return self.process.wait(timeout=_PATIENCE)
+        return self.process.wait(timeout=max(1.0, left))
 
     def _last(self) -> str:
         """What was shown last, without what steers the terminal."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 
 from enfold.cli.chat import commands, words
 from enfold.cli.chat.commands import Effect
-from enfold.cli.chat.interrupts import calling_on_interrupt
+from enfold.cli.chat.interrupts import calling_on
 from enfold.cli.chat.talk import Talk
 from enfold.cli.screen import put, put_piece, say
 from enfold.engine import Prepared
@@ -20,7 +21,7 @@ async def converse(talk: Talk, text: str) -> None:
     if not text.strip():
         raise InputError("nothing was said", place="standard input")
     turn = asyncio.ensure_future(_turn(talk, text))
-    with calling_on_interrupt(turn.cancel):
+    with calling_on(signal.SIGINT, turn.cancel):
         await turn
 
 
