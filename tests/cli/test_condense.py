@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -11,6 +15,8 @@ from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
 from tests.cli.conftest import Enfold
+
+TALK = "We talk about nothing in particular and go on for a while. " * 8
 
 REPORT = [
     "strategy",
@@ -147,3 +153,88 @@ def test_what_is_short_already_comes_back_with_a_warning(enfold: Enfold) -> None
     assert told.out == chat + b"\n"
     assert "Warning: " in told.said
     assert enfold("condense", "--json", stdin=chat).json["report"]["warnings"]
+
+
+class _Model(BaseHTTPRequestHandler):
+    """Summarizes every conversation in the same words."""
+
+    asked: ClassVar[list[bytes]] = []
+
+    def do_POST(self) -> None:
+        self.asked.append(self.rfile.read(int(self.headers["content-length"])))
+        words = "The festival in Lindvik is on 12 June 2027; they go on with the stage."
+        body = dumps(
+            {
+                "id": "1",
+                "object": "chat.completion",
+                "created": 1,
+                "model": "tiny",
+                "choices": [
+                    {
+                        "index": 0,
+                        "finish_reason": "stop",
+                        "message": {"role": "assistant", "content": words},
+                    }
+                ],
+                "usage": {"prompt_tokens": 1_000, "completion_tokens": 20, "total_tokens": 1_020},
+            }
+        )
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nobody is interested."""
+
+
+@pytest.fixture
+def profile(stored: Enfold, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Enfold]:
+    """The command line with a profile `mine`, whose model is on this machine and has a price."""
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Write as I say.")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    _Model.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+        thread = threading.Thread(target=listening.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{listening.server_port}/v1"
+        model = ["--provider", "openai", "--model", "gpt-4o", "--base-url", address]
+        words = ["profiles", "add", "mine", *model, "--prompt", prompt]
+        added = stored(*words)
+        assert added.code == 0, added.said
+        yield stored
+        listening.shutdown()
+        thread.join()
+
+
+CHATS = [
+    [
+        {"role": "user" if turn % 2 == 0 else "assistant", "content": f"{name} {turn}. " + TALK}
+        for turn in range(20)
+    ]
+    for name in ("first", "second")
+]
+
+
+def test_the_models_of_a_profile_write_the_summaries(profile: Enfold) -> None:
+    told = profile("condense", "--profile", "mine", "--json", stdin=dumps(CHATS[0])).json
+    assert "The festival in Lindvik" in dumps(told["messages"]).decode()
+    assert told["report"]["cost"] > 0
+    assert told["report"]["saved"] > 0
+    assert b"Write as I say." in _Model.asked[0]
+
+
+def test_they_do_so_for_many_files(profile: Enfold, tmp_path: Path) -> None:
+    chats = tmp_path / "chats.jsonl"
+    chats.write_bytes(b"".join(dumps(chat) + b"\n" for chat in CHATS))
+    out = f"{tmp_path}/out/"
+    assert profile("condense", chats, "--profile", "mine", "--out", out).code == 0
+    lines = (tmp_path / "out/chats.jsonl").read_text().splitlines()
+    assert ["The festival in Lindvik" in line for line in lines] == [True, True]
+
+
+def test_a_profile_must_be_there(stored: Enfold) -> None:
+    told = stored("condense", "--profile", "none", stdin=dumps(CHATS[0]))
+    told.refused("no profile 'none'")

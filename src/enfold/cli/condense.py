@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -21,6 +22,7 @@ from enfold.cli.writing import put_value, save
 from enfold.dialects import AUTO
 from enfold.errors import InputError
 from enfold.jsontext import dumps
+from enfold.llm.prices import Prices
 from enfold.settings import Settings
 from enfold.stateless import Condensed, Options
 from enfold.strategies import presets
@@ -127,6 +129,8 @@ def condense(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
     settings = _settings(preset, strategy, config)
+    if profile is not None:
+        options = replace(options, prices=asyncio.run(_prices(profile)))
     work = Condensing(settings, options, dialect, profile)
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
@@ -147,6 +151,12 @@ def _settings(preset: str | None, strategy: str | None, config: str | None) -> S
     settings = Settings(strategy=name, strategy_config={name: configs})
     make_strategy(settings, local_summarizer())
     return settings
+
+
+async def _prices(profile: str) -> Prices | None:
+    """What the model of a profile costs; `NotFoundError` if there is no such profile."""
+    async with open_engine() as engine:
+        return (await engine.profiles.get(profile)).known_prices()
 
 
 def _many(work: Condensing, files: Sequence[str], out: Path, ledgers: Path | None) -> Errand:
