@@ -31,6 +31,7 @@ from tests.llm.servers.loopback import Loopback
 KEY = "sk-very-secret-7f3a"
 WORK = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
 CHEAP = {"provider": "anthropic", "model": "claude-haiku-4-5", "key": "env:CHEAP_KEY"}
+SMALL = "openai:gpt-4o-mini"
 SUMMARY = "They agreed on the plan."
 
 
@@ -293,6 +294,26 @@ async def test_passes_of_the_smart_strategy_ask_the_profile_they_name(
     done = await session.compress(strategy="smart", strategy_config={"smart": config})
     assert asked(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
     assert done.author == "cheap (anthropic:claude-haiku-4-5)"
+
+
+async def test_what_summaries_use_is_on_record_those_in_vain_included(
+    engine: Engine, gateway: ScriptedGateway
+) -> None:
+    await engine.profiles.save("small", {**WORK, "model": "gpt-4o-mini"})
+    session = await full(engine, "small")
+    gateway.script("")
+    with pytest.raises(SummaryError):
+        await session.compress()
+    (in_vain,) = await session.usage()
+    assert (in_vain.kind, in_vain.profile, in_vain.model) == ("summary", "small", SMALL)
+    assert (in_vain.calls, in_vain.output_tokens) == (1, 0)
+    assert in_vain.input_tokens > 1_000
+    gateway.script(SUMMARY)
+    done = await session.compress()
+    (total,) = await session.usage()
+    assert (total.calls, total.unknown_costs) == (2, 0)
+    assert done.cost is not None
+    assert total.cost == pytest.approx(in_vain.cost + done.cost)
 
 
 async def _cut_off(connection: Connection, call: Call) -> Reply:

@@ -7,7 +7,7 @@ record is only made if the snapshot that applied at the start still applies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -63,6 +63,8 @@ class Job:
     """Of the session's model: what makes savings known. None is unknown."""
     instead_of: records.Snapshot | None = None
     """A summary to write anew, with the same cutoff. The view is that of before it was made."""
+    usage: Sequence[records.UsageEvent] = ()
+    """What the summaries have used so far; it grows while they are written."""
     pointerless: View | None = None
     """The view without edits that point to other messages. None: not made yet."""
 
@@ -261,7 +263,7 @@ async def _record(
         snapshots.record,
         job.session.key,
         recording.draft,
-        snapshots.Beside(edits=recording.edits, flush=recording.flush),
+        snapshots.Beside(edits=recording.edits, flush=recording.flush, usage=tuple(job.usage)),
         expected=job.instead_of.id if job.instead_of is not None else job.view.snapshot,
         share_across_branches=job.share_across_branches,
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from enfold.engine.models import from_row
 from enfold.errors import ConfigError, SummaryError
-from enfold.llm.calls import Connection, Gateway
+from enfold.llm.calls import CallUsage, Connection, Gateway
 from enfold.llm.chain import Candidate, Chain, Writer, candidates
 from enfold.llm.keys import Keys
 from enfold.llm.models import detect
@@ -19,7 +19,7 @@ from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
 from enfold.store import catalog
 from enfold.store.database import Database
-from enfold.store.records import ProfileRow
+from enfold.store.records import ProfileRow, UsageEvent
 from enfold.summaries import Summarizer
 
 LOCAL = "local"
@@ -69,6 +69,8 @@ class Roster:
     gateway: Gateway
     summarizers: Mapping[str, Summarizer]
     """Those that are no profiles, by name; `local` is one."""
+    used: list[UsageEvent] = field(default_factory=list)
+    """What the summaries that were written through it have used."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
         """Where the profile's model is, with its key; `ConfigError` says what is missing."""
@@ -110,5 +112,25 @@ class Roster:
         config = self.stored.configs.get(connection.name) or detect(connection.name)
         own_prices = profile.prices if candidate.model == profile.model else None
         known = prices(profile.provider, candidate.model, own_prices)
-        summarizer = ModelSummarizer(self.gateway, connection, config, candidate.name, known)
+
+        def keep_account(usage: CallUsage, cost: float | None) -> None:
+            self.used.append(_event(profile, connection, usage, cost))
+
+        summarizer = ModelSummarizer(
+            self.gateway, connection, config, candidate.name, known, keep_account
+        )
         return Writer(candidate.title, summarizer)
+
+
+def _event(
+    profile: Profile, connection: Connection, usage: CallUsage, cost: float | None
+) -> UsageEvent:
+    return UsageEvent(
+        kind="summary",
+        profile=profile.name,
+        model=connection.name,
+        input_tokens=usage.input_tokens,
+        cached_tokens=usage.cache_read_tokens,
+        output_tokens=usage.output_tokens,
+        cost=cost,
+    )

@@ -333,10 +333,21 @@ class Session:
             job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
             if automatic and job.decision.action != "must":
                 return Compression("kept", job.view.tokens, job.view.tokens)
-            done = await compression.compress(self._store, self._events, job)
+            done = await self._do(job)
         if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
             note = f"only {done.tokens_before:,} tokens were there to compress"
             return replace(done, warnings=(*done.warnings, note))
+        return done
+
+    async def _do(self, job: Job) -> Compression:
+        """The compression; what was asked in vain is on record too, it has to be paid for."""
+        done = None
+        try:
+            done = await compression.compress(self._store, self._events, job)
+        finally:
+            if job.usage and (done is None or not done.compressed):
+                in_vain = [replace(event, session=self.key) for event in job.usage]
+                await self._store.write(catalog.add_usage, in_vain)
         return done
 
     async def _job(
@@ -364,4 +375,5 @@ class Session:
             summary_tokens=state.settings.summary_tokens,
             share_across_branches=state.settings.share_across_branches,
             timeout=state.settings.timeout,
+            usage=roster.used,
         )

@@ -7,6 +7,7 @@ long is: whoever asked then asks again, for less.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
@@ -40,6 +41,10 @@ _LONGEST_REFUSAL = 400
 """Characters. A summary may begin with such words, but then it goes on."""
 
 
+def _tell_nobody(_usage: CallUsage, _cost: float | None) -> None:
+    """For whoever keeps no account."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelSummarizer:
     """Writes summaries with a model."""
@@ -50,6 +55,8 @@ class ModelSummarizer:
     """The model's limits."""
     name: str
     prices: Prices | None = None
+    tell: Callable[[CallUsage, float | None], None] = _tell_nobody
+    """Told of every answer what it used and cost, also of one that is no summary."""
 
     @property
     def max_input(self) -> int:
@@ -62,8 +69,10 @@ class ModelSummarizer:
             reply = await self.gateway.complete(self.connection, self._call(request))
         except GatewayError as error:
             raise SummaryError(f"{self.name}: {error}") from error
-        text = self._checked(reply)
         usage = reply.usage
+        cost = cost_of_call(usage, self.prices)
+        self.tell(usage, cost)
+        text = self._checked(reply)
         return Summary(
             text,
             self.name,
@@ -74,7 +83,7 @@ class ModelSummarizer:
                 usage.cache_read_tokens,
                 usage.cache_write_tokens,
             ),
-            cost_of_call(usage, self.prices),
+            cost,
         )
 
     def _call(self, request: SummaryRequest) -> Call:
