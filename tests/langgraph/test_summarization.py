@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import warnings
+from inspect import Parameter, signature
 from typing import Any
 
 import pytest
@@ -21,12 +22,14 @@ from langchain_core.messages import (
 )
 from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatResult
+from langchain_core.prompts import ChatPromptTemplate
 
 from enfold.errors import SummaryError, UncompressibleError
 from enfold.flush import hooks
 from enfold.langgraph import (
     FENCED_FINAL_SUMMARY_PROMPT,
     RunningSummary,
+    SummarizationNode,
     SummarizationResult,
     asummarize_messages,
     folding,
@@ -57,6 +60,37 @@ def fold(
 
 
 # As LangMem has it.
+
+
+@pytest.mark.parametrize("function", [summarize_messages, asummarize_messages, SummarizationNode])
+def test_parameters_and_defaults_are_langmems(function: Any) -> None:
+    parameters = signature(function).parameters
+    defaults = {name: each.default for name, each in parameters.items()}
+    needed = [name for name, default in defaults.items() if default is Parameter.empty]
+    assert (
+        {"model", "max_tokens"}
+        <= set(needed)
+        <= {
+            *("messages", "running_summary", "model", "max_tokens"),
+        }
+    )
+    assert defaults["max_tokens_before_summary"] is None
+    assert defaults["max_summary_tokens"] == 256
+    prompts = ("initial_summary_prompt", "existing_summary_prompt", "final_prompt")
+    placeholders = [set(_placeholders(defaults[name])) for name in prompts]
+    assert placeholders == [
+        {"messages"},
+        {"messages", "existing_summary"},
+        {"system_message", "summary", "messages"},
+    ]
+    if function is SummarizationNode:
+        keys = ("input_messages_key", "output_messages_key", "name")
+        expected = ["messages", "summarized_messages", "summarization"]
+        assert [defaults[key] for key in keys] == expected
+
+
+def _placeholders(prompt: ChatPromptTemplate) -> list[str]:
+    return [*prompt.input_variables, *prompt.optional_variables]
 
 
 def test_nothing_is_done_before_the_trigger() -> None:
