@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
@@ -12,11 +13,12 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 from enfold.cli.chat.talk import Talk
+from enfold.cli.chat.terminal import show
 from enfold.cli.chat.terminal.app import ChatApp
 from enfold.cli.chat.terminal.prompt import Prompt
 from enfold.cli.chat.terminal.widgets import Notice, Reply, Said, TokenBar, Working
 from enfold.engine.turns import is_interrupted
-from enfold.errors import SummaryError, UnavailableError
+from enfold.errors import ConfigError, SummaryError, UnavailableError
 from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedGateway
 from tests.cli.chat.conftest import LARGE, Desk, fill, said
@@ -298,7 +300,9 @@ async def test_another_model_can_take_over(desk: Desk) -> None:
         await send(hand, f"/model {LARGE}")
         await done(hand)
         assert "compatible:large" in screen(hand)[-1]
-        assert "compatible:large" in str(hand.app.query_one("#title", Static).content)
+        assert "harbour · compatible:large · large" in str(
+            hand.app.query_one("#title", Static).content
+        )
         assert (await talk.status()).model == LARGE
 
 
@@ -338,6 +342,15 @@ async def test_what_is_typed_meanwhile_waits(desk: Desk) -> None:
         await send(hand, "And?")
         assert prompt(hand).text == "And?"
         assert len(await said(talk)) == 1
+
+
+async def test_without_textual_it_says_what_to_install(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "enfold.cli.chat.terminal.app")
+    monkeypatch.setitem(sys.modules, "textual", None)
+    with pytest.raises(ConfigError, match=r"enfold\[chat\]"):
+        await show(await desk.talk())
 
 
 async def test_quit_leaves(desk: Desk) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import signal
 
+from enfold.cli.chat.interrupts import calling_on
 from enfold.cli.chat.talk import Talk
+from enfold.errors import ConfigError
 
 
 async def show(talk: Talk, *, light: bool = False) -> None:
     """Show the talk until somebody leaves; then the terminal is as it was."""
-    from enfold.cli.chat.interrupts import calling_on
-    from enfold.cli.chat.terminal.app import ChatApp
-
+    try:
+        from enfold.cli.chat.terminal.app import ChatApp
+    except ModuleNotFoundError as error:
+        if error.name != "textual":
+            raise
+        raise ConfigError(
+            "the chat on a terminal needs Textual, which is not installed; install enfold[chat], "
+            "or pipe a question in"
+        ) from None
     app = ChatApp(talk, light=light)
     with (
         calling_on(signal.SIGINT, app.action_interrupt),

@@ -243,8 +243,9 @@ class ChatApp(App[None]):
             await self._notice(words.failure(error), "error")
             return
         self.query_one(TokenBar).meter = Meter.of(status, self.talk.window)
-        title = f"{self.talk.session.id} · {self._model_name or status.model}"
-        self.query_one("#title", Static).update(harmless(title))
+        profile = self.talk.answerer.profile if self.talk.answerer is not None else None
+        shown = (self.talk.session.id, self._model_name or status.model, profile)
+        self.query_one("#title", Static).update(harmless(" · ".join(filter(None, shown))))
 
     @property
     def _model_name(self) -> str:
