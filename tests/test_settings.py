@@ -7,7 +7,7 @@ import pytest
 from enfold import settings
 from enfold.errors import ConfigError
 from enfold.retention import Retention
-from enfold.settings import Settings, resolve, retention_policy
+from enfold.settings import Serving, Settings, resolve, retention_policy, serving
 
 
 def test_without_anything_set_the_defaults_hold() -> None:
@@ -176,3 +176,20 @@ def test_a_variable_that_is_no_setting_is_read_when_it_is_asked_for(
     assert settings.variable("SOME_KEY") is None
     monkeypatch.setenv("SOME_KEY", "open sesame")
     assert settings.variable("SOME_KEY") == "open sesame"
+
+
+def test_a_server_takes_its_words_from_the_environment() -> None:
+    assert serving({}) == Serving()
+    given = {
+        "ENFOLD_TOKEN": "secret",
+        "ENFOLD_HOSTS": "Chat.Example, ,other.example",
+        "ENFOLD_BODY_LIMIT": "1000",
+        "ENFOLD_RATE_LIMIT": "60",
+    }
+    assert serving(given) == Serving("secret", ("chat.example", "other.example"), 1_000, 60)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
+def test_a_limit_that_is_none_is_refused(value: str) -> None:
+    with pytest.raises(ConfigError, match="ENFOLD_RATE_LIMIT"):
+        serving({"ENFOLD_RATE_LIMIT": value})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from starlette.routing import BaseRoute, Mount, Router
+from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp
 
 from enfold.engine import Engine
@@ -63,7 +63,7 @@ def create_app(
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
     api = Audit(Segments(create_api(engine, feeds)), engine.store)
-    inner: ASGIApp = Router([*forwarding, *health.routes(), Mount("", app=api)])
+    inner: ASGIApp = Router([*forwarding, *health.routes()], redirect_slashes=False, default=api)
     inner = Bodies(inner, options.body_limit)
     if options.rate_limit is not None:
         inner = Rates(inner, options.rate_limit)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Scope
 
 from enfold.errors import EnfoldError, InputError, RateLimitError, TooManyError, facts
@@ -68,10 +68,8 @@ def error_body(
     }
 
 
-class Json(Response):
+class Json(JSONResponse):
     """JSON, written as strictly as everything else we write."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """The value as bytes."""

@@ -16,10 +16,10 @@ async def test_a_summary_is_edited_written_anew_and_deleted(
     made = (await client.post(f"{CHAT}/compress", json={})).json()
     (first,) = (await client.get(f"{CHAT}/summaries")).json()
     assert (first["id"], first["text"]) == (made["snapshot"], "They agreed on the plan.")
-    edited = await client.put(f"{CHAT}/summaries/current", json={"text": "In my own words."})
+    edited = await client.put(f"{CHAT}/summary", json={"text": "In my own words."})
     assert (edited.json()["author"], edited.json()["previous"]) == ("user", first["id"])
     summarizer.script("Written anew, with care.")
-    anew = await client.post(f"{CHAT}/summaries/regenerate", json={})
+    anew = await client.post(f"{CHAT}/regenerate", json={})
     assert anew.json()["summary"] == "Written anew, with care."
     deleted = await client.delete(f"{CHAT}/summaries/{anew.json()['snapshot']}")
     assert deleted.status_code == 204
@@ -31,8 +31,8 @@ async def test_a_summary_is_edited_written_anew_and_deleted(
 async def test_without_a_summary_there_is_nothing_to_edit(client: Client) -> None:
     await talk(client, "chat", 2)
     for answer in (
-        await client.put(f"{CHAT}/summaries/current", json={"text": "words"}),
-        await client.post(f"{CHAT}/summaries/regenerate", json={}),
+        await client.put(f"{CHAT}/summary", json={"text": "words"}),
+        await client.post(f"{CHAT}/regenerate", json={}),
         await client.delete(f"{CHAT}/summaries/none"),
         await client.get(f"{CHAT}/summaries/none/receipt"),
     ):

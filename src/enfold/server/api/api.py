@@ -10,6 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Match
+from starlette.types import Scope
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
@@ -54,6 +56,7 @@ ROUTERS = (
     compression.router,
     tokens.router,
 )
+_METHOD_NOT_ALLOWED = 405
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure, "description": "Something about the request; the code says what."},
     "5XX": {"model": Failure, "description": "Something here, or a model that was asked."},
@@ -110,7 +113,21 @@ async def _on_status(request: Request, error: Exception) -> Response:
         return error_response(error.__cause__, request.scope)
     if not isinstance(error, HTTPException):
         raise error
-    return status_response(error.status_code, str(error.detail), request.scope, error.headers)
+    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+    if error.status_code == _METHOD_NOT_ALLOWED:
+        headers["allow"] = ", ".join(_methods(request.scope)) or headers.get("allow", "")
+    return status_response(error.status_code, str(error.detail), request.scope, headers)
+
+
+def _methods(scope: Scope) -> list[str]:
+    """Every method that the path has; the framework names those of one route."""
+    routes = (route for router in ROUTERS for route in router.routes)
+    there = (
+        route.methods or set[str]()
+        for route in routes
+        if isinstance(route, APIRoute) and route.matches(scope)[0] is Match.PARTIAL
+    )
+    return sorted(set[str]().union(*there))
 
 
 async def _on_mistake(request: Request, _: Exception) -> Response:

@@ -25,7 +25,9 @@ SessionId: TypeAlias = Annotated[
 class Camel(BaseModel):
     """A shape whose fields are written in camel case."""
 
-    model_config = ConfigDict(alias_generator=to_camel, validate_by_name=True, extra="forbid")
+    model_config = ConfigDict(
+        alias_generator=to_camel, validate_by_name=True, extra="forbid", strict=True
+    )
 
 
 def _example(**values: Any) -> ConfigDict:

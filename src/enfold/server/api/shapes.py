@@ -24,14 +24,14 @@ _UNPACKED_LIMIT = 64 * 2**20
 
 
 class Shape(BaseModel):
-    """What comes in or goes out. A field that nobody knows is refused, not passed over."""
+    """What comes in or goes out. A field that nobody knows is refused, and "1" is no number."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def example(**values: Any) -> ConfigDict:
     """The config of a shape with an example in its description."""
-    return ConfigDict(extra="forbid", json_schema_extra={"examples": [values]})
+    return ConfigDict(json_schema_extra={"examples": [values]})
 
 
 class Fault(BaseModel):

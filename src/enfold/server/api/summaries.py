@@ -58,7 +58,7 @@ async def list_memories(session: TheSession) -> list[SummaryShape]:
     return [shown(snapshot) for snapshot in await session.memories()]
 
 
-@router.post("/sessions/{session}/summaries/regenerate", name="regenerate", summary="Write it anew")
+@router.post("/sessions/{session}/regenerate", name="regenerate", summary="Write it anew")
 async def regenerate(
     rewriting: Rewriting, session: TheSession, request: Request
 ) -> CompressionShape:
@@ -68,7 +68,7 @@ async def regenerate(
     return compression_shape(done)
 
 
-@router.put("/sessions/{session}/summaries/current", name="edit", summary="Edit the summary")
+@router.put("/sessions/{session}/summary", name="edit", summary="Edit the summary")
 async def edit(new: NewText, session: TheSession) -> SummaryShape:
     """Other words in place of the summary in use; the old ones stay on record."""
     return shown(await session.edit_summary(new.text))

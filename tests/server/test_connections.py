@@ -1,0 +1,61 @@
+"""Connections that say nothing, or say it too slowly, are closed; the others are not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+import uvicorn
+
+from enfold.server import App
+from enfold.server.connections import PatientProtocol
+from enfold.server.serving import Server
+
+
+class Impatient(PatientProtocol):
+    """The same in a hurry."""
+
+    head_seconds = 0.3
+
+
+@pytest.fixture
+async def port(app: App) -> AsyncIterator[int]:
+    config = uvicorn.Config(app.asgi, port=0, http=Impatient, lifespan="off", log_config=None)
+    begun = asyncio.Event()
+    server = Server(config, app, begun.set)
+    task = asyncio.create_task(server._serve())
+    await begun.wait()
+    yield server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await task
+
+
+HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+
+
+@pytest.mark.parametrize("sent", [b"", HEAD], ids=["nothing", "half a head"])
+async def test_a_head_that_does_not_end_is_given_up(port: int, sent: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_half_a_second_request_is_given_up_too(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(HEAD + b"\r\n")
+    answer = await reader.readuntil(b"}")
+    assert b"200 OK" in answer
+    writer.write(HEAD)
+    assert await reader.read() == b""
+    writer.close()
+
+
+async def test_a_connection_that_is_kept_answers_again(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    for _ in range(2):
+        writer.write(HEAD + b"\r\n")
+        assert b"200 OK" in await reader.readuntil(b"}")
+        await asyncio.sleep(0.5)
+    writer.close()

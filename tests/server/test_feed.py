@@ -1,0 +1,70 @@
+"""Feeds: in order, with a memory, and without anybody who can hold the others up."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from enfold.errors import LimitError
+from enfold.events import Events, SessionUnblocked
+from enfold.server import feed as feeds_of
+from enfold.server.feed import Feeds, Told
+
+
+def _event(session: str) -> SessionUnblocked:
+    return SessionUnblocked(session, acknowledged=False)
+
+
+def _heard(queue: asyncio.Queue[Told | None]) -> list[str | None]:
+    told = [queue.get_nowait() for _ in range(queue.qsize())]
+    return [None if each is None else each.event.session for each in told]
+
+
+async def test_events_stay_in_their_namespace() -> None:
+    events = Events()
+    feeds = Feeds(events)
+    hers, his = feeds.of("ann").listen(), feeds.of("ben").listen()
+    events.within("ann").emit(_event("chat"))
+    events.within("").emit(_event("ours"))
+    assert (_heard(hers), _heard(his)) == (["chat"], [])
+
+
+async def test_who_comes_back_gets_what_was_missed() -> None:
+    events = Events()
+    feed = Feeds(events).of("")
+    queue = feed.listen()
+    for name in "abc":
+        events.emit(_event(name))
+    first = queue.get_nowait()
+    assert first is not None
+    assert _heard(feed.listen(first.id)) == ["b", "c"]
+    assert _heard(feed.listen("unknown")) == []
+    assert _heard(feed.listen()) == []
+
+
+async def test_who_does_not_read_is_let_go() -> None:
+    events = Events()
+    feed = Feeds(events).of("")
+    slow = feed.listen()
+    for number in range(2 * feeds_of.REMEMBERED + 1):
+        events.emit(_event(str(number)))
+    told = [each async for each in feed.follow(slow)]
+    assert len(told) == 2 * feeds_of.REMEMBERED - 1
+    events.emit(_event("more"))
+    assert slow.empty()
+
+
+async def test_there_is_a_limit_to_listeners() -> None:
+    feed = Feeds(Events()).of("")
+    for _ in range(feeds_of.LISTENERS):
+        feed.listen()
+    with pytest.raises(LimitError):
+        feed.listen()
+
+
+async def test_the_end_is_told() -> None:
+    feeds = Feeds(Events())
+    queue = feeds.of("").listen()
+    feeds.close()
+    assert [told async for told in feeds.of("").follow(queue)] == []

@@ -1,0 +1,48 @@
+"""Metrics: text that Prometheus can read."""
+
+from __future__ import annotations
+
+import re
+
+from enfold.events import CompressionFailed, CompressionFinished
+from enfold.server.metrics import BUCKETS, Metrics
+
+LINE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? \S+')
+
+
+def test_every_line_is_a_comment_or_a_sample() -> None:
+    metrics = Metrics()
+    metrics.started()
+    metrics.ended("GET", 'a"b\\c\nd', 200, 0.002)
+    lines = metrics.write([("enfold_store_up", "1 if the store answers.", 1)]).splitlines()
+    assert all(line.startswith("# ") or LINE.fullmatch(line) for line in lines)
+    assert r'route="a\"b\\c\nd"' in "\n".join(lines)
+
+
+def test_durations_are_counted_up_to_each_bound() -> None:
+    metrics = Metrics()
+    for seconds in (0.0005, 0.001, 5.0, 1_000.0):
+        metrics.started()
+        metrics.ended("GET", "/x", 200, seconds)
+    found = dict(re.findall(r'enfold_request_seconds_bucket\{.*le="(.*)"\} (\d+)', metrics.write()))
+    assert list(found) == [*map(str, BUCKETS), "+Inf"]
+    assert (found["0.001"], found["3.0"], found["10.0"], found["+Inf"]) == ("2", "2", "3", "4")
+    assert 'enfold_request_seconds_count{route="/x"} 4' in metrics.write()
+
+
+def test_methods_are_few_whatever_callers_send() -> None:
+    metrics = Metrics()
+    for method in ("GET", "BREW", "X" * 100):
+        metrics.started()
+        metrics.ended(method, "/x", 405, 0)
+    assert set(re.findall(r'method="(\w+)"', metrics.write())) == {"GET", "other"}
+
+
+def test_compressions_are_counted_by_how_they_ended() -> None:
+    metrics = Metrics()
+    metrics.listen(CompressionFinished("chat", "id", 3, 1_000, 400, 0.5, "local", automatic=True))
+    metrics.listen(CompressionFailed("chat", "summary_failed", "away", True, False))
+    text = metrics.write()
+    assert 'enfold_compressions_total{outcome="finished",automatic="true"} 1' in text
+    assert 'enfold_compressions_total{outcome="summary_failed",automatic="false"} 1' in text
+    assert "enfold_tokens_freed_total 600" in text

@@ -1,0 +1,43 @@
+"""The API against its own description, with requests that nobody thought of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, settings
+from schemathesis import Case
+from schemathesis.checks import load_all_checks
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+from enfold.engine import Engine
+from enfold.server.api import create_api
+from enfold.server.feed import Feeds
+from tests.server.processes import serve
+
+load_all_checks()
+NOBODY = cast("Engine", None)
+"""The description does not need an engine."""
+
+described = create_api(NOBODY, cast("Feeds", None)).openapi()
+schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the session of the examples in it."""
+    folder: Path = tmp_path_factory.mktemp("schema")
+    with serve(folder / "chats.db") as process:
+        httpx.post(f"{process.address}/api/sessions", json={"id": "festival"})
+        yield process.address
+
+
+@schema.parametrize()
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
+def test_every_answer_is_as_described(case: Case[Any], address: str) -> None:
+    # What the schema allows may still be wrong: a setting that does not exist, a taken name.
+    case.call_and_validate(base_url=address, excluded_checks=[positive_data_acceptance])
