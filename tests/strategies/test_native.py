@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import enfold
+from enfold import dialects
 from enfold.condensation import Condensation, Folded, Kept, Task, validate
 from enfold.errors import ConfigError, SummaryError
 from enfold.history import last_user_message
-from enfold.messages import Message, Text, ToolCall, ToolResult
+from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
 from enfold.strategies.contract import Means
 from enfold.strategies.native import KIND, Native, NativeConfig
@@ -151,3 +153,23 @@ async def test_every_attempt_costs() -> None:
     task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
     answer = await native(Paid("long " * 300, "Short.")).condense(task)
     assert answer.cost == 0.5
+
+
+@given(histories())
+@settings(max_examples=20)
+async def test_folding_again_changes_nothing(messages: list[Message]) -> None:
+    wire = dialects.render(Conversation(tuple(messages)), "openai")
+    first = await enfold.condense(wire, summarizer=ScriptedSummarizer("In short."))
+    again = await enfold.condense(first.messages, summarizer=ScriptedSummarizer("Shorter."))
+    assert again.messages == first.messages
+
+
+async def test_a_summary_is_folded_again_where_the_target_asks_for_it() -> None:
+    chat = [user(f"{turn} " + "word " * 100) for turn in range(20)]
+    wire = dialects.render(Conversation(tuple(chat)), "openai")
+    first = await enfold.condense(wire, summarizer=ScriptedSummarizer("long " * 150))
+    assert "long" in str(first.messages)
+    again = await enfold.condense(
+        first.messages, target=300, summarizer=ScriptedSummarizer("Shorter.")
+    )
+    assert "Shorter." in str(again.messages)

@@ -16,10 +16,17 @@ from enfold.summaries import HEADING
 
 def is_instruction(message: Message) -> bool:
     """True for a system message that is no summary."""
-    if message.role != "system":
-        return False
+    return message.role == "system" and not _begins_as_summary(message)
+
+
+def is_summary(message: Message) -> bool:
+    """True for a message that is a summary of ours, and nothing else."""
+    return len(message.parts) == 1 and _begins_as_summary(message)
+
+
+def _begins_as_summary(message: Message) -> bool:
     first = next((part.text for part in message.parts if isinstance(part, Text)), "")
-    return not first.startswith(HEADING)
+    return first.startswith(HEADING)
 
 
 def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:
