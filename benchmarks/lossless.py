@@ -1,6 +1,6 @@
 """The lossless strategy on real sessions of agents, beside headroom's cross-turn dedup.
 
-    python benchmarks/lossless.py [--rounds N] [--sizes 125000,250000,500000,1000000]
+    python benchmarks/lossless.py [--rounds N] [--sizes 100000,1000000,4000000]
 
 Sessions come from the folder that ENFOLD_DATA names. Every answer is validated, which is timed with
 it, and restored from its ledger through a file, which is not; a difference ends the run. Counts of
@@ -13,14 +13,16 @@ import argparse
 import gc
 import json
 import os
+import re
 import sys
 import tempfile
 import time
 import tracemalloc
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from enfold import dialects, ledger
 from enfold.condensation import Condensation, Task, validate
@@ -54,46 +56,19 @@ TOKENIZER = "o200k_base"
 KEPT = Retention("messages", 3, keep_first=1)
 USUAL, WITH_OBSOLETE = LosslessConfig(), LosslessConfig(remove_obsolete_state=True)
 MILLION = 1_000_000
+STEPS = ("reencoding", "result_consolidation", "file_deduplication", "block_deduplication")
+MARKER = re.compile(r"⟨ [^⟩\n]* ⟩")
+Figures: TypeAlias = Counter[str]
+"""What was measured, by name."""
 TOKENS_PER_MESSAGE = 430
 """Of generated transcripts, about."""
-
-
-@dataclass
-class Sum:
-    """What was measured, added up over conversations."""
-
-    conversations: int = 0
-    tokens: int = 0
-    results: int = 0
-    """Tokens of tool results before."""
-    untouchable: int = 0
-    """Of those, in a tool loop that is still open."""
-    after: dict[str, int] = field(default_factory=dict)
-    """Tokens of tool results after, by who did it."""
-    seconds: float = 0.0
-    ledger: int = 0
-    wire: int = 0
-    steps: dict[str, int] = field(default_factory=dict)
-
-    def __add__(self, other: Sum) -> Sum:
-        return Sum(
-            self.conversations + other.conversations,
-            self.tokens + other.tokens,
-            self.results + other.results,
-            self.untouchable + other.untouchable,
-            _added(self.after, other.after),
-            self.seconds + other.seconds,
-            self.ledger + other.ledger,
-            self.wire + other.wire,
-            _added(self.steps, other.steps),
-        )
 
 
 def main() -> None:
     """Print the table per set, then how time and memory grow."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--sizes", default="125000,250000,500000,1000000")
+    parser.add_argument("--sizes", default="100000,1000000,4000000")
     options = parser.parse_args()
     warm(TOKENIZER)
     print_sets(options.rounds)
@@ -107,58 +82,61 @@ def print_sets(rounds: int) -> None:
         print(f"no sessions in {DATA}; set ENFOLD_DATA to a folder of .jsonl files")
         return
     sums = {name: measure_set(DATA / f"{name}.jsonl", rounds) for name in SETS}
-    sums["all"] = sum(sums.values(), Sum())
-    print("Tokens of tool results that are gone, markers paid for; o200k_base.")
-    print("Untouchable: in a tool loop that is still open. Seconds with validation, CPU.\n")
+    total = sums["all"] = _added(sums.values())
+    print(
+        "Tokens of tool results (o200k_base) and the share of them that is gone, markers paid for."
+    )
+    print("Untouchable: in a tool loop that is still open. Seconds: CPU, with validation.\n")
     print(
         "| set | sessions | tokens of results | untouchable | lossless | with obsolete state "
-        "| headroom | s per Mtok | ledger |"
+        "| headroom | markers | tokens of markers | s per Mtok | ledger |"
     )
-    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+    print("|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for name, each in sums.items():
         shares = [_gone(each, who) for who in ("lossless", "obsolete", "headroom")]
         print(
-            f"| {name} | {each.conversations} | {each.results:,} | "
-            f"{each.untouchable / each.results:.0%} | {' | '.join(shares)} | "
-            f"{each.seconds / each.tokens * MILLION:.2f} | {each.ledger / each.wire:.1%} |"
+            f"| {name} | {each['sessions']} | {each['results']:,} | "
+            f"{each['untouchable'] / each['results']:.0%} | {' | '.join(shares)} | "
+            f"{each['markers']:,} | {each['tokens of markers'] / each['results']:.1%} | "
+            f"{each['microseconds'] / each['tokens']:.2f} | {each['ledger'] / each['wire']:.1%} |"
         )
-    total = sums["all"]
-    shares = [f"{name} {saved / total.results:.1%}" for name, saved in total.steps.items()]
+    shares = [f"{name} {total[name] / total['results']:.1%}" for name in STEPS]
     print(f"\nBy step: {', '.join(shares)}.")
 
 
-def measure_set(file: Path, rounds: int) -> Sum:
+def measure_set(file: Path, rounds: int) -> Figures:
     """Every conversation of a file, by us and by the peer."""
     conversations = [dialects.parse(loads(line)["messages"]) for line in file.open("rb")]
-    total = sum((measure(each, rounds) for each in conversations), Sum())
+    total = _added(measure(each, rounds) for each in conversations)
     others = peer_results([results_of(each.messages) for each in conversations])
     if not isinstance(others, str):
         texts = [text for conversation in others for text in conversation]
-        total.after["headroom"] = sum(get(TOKENIZER).count_many(texts))
+        total["headroom"] = sum(get(TOKENIZER).count_many(texts))
     return total
 
 
-def measure(conversation: Conversation, rounds: int) -> Sum:
+def measure(conversation: Conversation, rounds: int) -> Figures:
     """One conversation: condensed, validated, restored."""
     task = task_for(conversation.messages)
     answers = {"lossless": shorten(task, USUAL), "obsolete": shorten(task, WITH_OBSOLETE)}
-    seconds = min(timed(task) for _ in range(rounds))
+    views = {name: view(task, answer) for name, answer in answers.items()}
+    found = [marker for text in results_of(views["lossless"]) for marker in MARKER.findall(text)]
     sizes = [restored(conversation, task, answer) for answer in answers.values()]
-    loop = task.messages[open_loop_start(task.messages) :]
-    steps = {
-        step.name: step.tokens_before - step.tokens_after for step in answers["lossless"].steps
-    }
-    after = {name: tokens_of_results(view(task, each)) for name, each in answers.items()}
-    return Sum(
-        1,
-        task.tokens,
-        tokens_of_results(task.messages),
-        tokens_of_results(loop),
-        after,
-        seconds,
-        *sizes[0],
-        steps,
+    figures: Figures = Counter(
+        sessions=1,
+        tokens=task.tokens,
+        results=tokens_of_results(task.messages),
+        untouchable=tokens_of_results(task.messages[open_loop_start(task.messages) :]),
+        markers=len(found),
+        ledger=sizes[0][0],
+        wire=sizes[0][1],
+        microseconds=round(MILLION * min(timed(task) for _ in range(rounds))),
+        **{name: tokens_of_results(each) for name, each in views.items()},
     )
+    figures["tokens of markers"] = sum(get(TOKENIZER).count_many(found))
+    for step in answers["lossless"].steps:
+        figures[step.name] = step.tokens_before - step.tokens_after
+    return figures
 
 
 def timed(task: Task) -> float:
@@ -282,13 +260,15 @@ def results_of(messages: Iterable[Message]) -> list[str]:
     ]
 
 
-def _gone(each: Sum, who: str) -> str:
-    return f"{1 - each.after[who] / each.results:.1%}" if who in each.after else "–"
+def _gone(each: Figures, who: str) -> str:
+    return f"{1 - each[who] / each['results']:.1%}" if who in each else "–"
 
 
-def _added(one: dict[str, int], two: dict[str, int]) -> dict[str, int]:
-    names = dict.fromkeys((*one, *two))
-    return {name: one.get(name, 0) + two.get(name, 0) for name in names}
+def _added(figures: Iterable[Figures]) -> Figures:
+    total: Figures = Counter()
+    for each in figures:
+        total.update(each)
+    return total
 
 
 if __name__ == "__main__":
