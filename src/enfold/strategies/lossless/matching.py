@@ -46,7 +46,7 @@ class Shelf:
         self._stops = array("I")
         self._forms = array("H")
         self._flags = bytearray()
-        self._kinds: dict[Form, int] = {}
+        self._kinds: list[Form] = []
         self._latest: dict[int, int] = {}
         self._known = 0
         """Where in the last text the last new unit ends that is remembered."""
@@ -60,7 +60,8 @@ class Shelf:
         self._starts += units.starts
         self._stops += units.stops
         self._flags += units.flags
-        kinds = [self._kinds.setdefault(form, len(self._kinds)) for form in units.kinds]
+        self._kinds += (form for form in units.kinds if form not in self._kinds)
+        kinds = [self._kinds.index(form) for form in units.kinds]
         self._forms.extend(map(kinds.__getitem__, units.forms))
 
     def enter(self) -> None:
@@ -99,8 +100,7 @@ class Shelf:
 
     def form_of(self, text: int, unit: int) -> Form:
         """The form of a unit."""
-        number = self._forms[self._bases[text] + unit]
-        return next(form for form, known in self._kinds.items() if known == number)
+        return self._kinds[self._forms[self._bases[text] + unit]]
 
     def is_piece(self, text: int, unit: int) -> bool:
         """Whether a unit is not a whole line."""
@@ -113,60 +113,49 @@ class Shelf:
 
     def _longest(self, at: int, place: int, lowest: int) -> Match:
         """The longest match through a unit and the place where it was seen."""
+        keys = self._keys
         source = bisect_right(self._bases, place) - 1
-        start, stop = self._extend(at, place, lowest)
+        start, stop = self._extend(at, place, lowest, LINKED, lambda a, b, _: keys[a] == keys[b])
         is_raw = False
         if self._is_raw(at, place, source, 0):
-            raw = self._extend_raw(at, place, source, lowest)
+            raw = self._extend(
+                at, place, lowest, JOINED, lambda a, b, beside: self._is_raw(a, b, source, beside)
+            )
             if raw[1] - raw[0] >= stop - start:
                 (start, stop), is_raw = raw, True
         base = self._bases[-1]
         first = place - at + start - self._bases[source]
         return Match(start - base, stop - base, source, first, is_raw)
 
-    def _extend(self, at: int, place: int, lowest: int) -> tuple[int, int]:
-        """How far units around `at` are those around `place`, each in one form.
+    def _extend(
+        self, at: int, place: int, lowest: int, flag: int, is_same: Callable[[int, int, int], bool]
+    ) -> tuple[int, int]:
+        """How far units around `at` are the same as those around `place`, all of one flag.
 
         What is copied never overlaps the copy.
         """
-        keys, flags = self._keys, self._flags
-        start, back = at, place
-        while start > lowest and flags[start] & flags[back] & LINKED:
-            if keys[start - 1] != keys[back - 1]:
-                break
-            start -= 1
-            back -= 1
-        stop, forth, end = at + 1, place + 1, min(len(keys), at + start - place)
-        while stop < end and flags[stop] & flags[forth] & LINKED and keys[stop] == keys[forth]:
-            stop += 1
-            forth += 1
-        return start, stop
-
-    def _extend_raw(self, at: int, place: int, source: int, lowest: int) -> tuple[int, int]:
-        """How far they are the same character by character, in whatever form."""
         flags = self._flags
-        start, back = at, place
-        while start > lowest and flags[start] & flags[back] & JOINED:
-            if not self._is_raw(start - 1, back - 1, source, 1):
+        back = place - at
+        start = at
+        while start > lowest and flags[start] & flags[start + back] & flag:
+            if not is_same(start - 1, start - 1 + back, 1):
                 break
             start -= 1
-            back -= 1
-        stop, forth, end = at + 1, place + 1, min(len(flags), at + start - place)
-        while stop < end and flags[stop] & flags[forth] & JOINED:
-            if not self._is_raw(stop, forth, source, -1):
+        stop, end = at + 1, min(len(flags), start - back)
+        while stop < end and flags[stop] & flags[stop + back] & flag:
+            if not is_same(stop, stop + back, -1):
                 break
             stop += 1
-            forth += 1
         return start, stop
 
     def _is_raw(self, at: int, place: int, source: int, beside: int) -> bool:
         """Whether two units look alike, with what stands between them and the one beside them."""
         if self._keys[at] != self._keys[place]:
             return False
-        ours = self._texts[-1][self._starts[at + min(beside, 0)] : self._stops[at + max(beside, 0)]]
         starts, stops = self._starts, self._stops
-        theirs = self._texts[source][starts[place + min(beside, 0)] : stops[place + max(beside, 0)]]
-        return ours == theirs
+        before, after = min(beside, 0), max(beside, 0)
+        ours = self._texts[-1][starts[at + before] : stops[at + after]]
+        return ours == self._texts[source][starts[place + before] : stops[place + after]]
 
     def _enter(self, start: int, stop: int) -> None:
         keys, stops, flags, latest = self._keys, self._stops, self._flags, self._latest
