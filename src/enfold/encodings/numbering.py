@@ -56,6 +56,10 @@ def runs(lines: Sequence[str]) -> Iterator[Run]:
             at += 1
             continue
         padding, digits, separator = found.groups()
+        following = lines[at + 1] if at + 1 < size else ""
+        if separator != _ARROW and not following.lstrip(" ").startswith(str(int(digits) + 1)):
+            at += 1
+            continue
         run = Run(at, at + 1, int(digits), len(found[0]) - 1 if padding else 0, separator)
         if prefix(run.first, run.width, separator) != found[0]:  # a leading zero
             at += 1

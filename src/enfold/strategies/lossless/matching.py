@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from enfold.recipes import Form
+from enfold.strategies.lossless.texts import SHORTEST
 from enfold.strategies.lossless.units import ANCHOR, JOINED, LINKED, PIECE, Units
 
 _LAG = 16
@@ -80,7 +81,7 @@ class Shelf:
         self._enter(base, at)
         while at < end:
             place = latest.get(keys[at])
-            if place is not None:
+            if place is not None and self._is_worth_it(at, place):
                 found = self._longest(at, place, entered)
                 if claim(found):
                     self._enter(entered, base + found.start)
@@ -110,6 +111,15 @@ class Shelf:
         """Whether units are all in one form and, if they have numbers, numbered one by one."""
         base = self._bases[text]
         return all(flags & LINKED for flags in self._flags[base + start + 1 : base + stop])
+
+    def _is_worth_it(self, at: int, place: int) -> bool:
+        """A quick look: a short unit that is alone in what it shares is no match."""
+        keys = self._keys
+        return (
+            self._stops[at] - self._starts[at] >= SHORTEST
+            or keys[at - 1] == keys[place - 1]
+            or (at + 1 < len(keys) and keys[at + 1] == keys[place + 1])
+        )
 
     def _longest(self, at: int, place: int, lowest: int) -> Match:
         """The longest match through a unit and the place where it was seen."""
