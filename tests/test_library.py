@@ -83,7 +83,7 @@ async def test_a_profile_or_a_summarizer_writes_not_both() -> None:
 
 async def test_models_write_for_a_profile_of_the_database() -> None:
     long = [{"role": "user", "content": f"Part {n}: " + "tea " * 400} for n in range(12)]
-    async with Loopback(COMPATIBLE.whole(Said(("They drank tea.",)))) as server:
+    async with Loopback(COMPATIBLE.streamed(Said(("They drank tea.",)))) as server:
         fields = {"provider": "compatible", "model": "tiny", "base_url": server.url}
         async with enfold.open() as engine:
             await engine.profiles.save("mine", {**fields, "prompt": "Only tea."})

@@ -26,27 +26,37 @@ class _Model(BaseHTTPRequestHandler):
         self._answer(200, {"data": [{"id": "tiny", "max_model_len": 2_048}]})
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["content-length"]))
+        asked = loads(self.rfile.read(int(self.headers["content-length"])))
         if self.headers["authorization"] != f"Bearer {KEY}":
             self._answer(401, {"error": {"message": f"no: {self.headers['authorization']}"}})
             return
-        message = {"role": "assistant", "content": "ready"}
-        self._answer(
-            200,
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "tiny-2",
-                "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-                "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
-            },
+        kind, part = (
+            ("chat.completion.chunk", "delta")
+            if asked.get("stream")
+            else (
+                "chat.completion",
+                "message",
+            )
         )
+        choice = {
+            "index": 0,
+            "finish_reason": "stop",
+            part: {"role": "assistant", "content": "ready"},
+        }
+        value = {
+            "id": "1",
+            "object": kind,
+            "created": 1,
+            "model": "tiny-2",
+            "choices": [choice],
+            "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
+        }
+        self._answer(200, value, stream=bool(asked.get("stream")))
 
-    def _answer(self, status: int, value: Any) -> None:
-        body = dumps(value)
+    def _answer(self, status: int, value: Any, *, stream: bool = False) -> None:
+        body = b"data: " + dumps(value) + b"\n\ndata: [DONE]\n\n" if stream else dumps(value)
         self.send_response(status)
-        self.send_header("content-type", "application/json")
+        self.send_header("content-type", "text/event-stream" if stream else "application/json")
         self.send_header("content-length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+
 import pytest
 
 from enfold.errors import (
@@ -14,7 +16,7 @@ from enfold.errors import (
     SummaryError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, CallUsage, Connection, Ending, Reply, Secret
+from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending, Reply, Secret
 from enfold.llm.prices import Prices
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Reasoning, Text, ToolCall, text_of
@@ -142,3 +144,16 @@ def test_unknown_is_not_zero() -> None:
     assert cost_of_call(CallUsage(10, None), Prices(1, 1)) is None
     assert cost_of_call(CallUsage(10, 10), None) is None
     assert cost_of_call(CallUsage(10, 10), Prices(1, 1)) == pytest.approx(20 / 1e6)
+
+
+async def test_an_answer_that_never_ends_is_none() -> None:
+    class Unfinished(ScriptedGateway):
+        async def stream(
+            self, connection: Connection, call: Call
+        ) -> AsyncGenerator[Delta | Reply, None]:
+            self.connections.append(connection)
+            self.calls.append(call)
+            yield Delta("Once")
+
+    with pytest.raises(SummaryError, match="without completing it"):
+        await writer(Unfinished()).summarize(REQUEST)

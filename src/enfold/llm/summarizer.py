@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
-from enfold.errors import GatewayError, SummaryError
+from enfold.errors import BadReplyError, GatewayError, SummaryError
 from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Reply
 from enfold.llm.costs import Billed, cost_of
 from enfold.llm.prices import Prices
@@ -66,7 +66,7 @@ class ModelSummarizer:
     async def summarize(self, request: SummaryRequest) -> Summary:
         """The model's summary, or `SummaryError` with the cause and a way on."""
         try:
-            reply = await self.gateway.complete(self.connection, self._call(request))
+            reply = await self._reply(self._call(request))
         except GatewayError as error:
             raise SummaryError(f"{self.name}: {error}") from error
         usage = reply.usage
@@ -85,6 +85,15 @@ class ModelSummarizer:
             ),
             cost,
         )
+
+    async def _reply(self, call: Call) -> Reply:
+        """The whole answer. It is streamed, so that a slow model shows that it is at work."""
+        reply = None
+        async for item in self.gateway.stream(self.connection, call):
+            reply = item if isinstance(item, Reply) else None
+        if reply is None:
+            raise BadReplyError(f"{self.connection.name} ended its answer without completing it")
+        return reply
 
     def _call(self, request: SummaryRequest) -> Call:
         prompt = build(request)
