@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -196,6 +198,31 @@ def run(*command: str, **options: Any) -> subprocess.CompletedProcess[str]:
 def test_a_process_ends_with_its_client(tmp_path: Path) -> None:
     done = run(*SERVER, "--db", f"sqlite:///{tmp_path / 'chats.db'}")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals to send")
+def test_an_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
+    hello: dict[str, Any] = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    hello["clientInfo"] = {"name": "test", "version": "1"}
+    process = subprocess.Popen(
+        [sys.executable, *SERVER, "--db", f"sqlite:///{tmp_path / 'chats.db'}"],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(asked) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "enfold"
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == -signal.SIGINT
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
 
 
 def test_a_database_that_cannot_be_opened_is_said_in_one_line() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import wraps
@@ -187,12 +188,13 @@ def main() -> None:
     parser.add_argument("--session", metavar="NAME", help="serve this session alone")
     parser.add_argument("--namespace", default="", help="where the sessions are, if not at the top")
     given = parser.parse_args()
+    # Nothing can wake the thread that reads standard input, so an interrupt ends the process at
+    # once. That is safe: every write is a transaction.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         asyncio.run(serve(given.db, session=given.session, namespace=given.namespace))
     except EnfoldError as error:
         parser.exit(facts(error).exit_code, f"enfold-mcp: {error}\n")
-    except KeyboardInterrupt:
-        parser.exit(130, "enfold-mcp: stopped\n")
 
 
 if __name__ == "__main__":
