@@ -113,7 +113,7 @@ BROAD_EXCEPTS = {
     "flush.worker._deliver": "a sink is foreign code, and its messages must not be lost",
     "llm.clients._built": "client libraries raise what they like on a wrong setting",
     "llm.gateway._answer": "and on a wrong reply; none of their words may leave with it",
-    "llm.gateway._writing": "so in a stream",
+    "llm.gateway._read": "so in a stream",
     "strategies.fallback._answer": "a strategy may be foreign code, and another takes its place",
     "strategies.registry._load": "a strategy may be foreign code, and is named if it does not load",
     "strategies.smart.strategy._pass": "a pass that fails is skipped, whatever failed, and said",

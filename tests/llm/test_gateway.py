@@ -24,11 +24,14 @@ from enfold.errors import (
 from enfold.llm.calls import Call, CallUsage, Connection, Delta, Gateway, Reply
 from enfold.llm.gateway import ModelGateway
 from enfold.messages import Message, Text, ToolCall, text_of
+from tests.llm.servers.anthropic import ANTHROPIC
+from tests.llm.servers.bedrock import BEDROCK
+from tests.llm.servers.google import GOOGLE, VERTEX
 from tests.llm.servers.loopback import Answer, Loopback, Step
 from tests.llm.servers.openai import AZURE, COMPATIBLE, OPENAI, OPENROUTER
 from tests.llm.servers.protocol import KEY, Provider, Said
 
-PROVIDERS = (OPENAI, COMPATIBLE, AZURE, OPENROUTER)
+PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, AZURE, BEDROCK, VERTEX, OPENROUTER, COMPATIBLE)
 WORDS = "What the user said in confidence"
 CALL = Call((Message("user", (Text(WORDS),)),), "Be brief.", max_tokens=50, temperature=0.3)
 TOOL = {
@@ -98,7 +101,7 @@ async def test_what_the_server_sees(provider: Provider, gateway: ModelGateway) -
         await gateway.complete(connection, CALL)
         seen = provider.seen(server.requests[0])
     assert seen.path == provider.path
-    assert seen.key == (connection.key.reveal() if connection.key else "none")
+    assert seen.key == provider.credential
     assert seen.model == connection.model
     assert seen.system == "Be brief."
     assert seen.said[-1] == ("user", WORDS)
@@ -260,8 +263,8 @@ async def test_an_empty_answer(provider: Provider, gateway: ModelGateway, stream
 @either_way
 @pytest.mark.parametrize(
     "body",
-    [b"", b"<html>Welcome to the hotel's network</html>", b"{", b"[]", b'{"choices": null}', b"0"],
-    ids=["nothing", "html", "half", "list", "nulls", "number"],
+    [b"", b"<html>Welcome to the hotel's network</html>", b"{"],
+    ids=["nothing", "html", "half"],
 )
 async def test_garbage(
     provider: Provider, gateway: ModelGateway, stream: bool, body: bytes
@@ -270,6 +273,14 @@ async def test_garbage(
         with pytest.raises(BadReplyError):
             await asked(gateway, provider.connection(server.url), CALL, stream=stream)
         assert len(server.requests) == 1
+
+
+@every_provider
+@pytest.mark.parametrize("body", [b"[]", b"0", b"{}", b"null"])
+async def test_the_wrong_json(provider: Provider, gateway: ModelGateway, body: bytes) -> None:
+    async with Loopback(Answer((body,))) as server:
+        with pytest.raises(BadReplyError):
+            await gateway.complete(provider.connection(server.url), CALL)
 
 
 @every_provider
@@ -291,6 +302,9 @@ async def test_cancelling_the_task_hangs_up(
     endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
     async with Loopback(endless if stream else Answer(silent=True)) as server:
         connection = provider.connection(server.url)
+        if provider is BEDROCK and not stream:
+            # Its library blocks a thread, which notices only when the time is up.
+            connection = replace(connection, timeout=1.0)
         task = asyncio.create_task(asked(gateway, connection, CALL, stream=stream))
         await server.asked.wait()
         task.cancel()
@@ -346,29 +360,29 @@ def log() -> Iterator[io.StringIO]:
 
 @every_provider
 @either_way
-@pytest.mark.parametrize("case", ["good", "400", "401", "429", "500", "garbage", "cut", "silent"])
 async def test_neither_key_nor_words_are_told_to_anybody(
-    provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool, case: str
+    provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool
 ) -> None:
     good = provider.streamed(Said()) if stream else provider.whole(Said())
     answers = {
-        "good": good,
         "garbage": Answer((f"You sent {KEY} and {WORDS}".encode(),)),
-        "cut": replace(good, steps=(*good.steps[:2], Step.CUT)),
+        "cut": replace(good, steps=(b"{", Step.CUT)),
         "silent": Answer(silent=True),
+        **{str(status): provider.failed(status) for status in (400, 401, 429, 500)},
     }
-    async with Loopback(answers.get(case) or provider.failed(int(case))) as server:
-        connection = replace(provider.connection(server.url), timeout=0.3, retries=1)
-        error: GatewayError | None = None
-        try:
-            await asked(gateway, connection, CALL, stream=stream)
-        except GatewayError as caught:
-            error = caught
+    async with Loopback(good, *answers.values()) as server:
+        connection = replace(provider.connection(server.url), timeout=0.3, retries=0)
+        await asked(gateway, connection, CALL, stream=stream)
+        for case in answers:
+            with pytest.raises(GatewayError) as caught:
+                await asked(gateway, connection, CALL, stream=stream)
+            error = caught.value
+            told = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+            assert KEY not in told, case
+            assert WORDS not in told, case
+            assert error.__context__ is None, "there, others would find the library's words"
+        assert len(server.requests) == 1 + len(answers)
     told = log.getvalue() + repr(gateway) + repr(connection) + repr(vars(gateway))
-    if case != "good" and not (case == "cut" and not stream):
-        assert error is not None
-    if error is not None:
-        told += "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
-        assert error.__context__ is None, "whoever follows the chain would find the library's words"
+    assert "127.0.0.1" in told, "or nobody was listening"
     assert KEY not in told
     assert WORDS not in told

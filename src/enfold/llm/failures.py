@@ -43,6 +43,8 @@ _CREDENTIALS = frozenset(
     }
 )
 """Errors of the cloud providers' libraries, when the machine has no valid credentials."""
+_SETTINGS = frozenset({"InvalidEndpointConfigurationError", "ParamValidationError"})
+"""Errors of a cloud provider's library about what it was given, before anything is sent."""
 _PLAIN_CODE = re.compile(r"[A-Za-z][A-Za-z_]{2,59}")
 _FORBIDDEN = 403
 _TOO_LARGE = 413
@@ -134,8 +136,8 @@ def failure_of(error: Exception, connection: Connection, *, begun: bool = False)
         return Failure(DECLINED.at(connection))
     if isinstance(error, UserError | NotImplementedError):
         return Failure(_REJECTED.at(connection))
-    if type(error).__name__ in _CREDENTIALS:
-        return Failure(_NO_CREDENTIALS.at(connection))
+    if type(error).__name__ in _CREDENTIALS | _SETTINGS:
+        return Failure(misfit(error, connection))
     return Failure(_UNREADABLE.at(connection))
 
 

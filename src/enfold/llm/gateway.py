@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from enfold.llm.calls import Call, Connection, Delta, Ending, Reply
 from enfold.llm.clients import Clients, route, takes_temperature
@@ -39,6 +39,8 @@ class _Question:
 
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
+_TURNS_TO_SETTLE = 5
+"""Turns of the event loop after which a reader that has just been given something waits again."""
 
 
 class ModelGateway:
@@ -142,8 +144,30 @@ async def _answer(question: _Question) -> ModelResponse | Failure:
         return failure_of(error, question.connection)
 
 
-async def _writing(question: _Question) -> AsyncGenerator[Delta | ModelResponse | Failure, None]:
-    """The library's answer as it is written; the last item is all of it, or why there is none."""
+_Piece: TypeAlias = "Delta | ModelResponse | Failure"
+
+
+async def _writing(question: _Question) -> AsyncGenerator[_Piece, None]:
+    """The library's answer as it is written; the last item is all of it, or why there is none.
+
+    It is read in a task of its own, which is always waiting for the provider: to leave early is to
+    cancel it, and every library hangs up when a read is cancelled; not every one does otherwise.
+    """
+    pieces: asyncio.Queue[_Piece | None] = asyncio.Queue()
+    reading = asyncio.create_task(_read(question, pieces))
+    try:
+        while (piece := await pieces.get()) is not None:
+            yield piece
+        await reading
+    finally:
+        for _ in range(_TURNS_TO_SETTLE):
+            await asyncio.sleep(0)
+        reading.cancel()
+        await asyncio.wait([reading])
+
+
+async def _read(question: _Question, pieces: asyncio.Queue[_Piece | None]) -> None:
+    """Put the answer's pieces into the queue, and None after the last."""
     from pydantic_ai.direct import model_request_stream
 
     begun = False
@@ -159,10 +183,12 @@ async def _writing(question: _Question) -> AsyncGenerator[Delta | ModelResponse 
                 begun = True
                 text = text_in(event)
                 if text:
-                    yield Delta(text)
-        yield stream.get()
+                    pieces.put_nowait(Delta(text))
+        pieces.put_nowait(stream.get())
     except Exception as error:  # noqa: BLE001  as in _answer
-        yield failure_of(error, question.connection, begun=begun)
+        pieces.put_nowait(failure_of(error, question.connection, begun=begun))
+    finally:
+        pieces.put_nowait(None)
 
 
 def _reply(response: ModelResponse, connection: Connection) -> Reply:

@@ -108,9 +108,15 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def _like_openai(
-    name: str, path: str, connection: Callable[[str], Connection], too_long: Answer
+    name: str,
+    path: str,
+    connection: Callable[[str], Connection],
+    too_long: Answer,
+    credential: str = KEY,
 ) -> Provider:
-    return Provider(name, connection, path, path, whole, streamed, seen, failed, too_long)
+    return Provider(
+        name, connection, path, path, whole, streamed, seen, failed, too_long, credential
+    )
 
 
 OPENAI = _like_openai(
@@ -129,6 +135,7 @@ COMPATIBLE = _like_openai(
         n_prompt_tokens=9000,
         n_ctx=8192,
     ),
+    "none",
 )
 AZURE = _like_openai(
     "azure",

@@ -56,3 +56,5 @@ class Provider:
     """An error with that status, as the provider words it."""
     overflow: Answer
     """The request is too long for the model."""
+    credential: str = KEY
+    """What the server is shown."""

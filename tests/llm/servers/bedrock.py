@@ -1,0 +1,134 @@
+"""Bedrock's converse, whose streams are frames of bytes."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+from zlib import crc32
+
+from enfold.llm.calls import Connection, Secret
+from tests.llm.servers.loopback import Answer, Request
+from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+
+_ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "guardrail_intervened"}
+_ERRORS = {
+    400: "ValidationException",
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    429: "ThrottlingException",
+    500: "InternalServerException",
+    503: "ServiceUnavailableException",
+}
+_STRING = 7
+_KEY_ID = "AKIDLOOPBACK"
+"""Shown in requests, which are signed with the key; a Bedrock key itself asks for https."""
+MODEL = "meta.llama3-1-8b-instruct-v1:0"
+
+
+def whole(said: Said) -> Answer:
+    """A message."""
+    content: list[dict[str, Any]] = [{"text": "".join(said.pieces)}] if said.pieces else []
+    if said.tool is not None:
+        id, name, arguments = said.tool
+        content.append({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
+    return Answer.of(
+        {
+            "output": {"message": {"role": "assistant", "content": content}},
+            "stopReason": _ending(said),
+            "usage": _usage(said),
+            "metrics": {"latencyMs": 1},
+        }
+    )
+
+
+def streamed(said: Said) -> Answer:
+    """The same in frames."""
+    sent: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
+    sent += [
+        ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}})
+        for piece in said.pieces
+    ]
+    if said.tool is not None:
+        id, name, arguments = said.tool
+        start = {"toolUse": {"toolUseId": id, "name": name}}
+        delta = {"toolUse": {"input": json.dumps(arguments)}}
+        sent.append(("contentBlockStart", {"contentBlockIndex": 0, "start": start}))
+        sent.append(("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}))
+    sent.append(("contentBlockStop", {"contentBlockIndex": 0}))
+    sent.append(("messageStop", {"stopReason": _ending(said)}))
+    sent.append(("metadata", {"usage": _usage(said), "metrics": {"latencyMs": 1}}))
+    frames = tuple(frame(kind, value) for kind, value in sent)
+    return Answer(frames, mime="application/vnd.amazon.eventstream")
+
+
+def frame(kind: str, value: dict[str, Any]) -> bytes:
+    """An event: lengths, a checksum, headers, the payload, and a checksum of it all."""
+    named = {":message-type": "event", ":event-type": kind, ":content-type": "application/json"}
+    headers = b"".join(
+        struct.pack("!B", len(name)) + name.encode()
+        + struct.pack("!BH", _STRING, len(text)) + text.encode()
+        for name, text in named.items()
+    )  # fmt: skip
+    payload = json.dumps(value).encode()
+    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
+    message = prelude + struct.pack("!I", crc32(prelude)) + headers + payload
+    return message + struct.pack("!I", crc32(message))
+
+
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+    """An error."""
+    return Answer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
+
+
+def seen(request: Request) -> Seen:
+    """A request for a message."""
+    body = request.json
+    config = body.get("inferenceConfig", {})
+    return Seen(
+        request.path,
+        request.headers["authorization"].partition("Credential=")[2].partition("/")[0],
+        request.path.split("/")[2],
+        _text(body.get("system", [])),
+        [(each["role"], _text(each["content"])) for each in body["messages"]],
+        config.get("maxTokens"),
+        config.get("temperature"),
+    )
+
+
+def _ending(said: Said) -> str:
+    return "tool_use" if said.tool is not None else _ENDINGS[said.ending]
+
+
+def _usage(said: Said) -> dict[str, int]:
+    return {
+        "inputTokens": said.input_tokens - said.cached,
+        "outputTokens": said.output_tokens,
+        "totalTokens": said.input_tokens + said.output_tokens,
+        "cacheReadInputTokens": said.cached,
+        "cacheWriteInputTokens": 0,
+    }
+
+
+def _text(blocks: list[dict[str, Any]]) -> str:
+    return "".join(block.get("text", "") for block in blocks)
+
+
+BEDROCK = Provider(
+    "bedrock",
+    lambda url: Connection(
+        "bedrock",
+        MODEL,
+        Secret(KEY),
+        url,
+        options={"region": "eu-west-1", "access_key_id": _KEY_ID},
+    ),
+    f"/model/{MODEL}/converse",
+    f"/model/{MODEL}/converse-stream",
+    whole,
+    streamed,
+    seen,
+    failed,
+    failed(400, "Input is too long for requested model."),
+    _KEY_ID,
+)

@@ -1,0 +1,107 @@
+"""Gemini's contents: Google's own service, and Vertex in its express mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from enfold.llm.calls import Connection, Secret
+from tests.llm.servers.loopback import Answer, Request, events
+from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+
+_ENDINGS = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
+_STATUSES = {
+    400: "INVALID_ARGUMENT",
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    429: "RESOURCE_EXHAUSTED",
+    500: "INTERNAL",
+    503: "UNAVAILABLE",
+}
+
+
+def whole(said: Said) -> Answer:
+    """Generated content."""
+    parts: list[dict[str, Any]] = [{"text": "".join(said.pieces)}] if said.pieces else []
+    return Answer.of(_last(said, [*parts, *_calls(said)]))
+
+
+def streamed(said: Said) -> Answer:
+    """The same in pieces."""
+    pieces = [
+        {"candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}, "index": 0}]}
+        for piece in said.pieces
+    ]
+    return Answer(events(*pieces, _last(said, _calls(said))), mime="text/event-stream")
+
+
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+    """An error."""
+    said = {"code": status, "message": message, "status": _STATUSES[status]}
+    return Answer.of({"error": said}, status)
+
+
+def seen(request: Request) -> Seen:
+    """A request for content."""
+    body = request.json
+    config = body.get("generationConfig", {})
+    return Seen(
+        request.path,
+        request.headers.get("x-goog-api-key") or request.headers["authorization"],
+        request.path.rpartition("/")[2].partition(":")[0],
+        _text(body.get("systemInstruction", {})),
+        [(each["role"], _text(each)) for each in body["contents"]],
+        config.get("maxOutputTokens"),
+        config.get("temperature"),
+    )
+
+
+def _calls(said: Said) -> list[dict[str, Any]]:
+    if said.tool is None:
+        return []
+    id, name, arguments = said.tool
+    return [{"functionCall": {"id": id, "name": name, "args": arguments}}]
+
+
+def _last(said: Said, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    content = {"role": "model", "parts": parts}
+    return {
+        "candidates": [{"content": content, "finishReason": _ENDINGS[said.ending], "index": 0}],
+        "modelVersion": "said-model",
+        "usageMetadata": {
+            "promptTokenCount": said.input_tokens,
+            "cachedContentTokenCount": said.cached,
+            "candidatesTokenCount": said.output_tokens,
+            "totalTokenCount": said.input_tokens + said.output_tokens,
+        },
+    }
+
+
+def _text(content: dict[str, Any]) -> str:
+    return "".join(part.get("text", "") for part in content.get("parts", []))
+
+
+_TOO_LONG = failed(
+    400, "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."
+)
+GOOGLE = Provider(
+    "google",
+    lambda url: Connection("google", "gemini-2.5-flash", Secret(KEY), url),
+    "/v1/models/gemini-2.5-flash:generateContent",
+    "/v1/models/gemini-2.5-flash:streamGenerateContent",
+    whole,
+    streamed,
+    seen,
+    failed,
+    _TOO_LONG,
+)
+VERTEX = Provider(
+    "vertex",
+    lambda url: Connection("vertex", "gemini-2.5-flash", Secret(KEY), url),
+    "/v1beta1/publishers/google/models/gemini-2.5-flash:generateContent",
+    "/v1beta1/publishers/google/models/gemini-2.5-flash:streamGenerateContent",
+    whole,
+    streamed,
+    seen,
+    failed,
+    _TOO_LONG,
+)
