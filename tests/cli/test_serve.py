@@ -39,6 +39,7 @@ def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
     assert mine["route"] == "/api/sessions"
     assert (mine["method"], mine["status"], mine["caller"]) == ("GET", 200, "first")
     assert "quite-a-secret" not in "".join(process.said)
+    assert not [line for line in process.said if line.startswith("INFO")]
 
 
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:

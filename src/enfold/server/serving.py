@@ -82,7 +82,7 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
     given = serving()
     listener = _listen(options.host, options.port)
     try:
-        factory = uvicorn.Config("", loop="auto").get_loop_factory()
+        factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(_serve(options, given, listener, ready))
     finally:
