@@ -62,7 +62,7 @@ def create_app(
     engine.events.subscribe(metrics.listen)
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
-    api = Audit(Segments(create_api(engine, feeds)), engine.store)
+    api = Audit(Segments(create_api(engine, feeds, body_limit=options.body_limit)), engine.store)
     inner: ASGIApp = Router([*forwarding, *health.routes()], redirect_slashes=False, default=api)
     inner = Bodies(inner, options.body_limit)
     if options.rate_limit is not None:

@@ -40,6 +40,7 @@ from enfold.server.failures import (
     status_response,
 )
 from enfold.server.feed import Feeds
+from enfold.settings import Serving
 
 ROUTERS = (
     sessions.router,
@@ -56,6 +57,7 @@ ROUTERS = (
     compression.router,
     tokens.router,
 )
+BODY_LIMIT = Serving().body_limit
 _METHOD_NOT_ALLOWED = 405
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure, "description": "Something about the request; the code says what."},
@@ -63,8 +65,8 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_api(engine: Engine, feeds: Feeds) -> FastAPI:
-    """The API over an engine."""
+def create_api(engine: Engine, feeds: Feeds, *, body_limit: int = BODY_LIMIT) -> FastAPI:
+    """The API over an engine; `body_limit` is what a body may have once it is unpacked."""
     api = FastAPI(
         title="enfold",
         version=_version(),
@@ -83,6 +85,7 @@ def create_api(engine: Engine, feeds: Feeds) -> FastAPI:
     )
     api.state.engine = engine
     api.state.feeds = feeds
+    api.state.body_limit = body_limit
     for router in ROUTERS:
         api.include_router(router)
     api.add_api_route("/docs", docs_page, include_in_schema=False)

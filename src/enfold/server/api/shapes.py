@@ -20,7 +20,6 @@ from enfold.server.segments import name_in
 from enfold.settings import check
 
 LONGEST_PAGE = 500
-_UNPACKED_LIMIT = 64 * 2**20
 
 
 class Shape(BaseModel):
@@ -60,7 +59,7 @@ class StrictRequest(Request):
         if not hasattr(self, "_unpacked"):
             packed = await super().body()
             encoding = self.headers.get("content-encoding", "")
-            self._unpacked = unpacked(packed, encoding, _UNPACKED_LIMIT)
+            self._unpacked = unpacked(packed, encoding, self.app.state.body_limit)
         return self._unpacked
 
     async def json(self) -> Any:
