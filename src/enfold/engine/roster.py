@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from enfold.engine.models import from_row
 from enfold.errors import ConfigError, SummaryError
@@ -92,23 +92,24 @@ class Roster:
         if name is not None and name not in self.stored.profiles:
             there = ", ".join((*self.summarizers, *self.stored.profiles))
             raise SummaryError(f"no summarizer {name!r}; there are {there}")
-        return self._chain(name, profile)
+        return self._chain(name, profile, settings.timeout)
 
-    def _chain(self, named: str | None, conversation: str | None) -> Chain:
+    def _chain(self, named: str | None, conversation: str | None, seconds: float) -> Chain:
         writers: list[Writer] = []
         passed_over: list[str] = []
         for each in candidates(self.stored.profiles, named=named, conversation=conversation):
             try:
-                writers.append(self._writer(each))
+                writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
         return Chain(writers, passed_over)
 
-    def _writer(self, candidate: Candidate) -> Writer:
+    def _writer(self, candidate: Candidate, seconds: float) -> Writer:
         profile = candidate.profile
         if profile is None:
             raise ConfigError(candidate.fault)
-        connection = self.connection(profile, candidate.model)
+        # A model on a small machine reads for long before it gives a sign of life.
+        connection = replace(self.connection(profile, candidate.model), timeout=seconds)
         config = self.stored.configs.get(connection.name) or detect(connection.name)
         own_prices = profile.prices if candidate.model == profile.model else None
         known = prices(profile.provider, candidate.model, own_prices)
