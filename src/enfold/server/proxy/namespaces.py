@@ -7,16 +7,13 @@ store's.
 
 from __future__ import annotations
 
-import secrets
 from hashlib import blake2b
 
 from starlette.types import Scope
 
 from enfold.server.callers import caller_in
-from enfold.store import Store, catalog
-from enfold.store.database import Database
+from enfold.store import Store, access
 
-_SCOPE, _NAME = "proxy", "namespace_key"
 _KEYS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """Where clients put the key for their provider."""
 
@@ -41,12 +38,4 @@ class Namespaces:
 
 async def open_namespaces(store: Store) -> Namespaces:
     """The namespaces of a store, the same in every process that serves it."""
-    return Namespaces(bytes.fromhex(await store.write(_key)))
-
-
-def _key(db: Database) -> str:
-    known = catalog.settings(db, _SCOPE).get(_NAME)
-    if known is None:
-        known = secrets.token_hex(32)
-        catalog.put_setting(db, _SCOPE, _NAME, known)
-    return str(known)
+    return Namespaces(await store.write(access.namespace_secret))
