@@ -5,10 +5,11 @@ A system message that is a summary of ours is none.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
+from enfold.condensation import Task
 from enfold.messages import Message, Text
 from enfold.retention import Retention
 from enfold.summaries import HEADING
@@ -33,3 +34,12 @@ def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> R
     """The policy, with the instructions that the messages begin with among what stays."""
     leading = sum(1 for _ in takewhile(is_instruction, messages))
     return replace(retention, keep_first=max(retention.keep_first, leading))
+
+
+def is_worth_folding(task: Task, indexes: Collection[int]) -> bool:
+    """Whether these would bring anything new into a summary, or the target is still to reach.
+
+    A summary of a summary alone says less and saves little.
+    """
+    is_over = task.target is not None and task.tokens > task.target
+    return is_over or not all(is_summary(task.messages[index]) for index in indexes)

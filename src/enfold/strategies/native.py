@@ -17,7 +17,7 @@ from enfold.errors import ConfigError
 from enfold.retention import Retention
 from enfold.strategies.configs import Checked, Fault, Option
 from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
-from enfold.strategies.instructions import is_summary
+from enfold.strategies.instructions import is_worth_folding
 from enfold.strategies.rehearsal import rehearse
 from enfold.strategies.writing import fold, summary_tokens
 from enfold.summaries import Style, SummaryRequest
@@ -71,15 +71,9 @@ class Native:
         return Retention("messages", self.config.keep_last, self.config.keep_first)
 
     def touches(self, task: Task) -> tuple[int, ...]:
-        """What lies between head and tail; a summary alone only if the target is still to reach.
-
-        A summary of a summary says less and saves little.
-        """
+        """What lies between head and tail; a summary alone only if the target is still to reach."""
         indexes = tuple(index for index in task.split.folded if index != task.split.pinned)
-        is_over = task.target is not None and task.tokens > task.target
-        if not is_over and all(is_summary(task.messages[index]) for index in indexes):
-            return ()
-        return indexes
+        return indexes if is_worth_folding(task, indexes) else ()
 
     async def condense(self, task: Task) -> Condensation:
         """The task with its folded part summarized."""

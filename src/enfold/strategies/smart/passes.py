@@ -14,7 +14,7 @@ from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.messages import Message, Text
 from enfold.planning import TIGHTEST_SUMMARY
 from enfold.strategies.contract import Means
-from enfold.strategies.instructions import is_instruction
+from enfold.strategies.instructions import is_instruction, is_worth_folding
 from enfold.strategies.smart.config import Pass, Selection, SummarizationConfig
 from enfold.strategies.smart.operations import (
     Editor,
@@ -138,7 +138,7 @@ def _to_fold(step: Pass, working: Working) -> frozenset[int]:
         stays = unit - candidates
         if stays <= {pinned} and not any(answers_a_call(task.messages[i]) for i in stays):
             found |= unit & candidates
-    return frozenset(found)
+    return frozenset(found) if is_worth_folding(task, found) else frozenset()
 
 
 def _without_ends(
