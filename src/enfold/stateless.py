@@ -19,11 +19,11 @@ from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.llm.comparison import savings
 from enfold.llm.prices import Prices
-from enfold.messages import Conversation
-from enfold.planning import Aim, plan
+from enfold.messages import Conversation, Message
+from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.receipt import Receipt
 from enfold.report import Report
-from enfold.retention import Retention, zones
+from enfold.retention import Retention, split, zones
 from enfold.strategies.contract import Strategy
 from enfold.strategies.instructions import keeping_instructions
 from enfold.tokens import count_conversation, count_messages
@@ -134,12 +134,18 @@ def restore(value: Any, written: Ledger) -> Any:
     return {**value, key: restored if isinstance(value[key], list) else restored[0]}
 
 
+def _plan(messages: Sequence[Message], counts: Sequence[int], aim: Aim, options: Options) -> Plan:
+    """As tight as the goal asks for; where there is none, exactly what retention says stays."""
+    if options.has_goal:
+        return plan(messages, counts, aim)
+    return plan_for(counts, split(messages, counts, aim.retention, room=0), aim)
+
+
 def _task(conversation: Conversation, strategy: Strategy, options: Options, beside: int) -> Task:
     counts = tuple(count_messages(conversation.messages, options.tokenizer))
     goal = max(1, options.goal(sum(counts) + beside) - beside)
     retention = keeping_instructions(options.retention(strategy), conversation.messages)
-    room = None if options.has_goal else 0
-    planned = plan(conversation.messages, counts, Aim(retention, goal, room=room))
+    planned = _plan(conversation.messages, counts, Aim(retention, goal), options)
     return Task(
         conversation.messages,
         counts,

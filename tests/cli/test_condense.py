@@ -163,27 +163,20 @@ class _Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self.asked.append(self.rfile.read(int(self.headers["content-length"])))
         words = "The festival in Lindvik is on 12 June 2027; they go on with the stage."
-        body = dumps(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "tiny",
-                "choices": [
-                    {
-                        "index": 0,
-                        "finish_reason": "stop",
-                        "message": {"role": "assistant", "content": words},
-                    }
-                ],
-                "usage": {"prompt_tokens": 1_000, "completion_tokens": 20, "total_tokens": 1_020},
-            }
-        )
+        piece = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
+        said = {"index": 0, "delta": {"role": "assistant", "content": words}}
+        end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 1_000, "completion_tokens": 20, "total_tokens": 1_020}
         self.send_response(200)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(body)))
+        self.send_header("content-type", "text/event-stream")
         self.end_headers()
-        self.wfile.write(body)
+        for chunk in (
+            {**piece, "choices": [said]},
+            {**piece, "choices": [end]},
+            {**piece, "choices": [], "usage": usage},
+        ):
+            self.wfile.write(b"data: " + dumps(chunk) + b"\n\n")
+        self.wfile.write(b"data: [DONE]\n\n")
 
     def log_message(self, *_: object) -> None:
         """Nobody is interested."""

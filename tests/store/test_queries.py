@@ -16,7 +16,15 @@ ONE_ENGINE = {"sqlite": {"delete_words", "texts_after_key"}, "postgresql": {"sea
 """Queries that only one engine needs: SQLite's index must be told what to forget, and gives the
 newest first by itself."""
 
-WHOLE = {"model_configs", "profiles", "waiting", "has_migrations", "version", "new_message_keys"}
+WHOLE = {
+    "has_migrations",
+    "model_configs",
+    "new_message_keys",
+    "profiles",
+    "tokens",
+    "version",
+    "waiting",
+}
 """Queries that read a whole table, which is small, or an index of what waits."""
 
 
