@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from enfold.budget import Policy
 from enfold.engine.state import Level, in_force, model_of, policy_of, threshold_of
@@ -23,7 +24,7 @@ BY_CUTOFF = {"share_across_branches": True}
 """A client may send another branch at any time: a summary serves every branch its cutoff is on."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class History:
     """What a client sent, as far as recognising it needs."""
 
@@ -31,12 +32,16 @@ class History:
     contents: tuple[str, ...]
     """The content hashes."""
 
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """The identities; a long history is hashed once for all that ask."""
+        return tuple(chain(self.contents))
+
     def name(self) -> str | None:
         """The session's name; None before the first reply, when there is nothing to go by."""
         if "assistant" not in self.roles:
             return None
-        upto = self.roles.index("assistant") + 1
-        return f"c-{chain(self.contents[:upto])[-1]}"
+        return f"c-{self.ids[self.roles.index('assistant')]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def read_known(
     threshold = threshold_of(fields, model, settings)
     if session is None:
         return Known(settings, model, policy_of(settings, threshold))
-    found = tree.recognise(db, history.contents, session=session.key)
+    found = tree.recognise_ids(db, history.ids, session=session.key)
     if found.tip is None:
         return Known(settings, model, policy_of(settings, threshold), session)
     bottom = nodes.tip(db, session.key, found.tip)

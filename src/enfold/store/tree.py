@@ -81,8 +81,21 @@ def recognise(
 ) -> Recognition:
     """How many messages of a history, given by content hash, are known from its beginning on.
 
-    Looks in one session, or in all of a namespace. The cost grows with the logarithm of what is
-    not known.
+    Looks in one session, or in all of a namespace.
+    """
+    return recognise_ids(db, chain(contents), session=session, namespace=namespace)
+
+
+def recognise_ids(
+    db: Database,
+    ids: Sequence[str],
+    *,
+    session: SessionKey | None = None,
+    namespace: str = "",
+) -> Recognition:
+    """The same for a history given by identity.
+
+    The cost grows with the logarithm of what is not known.
     """
 
     def find(id: str) -> Row | None:
@@ -90,7 +103,6 @@ def recognise(
             return db.row("known_in_session", id=id, session=session)
         return db.row("known_in_namespace", id=id, namespace=namespace)
 
-    ids = chain(contents)
     known, bottom = _known_prefix(ids, find)
     if bottom is None:
         return Recognition(0)

@@ -46,7 +46,7 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
     assert done.compressed
     history = History(tuple(fact.role for fact in facts), contents)
     known = await engine.store.read(read_known, "", "s", history, "openai:gpt-4o", engine.outside)
-    return assemble(known, raws, facts, contents, Wording("anthropic", TOKENIZER))
+    return assemble(known, raws, facts, history, Wording("anthropic", TOKENIZER))
 
 
 @pytest.fixture
@@ -83,6 +83,6 @@ async def test_where_nothing_applies_what_came_is_sent(database: str) -> None:
         known = await engine.store.read(
             read_known, "", history.name(), history, "openai:gpt-4o", engine.outside
         )
-    pieces = assemble(known, RAWS, facts, contents, Wording("anthropic", TOKENIZER))
+    pieces = assemble(known, RAWS, facts, history, Wording("anthropic", TOKENIZER))
     assert [piece.raw for piece in pieces] == RAWS
     assert [piece.tokens for piece in pieces] == [fact.tokens for fact in facts]

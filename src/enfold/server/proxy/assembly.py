@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from enfold import dialects
-from enfold.engine.recognition import Known
+from enfold.engine.recognition import History, Known
 from enfold.engine.viewing import message_of, summary_tokens
-from enfold.identity import chain
 from enfold.jsontext import dumps
 from enfold.messages import Message
 from enfold.server.proxy.facts import Facts, parse
@@ -43,15 +42,15 @@ def assemble(
     known: Known,
     sent: Sequence[bytes],
     facts: Sequence[Facts],
-    contents: Sequence[str],
+    history: History,
     wording: Wording,
 ) -> list[Piece]:
-    """What goes out for the messages that were sent, which have these facts and content hashes."""
+    """What goes out for the messages that were sent, which have these facts and that history."""
     own = [Piece(raw, fact.tokens, fact.estimate) for raw, fact in zip(sent, facts, strict=True)]
     snapshot = known.snapshot
     if snapshot is None:
         return own
-    places = {id: index for index, id in enumerate(chain(contents))}
+    places = {id: index for index, id in enumerate(history.ids)}
     pieces: list[Piece] = []
     summary_at = None
     for shown in known.shown:

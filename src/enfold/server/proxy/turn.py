@@ -17,7 +17,6 @@ from enfold.engine import Engine, Session, blocking
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, StoreError
-from enfold.identity import chain
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.facts import Facts, Memory, parse
@@ -134,7 +133,7 @@ class Turns:
         system += sum(fact.tokens for fact in facts[:lead])
         first, sent = asked.body.messages[:lead], asked.body.messages[lead:]
         wording = Wording(dialect, model.tokenizer)
-        pieces = assemble(known, sent, facts[lead:], history.contents, wording)
+        pieces = assemble(known, sent, facts[lead:], history, wording)
         load = _load(pieces, system, tools)
         decision = decide(load, model.limits, known.policy, max_output=asked.body.max_output())
         before = _load(facts[lead:], system, tools).total
@@ -168,7 +167,7 @@ class Turns:
     async def _record(self, seen: Seen) -> Session:
         """The session, with all that was sent in it, at the end of that branch."""
         known = seen.known
-        name = seen.name or f"c-{chain(seen.history.contents)[-1]}"
+        name = seen.name or f"c-{seen.history.ids[-1]}"
         session = await self._engine.session(
             name, namespace=seen.asked.namespace, model=seen.asked.model
         )
