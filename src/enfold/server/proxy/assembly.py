@@ -15,6 +15,7 @@ from enfold.engine.recognition import History, Known
 from enfold.engine.viewing import message_of, summary_tokens
 from enfold.jsontext import dumps
 from enfold.messages import Message
+from enfold.server.proxy import marks
 from enfold.server.proxy.facts import Facts, parse
 from enfold.store.records import Edit, StoredMessage, Summarized
 from enfold.tokens import count_message
@@ -77,7 +78,7 @@ def _piece(
         return own[places[shown.message]]
     same = shown.tokenizer == wording.tokenizer
     tokens = shown.tokens if same else count_message(message_of(shown), wording.tokenizer)
-    return Piece(shown.body, tokens, shown.estimate)
+    return Piece(marks.without(shown.body), tokens, shown.estimate)
 
 
 def _with_summary(pieces: list[Piece], at: int, summary: str, wording: Wording) -> list[Piece]:

@@ -17,9 +17,11 @@ from enfold.engine import Engine, Session, blocking
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, StoreError
+from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.store.records import Snapshot
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
 
@@ -76,9 +78,19 @@ class Seen:
         body = self.asked.body
         raw = body.raw
         if self.known.snapshot is not None:
-            raw = body.with_messages((*self.lead, *(piece.raw for piece in self.pieces)))
+            raw = body.with_messages((*self.lead, *self._view(self.known.snapshot)))
         total = self.decision.load.total
         return Outgoing(raw, what, self.tokens_before, total, self.name, warnings)
+
+    def _view(self, snapshot: Snapshot) -> list[bytes]:
+        cutoff = snapshot.cutoff
+        return marks.set_again(
+            self.asked.body,
+            lead=self.lead,
+            covered=0 if cutoff is None else self.history.ids.index(cutoff) + 1,
+            sent=self.sent,
+            view=[piece.raw for piece in self.pieces],
+        )
 
 
 class Turns:
