@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import errno
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +30,10 @@ DRAIN_SECONDS = 30
 """How long requests may go on after the server was told to stop."""
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
+_MMAP_THRESHOLD = -3
+"""glibc's name for it is M_MMAP_THRESHOLD."""
+_LARGE_BUFFER = 128 * 1024
+"""Bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,7 @@ class Server(uvicorn.Server):
 def run(options: Options, ready: Callable[[str], None]) -> None:
     """Serve until a signal; `ready` is told the address once it answers."""
     log_to_standard_error()
+    _give_large_buffers_back()
     given = serving()
     listener = _listen(options.host, options.port)
     try:
@@ -87,6 +94,17 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
             runner.run(_serve(options, given, listener, ready))
     finally:
         listener.close()
+
+
+def _give_large_buffers_back() -> None:
+    """Have the memory of large bodies returned to the system when they are done with.
+
+    The C library raises by itself the size from which it does so, and then keeps what many long
+    requests at once took. Setting the size keeps it where it is. Only glibc has this.
+    """
+    tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if tune is not None:
+        tune(_MMAP_THRESHOLD, _LARGE_BUFFER)
 
 
 async def _serve(

@@ -10,7 +10,8 @@ from threading import Lock
 UNKNOWN = -1
 
 _ENTRIES = 100_000
-_BYTES = 32 * 2**20
+_BYTES = 8 * 2**20
+"""More than a million tokens of text."""
 
 
 class Memo:

@@ -66,6 +66,7 @@ class Body:
     form: Form
     raw: bytes
     fields: Mapping[str, bytes]
+    """Each still as JSON; the messages' own is empty, so that they are not held twice."""
     messages: tuple[bytes, ...]
     """Each still as JSON."""
 
@@ -104,13 +105,15 @@ class Body:
 def read(form: Form, raw: bytes) -> Body:
     """The body, cut into messages; `InputError` says what is wrong with it."""
     found = fields(raw)
-    messages = found.get(form.messages, b"[]").lstrip()
-    if messages.startswith(b'"'):
+    sent = found.get(form.messages, b"[]").lstrip()
+    if form.messages in found:
+        found[form.messages] = b"[]"
+    if sent.startswith(b'"'):
         # Responses take a text for the one message that it is.
-        return Body(form, raw, found, (dumps({"role": "user", "content": loads(messages)}),))
-    if not messages.startswith(b"["):
+        return Body(form, raw, found, (dumps({"role": "user", "content": loads(sent)}),))
+    if not sent.startswith(b"["):
         raise InputError(f"expected an array in {form.messages!r}")
-    return Body(form, raw, found, tuple(items(messages)))
+    return Body(form, raw, found, tuple(items(sent)))
 
 
 def _object(members: Iterable[tuple[str, bytes]]) -> bytes:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -19,10 +20,12 @@ from enfold.tokens import count_conversation, count_messages
 
 Result = TypeVar("Result")
 
-_REMEMBERED = 200_000
-"""How many messages; about 250 bytes each."""
+_REMEMBERED = 50_000
+"""How many messages; about 400 bytes each."""
 _LARGE = 50_000
 """Bytes of unseen messages from which the work is done beside the event loop."""
+_COUNTING = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
+"""Few threads that stay: a tokenizer's library keeps about 8 MB for each that ever counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ async def _apart(
 ) -> Result:
     if sum(map(len, raws)) < _LARGE:
         return work(raws, dialect, tokenizer)
-    return await asyncio.to_thread(work, raws, dialect, tokenizer)
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_COUNTING, work, raws, dialect, tokenizer)
 
 
 def _find(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
