@@ -51,6 +51,11 @@ class CompressionFinished:
     author: str
     automatic: bool
     warnings: tuple[str, ...] = ()
+    strategy: str = ""
+    cost: float | None = None
+    """Of the models that were called, in US dollars. None is unknown."""
+    steps: tuple[tuple[str, int, int], ...] = ()
+    """Each by its name, with the tokens before and after it."""
 
     def __str__(self) -> str:
         return (
@@ -61,7 +66,7 @@ class CompressionFinished:
 
 @dataclass(frozen=True, slots=True)
 class CompressionFailed:
-    """A compression failed; nothing was changed."""
+    """A compression failed, gained nothing or was called off; nothing was changed."""
 
     name: ClassVar[str] = "compression.failed"
     session: str

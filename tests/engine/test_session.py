@@ -7,7 +7,8 @@ import asyncio
 import pytest
 
 from enfold.engine import Session
-from enfold.errors import BlockedError, NotFoundError, SummaryError
+from enfold.errors import BlockedError, InputError, NotFoundError, SummaryError
+from enfold.events import CompressionFailed, CompressionFinished
 from enfold.messages import Message, Text
 from enfold.summaries import HEADING, SummaryRequest
 from enfold.testing import assistant, user
@@ -148,6 +149,17 @@ async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench
     assert done.tokens_after <= wide.tokens_after
 
 
+async def test_what_stays_in_one_run_can_be_given_in_messages(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    preview = await session.preview(keep_messages=10)
+    done = await session.compress(keep_messages=10)
+    assert (preview.kept_messages, preview.messages) == (10, 30)
+    assert done.messages == 30
+    with pytest.raises(InputError, match="give one of them"):
+        await session.compress(keep_tokens=1, keep_messages=1)
+
+
 async def test_without_force_only_what_is_due_is_compressed(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 20)
@@ -161,6 +173,7 @@ async def test_a_preview_asks_no_model_and_writes_nothing(bench: Bench) -> None:
     preview = await session.preview()
     assert preview.author == "scripted"
     assert preview.tokens_after < preview.tokens_before
+    assert (preview.strategy, preview.cost) == ("native", 0.0)
     assert bench.summarizer.requests == []
     assert await session.summaries() == ()
 
@@ -191,6 +204,8 @@ async def test_a_summary_longer_than_what_it_folds_is_an_outcome_too(bench: Benc
     assert done.outcome == "no_gain"
     assert "became" in done.warnings[0]
     assert await session.summaries() == ()
+    (ended,) = [event for event in bench.events if isinstance(event, CompressionFailed)]
+    assert (ended.code, ended.retryable) == ("no_gain", False)
 
 
 async def test_a_failed_compression_blocks_the_session_and_leaves_nothing(bench: Bench) -> None:
@@ -305,6 +320,9 @@ async def test_a_cancelled_compression_leaves_nothing_behind(bench: Bench) -> No
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await session.summaries() == ()
+    ended = bench.events[-1]
+    assert isinstance(ended, CompressionFailed)
+    assert (ended.code, ended.retryable) == ("cancelled", True)
     bench.summarizer.script("In time.")
     assert (await session.compress()).compressed
 
@@ -393,6 +411,36 @@ async def test_a_summary_can_be_written_anew_with_the_same_cutoff(bench: Bench) 
     assert again.cutoff == first.cutoff
     assert (await session.prepare()).view.summary == "Better."
     assert bench.summarizer.requests[0].messages == bench.summarizer.requests[1].messages
+
+
+async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) -> None:
+    session = await full(bench)
+    await session.compress()
+    bench.summarizer.script(SummaryError("the model is away"))
+    with pytest.raises(SummaryError):
+        await session.regenerate()
+    assert bench.names()[-1] == "compression.failed"
+
+
+async def test_what_finished_is_told_with_its_steps_and_its_cost(bench: Bench) -> None:
+    session = await full(bench)
+    done = await session.compress()
+    (told,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
+    assert (told.strategy, told.cost) == ("native", done.cost)
+    assert told.steps == (("summarize", done.tokens_before, done.tokens_after),)
+
+
+async def test_another_branch_has_its_own_history(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 3)
+    first = (await session.history())[0]
+    (other,) = await session.append(assistant("Elsewhere."), after=first.id)
+    await session.switch((await session.branches())[0].tip)
+    there = session.at(other)
+    assert [row.depth for row in await there.history()] == [1, 2]
+    assert len(await session.history()) == 6
+    assert [hit.message for hit in await there.search("elsewhere", on_branch=True)] == [other]
+    assert list(await session.search("elsewhere", on_branch=True)) == []
 
 
 async def test_a_summary_that_was_edited_or_written_anew_can_be_again(bench: Bench) -> None:

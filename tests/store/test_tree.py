@@ -149,10 +149,28 @@ async def test_pages(store: Store, session: Session) -> None:
         await page(after=other[0].id)
 
 
+async def test_a_stretch_is_had_by_its_places(store: Store, session: Session) -> None:
+    line = await store.write(tree.append, session.key, numbered(40))
+    other = await store.write(tree.append, session.key, drafts("x", "y"), line[19].id)
+    tip = line[-1].id
+
+    async def between(first: int, last: int, tip: str | None = tip) -> tuple[object, ...]:
+        return await store.read(tree.between, session.key, tip, first, last)
+
+    assert await between(1, 10) == line[:10]
+    assert await between(0, 3) == line[:3]
+    assert await between(31, 999) == line[30:]
+    assert await between(40, 40) == line[39:]
+    assert await between(41, 50) == ()
+    assert await between(5, 4) == ()
+    assert await between(20, 30, other[-1].id) == (line[19], *other)
+
+
 async def test_an_empty_session_has_empty_answers(store: Store, session: Session) -> None:
     assert await store.write(tree.append, session.key, []) == ()
     assert await store.read(tree.path, session.key) == ()
     assert await store.read(tree.page, session.key) == ()
+    assert await store.read(tree.between, session.key, None, 1, 50) == ()
     assert await store.read(tree.branches, session.key) == ()
     assert (await store.read(tree.recognise, ["c" * 32], session=session.key)).known == 0
 

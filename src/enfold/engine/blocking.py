@@ -7,8 +7,10 @@ warning. A session that is no longer too full is not held up either.
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from enfold.errors import BlockedError, CompressionError, facts
+from enfold.errors import BlockedError, CompressionError, TokenCountError, facts
 from enfold.events import CompressionFailed, Events, SessionBlocked, SessionUnblocked
 from enfold.store import sessions
 from enfold.store.records import Session
@@ -31,8 +33,22 @@ def refuse_if_blocked(session: Session) -> None:
         raise BlockedError(_words(session.id, str(session.blocked.get("reason"))))
 
 
-def tell_failure(
-    events: Events, session: Session, error: CompressionError, *, automatic: bool
+@contextmanager
+def telling(events: Events, session: Session, *, automatic: bool) -> Iterator[None]:
+    """Tell of a compression that fails in here, and of a count that does."""
+    try:
+        yield
+    except (CompressionError, TokenCountError) as error:
+        _tell(events, session, error, automatic=automatic)
+        raise
+
+
+def _tell(
+    events: Events,
+    session: Session,
+    error: CompressionError | TokenCountError,
+    *,
+    automatic: bool,
 ) -> None:
     """Log a failure with what is needed to look into it, never with message text, and tell it."""
     known = facts(error)

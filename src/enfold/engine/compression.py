@@ -19,8 +19,14 @@ from enfold.condensation import Condensation, Task
 from enfold.engine.originals import originals, still_holding, without_pointers
 from enfold.engine.recording import record, tokens_after
 from enfold.engine.results import Compression, Outcome, Preview
-from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError
-from enfold.events import CompressionFinished, CompressionProgress, CompressionStarted, Events
+from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError, facts
+from enfold.events import (
+    CompressionFailed,
+    CompressionFinished,
+    CompressionProgress,
+    CompressionStarted,
+    Events,
+)
 from enfold.llm.comparison import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
@@ -29,11 +35,15 @@ from enfold.receipt import Means
 from enfold.retention import Retention, Split, zones
 from enfold.store import leases, records, snapshots
 from enfold.store.store import Store
+from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
 from enfold.view import Shown, View
 
 NATIVE = "native"
 """The strategy whose result the plan foretells, because all it does is fold."""
+
+CANCELLED = "cancelled"
+"""The code under which listeners are told of a compression that was called off."""
 
 NOTHING_SAID: Mapping[int, Message] = {}
 
@@ -61,6 +71,8 @@ class Job:
     """How what leaves the view can be had again through this door. None: it cannot."""
     prices: Prices | None = None
     """Of the session's model: what makes savings known. None is unknown."""
+    price_of: PriceOf | None = None
+    """What those who write summaries take: what makes a preview's cost known."""
     instead_of: records.Snapshot | None = None
     """A summary to write anew, with the same cutoff. The view is that of before it was made."""
     usage: Sequence[records.UsageEvent] = ()
@@ -169,6 +181,8 @@ async def preview(store: Store, job: Job) -> Preview:
         summary_tokens=made.summary_tokens if touched and folds_only else 0,
         author=job.author,
         warnings=_warnings(job, made, after) if touched and folds_only else (),
+        strategy=job.strategy.id,
+        cost=(await job.strategy.estimate_cost(task, job.price_of)).dollars if touched else 0.0,
     )
 
 
@@ -201,7 +215,11 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     except NoGainError as error:
         if job.automatic:
             raise
+        events.emit(_ended(job, facts(error).code, str(error)))
         return Compression("no_gain", job.view.tokens, job.view.tokens, warnings=(str(error),))
+    except asyncio.CancelledError:
+        events.emit(_ended(job, CANCELLED, "it was called off; nothing was changed"))
+        raise
     events.emit(CompressionProgress(job.session.id, "recording", len(touched)))
     snapshot = await _record(store, job, task, answer, still)
     finished = _finished(job, made, answer, snapshot, monotonic() - started)
@@ -216,9 +234,21 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
             author=finished.author or "",
             automatic=job.automatic,
             warnings=finished.warnings,
+            strategy=finished.strategy or "",
+            cost=finished.cost,
+            steps=tuple(
+                (step.name, step.tokens_before, step.tokens_after) for step in finished.steps
+            ),
         )
     )
     return finished
+
+
+def _ended(job: Job, code: str, reason: str) -> CompressionFailed:
+    """What listeners are told of a compression that is over without a result or an error."""
+    return CompressionFailed(
+        job.session.id, code, reason, retryable=code == CANCELLED, automatic=job.automatic
+    )
 
 
 async def _answer(job: Job, task: Task) -> tuple[Condensation, Mapping[int, Shown]]:

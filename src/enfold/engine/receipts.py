@@ -34,9 +34,9 @@ def read_change(db: Database, key: SessionKey, id: str) -> Change:
     """What the compression of that snapshot changed, undone since or not."""
     snapshot = snapshots.get(db, key, id)
     said = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
-    base = _base(db, key, snapshot)
-    before = _shown(db, key, base, said)
-    after = _shown(db, key, snapshot, said)
+    base = base_of(db, key, snapshot)
+    before = shown_by(db, key, base, said)
+    after = shown_by(db, key, snapshot, said)
     gone = [*_summary(base)] if base is None or base.text != snapshot.text else []
     for name, shown in before.items():
         if name not in after:
@@ -46,7 +46,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> Change:
     return Change(tuple(gone), (*_summary(snapshot), *after.values()))
 
 
-def _base(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:
+def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:
     """The snapshot whose view was compressed; one that was only worded anew is passed over."""
     found = snapshot
     while found.previous is not None:
@@ -56,7 +56,7 @@ def _base(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.
     return None
 
 
-def _shown(
+def shown_by(
     db: Database,
     key: SessionKey,
     snapshot: records.Snapshot | None,

@@ -110,6 +110,9 @@ class Preview:
     """The summary's limit."""
     author: str
     warnings: tuple[str, ...] = ()
+    strategy: str = ""
+    cost: float | None = None
+    """Expected, of the models that would be called, in US dollars. None is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from enfold.engine.models import from_row
 from enfold.errors import ConfigError, SummaryError
 from enfold.llm.calls import CallUsage, Connection, Gateway
 from enfold.llm.chain import Candidate, Chain, Writer, candidates
+from enfold.llm.comparison import pricing
 from enfold.llm.keys import Keys
 from enfold.llm.models import detect
-from enfold.llm.prices import prices
+from enfold.llm.prices import Prices, prices
 from enfold.llm.profiles import Profile, read
 from enfold.llm.providers import provider
 from enfold.llm.summarizer import ModelSummarizer
@@ -71,6 +72,8 @@ class Roster:
     """Those that are no profiles, by name; `local` is one."""
     used: list[UsageEvent] = field(default_factory=list)
     """What the summaries that were written through it have used."""
+    known_prices: dict[str, Prices | None] = field(default_factory=dict)
+    """Of those who may write, by the name under which they do."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
         """Where the profile's model is, with its key; `ConfigError` says what is missing."""
@@ -78,6 +81,15 @@ class Roster:
         sealed = self.stored.sealed.get(profile.name)
         key = self.keys.find(profile.key, known, owner=profile.name, sealed=sealed)
         return profile.connection(key, model)
+
+    def price(self, author: str, input_tokens: int, output_tokens: int) -> float | None:
+        """What such summaries would cost, in US dollars; None is unknown.
+
+        Whoever is no profile asks no model.
+        """
+        if any(author == each.name for each in self.summarizers.values()):
+            return 0.0
+        return pricing(self.known_prices)(author, input_tokens, output_tokens)
 
     def summarizer(self, settings: Settings, profile: str | None) -> Summarizer:
         """Who writes under these settings in a session with that profile.
@@ -113,6 +125,7 @@ class Roster:
         config = self.stored.configs.get(connection.name) or detect(connection.name)
         own_prices = profile.prices if candidate.model == profile.model else None
         known = prices(profile.provider, candidate.model, own_prices)
+        self.known_prices[candidate.name] = known
 
         def keep_account(usage: CallUsage, cost: float | None) -> None:
             self.used.append(_event(profile, connection, usage, cost))

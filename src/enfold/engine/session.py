@@ -15,7 +15,15 @@ from enfold.engine.presets import check_strategies
 from enfold.engine.receipts import read_change
 from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
-from enfold.engine.state import State, decide_on, read_model, read_state, retention_of
+from enfold.engine.state import (
+    Keep,
+    State,
+    decide_on,
+    keeping,
+    read_model,
+    read_state,
+    retention_of,
+)
 from enfold.engine.viewing import drafts, message_of, summary_tokens
 from enfold.errors import CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
@@ -107,20 +115,23 @@ class Session:
         return Prepared(view, decision, done, given, done.warnings)
 
     async def compress(
-        self, *, force: bool = True, keep_tokens: int | None = None, **settings: Any
+        self,
+        *,
+        force: bool = True,
+        keep_tokens: int | None = None,
+        keep_messages: int | None = None,
+        **settings: Any,
     ) -> Compression:
         """Compress now; without `force` only if it is due.
 
-        `keep_tokens` is the retention of this run alone, and so are `settings`.
+        `keep_tokens` or `keep_messages` is the retention of this run alone, and so are `settings`.
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
             return Compression("kept", status.decision.tokens, status.decision.tokens)
         record = await self._record()
-        try:
-            done = await self._compress(Request(settings=settings), keep_tokens=keep_tokens)
-        except CompressionError as error:
-            blocking.tell_failure(self._events, record, error, automatic=False)
-            raise
+        keep = keeping(keep_tokens, keep_messages)
+        with blocking.telling(self._events, record, automatic=False):
+            done = await self._compress(Request(settings=settings), keep=keep)
         if done.compressed:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
@@ -129,9 +140,9 @@ class Session:
         """Compress because it is due for that request; a failure blocks the session."""
         record = await self._record()
         try:
-            done = await self._compress(request, automatic=True)
+            with blocking.telling(self._events, record, automatic=True):
+                done = await self._compress(request, automatic=True)
         except CompressionError as error:
-            blocking.tell_failure(self._events, record, error, automatic=True)
             raise await blocking.block(self._store, self._events, record, error) from error
         await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
@@ -145,10 +156,16 @@ class Session:
         record = await self._record()
         await blocking.unblock(self._store, self._events, record, acknowledged=True)
 
-    async def preview(self, *, keep_tokens: int | None = None, **settings: Any) -> Preview:
+    async def preview(
+        self,
+        *,
+        keep_tokens: int | None = None,
+        keep_messages: int | None = None,
+        **settings: Any,
+    ) -> Preview:
         """What `compress` would do; no model is asked and nothing is written."""
         state, model = await self._state(settings)
-        job = await self._job(state, model, Request(), keep_tokens=keep_tokens)
+        job = await self._job(state, model, Request(), keep=keeping(keep_tokens, keep_messages))
         return await compression.preview(self._store, job)
 
     async def status(
@@ -201,7 +218,9 @@ class Session:
         self, *, before: str | None = None, after: str | None = None, limit: int = 50
     ) -> tuple[records.StoredMessage, ...]:
         """A page of the branch as it was said, folded or not; the last one by default."""
-        return await self._store.read(tree.page, self.key, before=before, after=after, limit=limit)
+        return await self._store.read(
+            tree.page, self.key, self.tip, before=before, after=after, limit=limit
+        )
 
     async def messages(self) -> tuple[Message, ...]:
         """The whole branch as it was said; `history` reads it in pages."""
@@ -219,7 +238,7 @@ class Session:
 
         `on_branch` leaves out what was said on other branches.
         """
-        where = Where(session=self.key, on_branch=on_branch)
+        where = Where(session=self.key, tip=self.tip if on_branch else None, on_branch=on_branch)
         return await self._store.read(
             search.search, query, where, limit=limit, best_first=best_first
         )
@@ -236,7 +255,8 @@ class Session:
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
-        return await self._compress(Request(settings=settings), instead_of=state.rows.snapshot)
+        with blocking.telling(self._events, state.rows.session, automatic=False):
+            return await self._compress(Request(settings=settings), instead_of=state.rows.snapshot)
 
     async def edit_summary(self, text: str) -> records.Snapshot:
         """Put other words in place of the summary in use; the old ones stay on record."""
@@ -318,7 +338,7 @@ class Session:
         request: Request,
         *,
         automatic: bool = False,
-        keep_tokens: int | None = None,
+        keep: Keep | None = None,
         instead_of: records.Snapshot | None = None,
     ) -> Compression:
         state, _ = await self._state(request.settings)
@@ -329,7 +349,7 @@ class Session:
             state, model = await self._state(request.settings, without=without)
             provider, _, name = model.id.partition(":")
             known = prices(provider, name, state.own_prices)
-            job = await self._job(state, model, request, keep_tokens=keep_tokens)
+            job = await self._job(state, model, request, keep=keep)
             job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
             if automatic and job.decision.action != "must":
                 return Compression("kept", job.view.tokens, job.view.tokens)
@@ -356,7 +376,7 @@ class Session:
         model: ModelConfig,
         request: Request,
         *,
-        keep_tokens: int | None = None,
+        keep: Keep | None = None,
     ) -> Job:
         view, decision = decide_on(state, model, request)
         roster = await self._engine.profiles.roster()
@@ -371,9 +391,10 @@ class Session:
             decision=decision,
             strategy=self._engine.strategy(state.settings, summarizer, by_profile, state.notes),
             author=summarizer.name,
-            retention=keeping_instructions(retention_of(state, model, keep_tokens), view.messages),
+            retention=keeping_instructions(retention_of(state, model, keep), view.messages),
             summary_tokens=state.settings.summary_tokens,
             share_across_branches=state.settings.share_across_branches,
             timeout=state.settings.timeout,
             usage=roster.used,
+            price_of=roster.price,
         )

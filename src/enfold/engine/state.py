@@ -18,8 +18,9 @@ from enfold.engine.models import from_row
 from enfold.engine.presets import expand
 from enfold.engine.requests import Request
 from enfold.engine.viewing import view_of
+from enfold.errors import InputError
 from enfold.modelconfig import ModelConfig
-from enfold.retention import Retention
+from enfold.retention import Measure, Retention
 from enfold.settings import Settings, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots, views
 from enfold.store.database import Database
@@ -27,6 +28,8 @@ from enfold.store.records import Session, SessionKey, Undo, ViewRows
 from enfold.view import View
 
 Level: TypeAlias = tuple[str, Mapping[str, Any]]
+Keep: TypeAlias = tuple[Measure, float]
+"""How much of the newest part stays in one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +154,19 @@ def decide_on(state: State, model: ModelConfig, request: Request) -> tuple[View,
     return view, decide(load, model.limits, policy, max_output=request.max_output)
 
 
-def retention_of(state: State, model: ModelConfig, keep_tokens: int | None = None) -> Retention:
+def keeping(tokens: int | None, messages: int | None) -> Keep | None:
+    """What stays in one run; None as always."""
+    if tokens is not None and messages is not None:
+        raise InputError("keep_tokens and keep_messages exclude each other; give one of them")
+    if messages is not None:
+        return ("messages", messages)
+    return None if tokens is None else ("tokens", tokens)
+
+
+def retention_of(state: State, model: ModelConfig, keep: Keep | None = None) -> Retention:
     """What stays verbatim, in this run or always."""
-    if keep_tokens is not None:
-        return Retention("tokens", keep_tokens, state.settings.keep_first)
+    if keep is not None:
+        return Retention(*keep, state.settings.keep_first)
     return retention_policy(state.settings, model.retention_tokens)
 
 

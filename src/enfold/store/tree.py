@@ -140,6 +140,14 @@ def page(
     return line(db, bottom.key, max(0, bottom.depth - limit)) if bottom.depth else ()
 
 
+def between(
+    db: Database, session: SessionKey, tip: str | None, first: int, last: int
+) -> tuple[StoredMessage, ...]:
+    """The messages of a branch from one place to another, both included; the first is 1."""
+    bottom = nodes.ancestor(db, nodes.tip(db, session, tip), last)
+    return line(db, bottom.key, max(0, first - 1)) if bottom.depth >= max(1, first) else ()
+
+
 def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     """One message."""
     row = db.row("message_by_id", session=session, id=id)

@@ -137,6 +137,8 @@ class PreviewShape(Shape):
     summary_tokens: int
     author: str
     warnings: list[str]
+    strategy: str
+    cost: float | None = Field(description="Expected, in US dollars; null is unknown.")
 
 
 class View(Shape):
@@ -303,6 +305,8 @@ def _preview(found: Preview) -> PreviewShape:
         summary_tokens=found.summary_tokens,
         author=found.author,
         warnings=list(found.warnings),
+        strategy=found.strategy,
+        cost=found.cost,
     )
 
 
