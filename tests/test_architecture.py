@@ -44,8 +44,9 @@ doors, meet only in what is above them."""
 STRANGERS = {"strategies": ("dialects", "budget")}
 """Below, and still not to be known: a strategy sees neither a wire nor the trigger."""
 
-STARTS = {"cli.serve": "server"}
-"""A door that starts another and knows nothing else of it: `enfold serve` is the server's."""
+STARTS = {"cli.serve": "server", "server.serving": "ui"}
+"""A door that starts another and knows nothing else of it: `enfold serve` is the server's, and the
+web UI's pages are behind the server's address, its access and its guard."""
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "agents": ("adapters",),
@@ -53,7 +54,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "cryptography": ("llm",),
     "ctok": ("tokens",),
     "cyclopts": ("cli",),
-    "fastapi": ("server",),
+    "fastapi": ("server", "ui.app"),  # the web UI's library is mounted on an application of it
     "genai_prices": ("llm",),
     "keyring": ("llm",),
     "langchain_core": (
@@ -100,11 +101,12 @@ ONLY_LATE = frozenset(
 
 AT_HOME = {
     "langchain_core": ("adapters.langchain", "langgraph"),
+    "nicegui": ("ui",),
     "textual": ("cli.chat.terminal",),
 }
 """Unless the module is a door to that library: whoever opens it has loaded the library already. Or
 its classes are made of the library's: then the module itself is loaded late."""
-LATE_PLACES = ("cli.chat.terminal",)
+LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
     "bulk.crew._do_here": "what failed is raised where the result is taken",

@@ -2,7 +2,7 @@
 
 From the outside in: tracing (ids, log, figures), the guard against foreign pages, access (who
 calls), rates, bodies. Inside are the routes: whatever forwards to a provider comes first, because
-that is what must be quick, then health, then the API and its page.
+that is what must be quick, then health, then the API and its page. What is left is the web UI's.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp
 
 from enfold.engine import Engine
-from enfold.server.access import Access
+from enfold.server.access import Access, Tokens
 from enfold.server.api import create_api
 from enfold.server.audit import Audit
 from enfold.server.bodies import Bodies
 from enfold.server.feed import Feeds
+from enfold.server.front import Front
 from enfold.server.guard import Guard, allowed_hosts
 from enfold.server.health import Health
 from enfold.server.metrics import Metrics
 from enfold.server.rates import Rates
 from enfold.server.segments import Segments
+from enfold.server.signin import SignIn
 from enfold.server.tracing import Tracing
 from enfold.settings import Serving
 
@@ -52,10 +54,12 @@ def create_app(
     serving: Serving | None = None,
     token_required: bool = False,
     forwarding: Sequence[BaseRoute] = (),
+    ui: ASGIApp | None = None,
 ) -> App:
     """The application over an engine. `forwarding` are the routes that go on to providers.
 
-    `host` is where it listens: on loopback only names of this machine are answered to.
+    `host` is where it listens: on loopback only names of this machine are answered to. `ui` has
+    everything that is nobody else's; where a token is needed, people sign in with it.
     """
     options = serving or Serving()
     metrics = Metrics()
@@ -63,10 +67,14 @@ def create_app(
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
     api = Audit(Segments(create_api(engine, feeds, body_limit=options.body_limit)), engine.store)
-    inner: ASGIApp = Router([*forwarding, *health.routes()], redirect_slashes=False, default=api)
+    tokens = Tokens(engine.store)
+    sign_in = None if ui is None else SignIn(tokens)
+    routes = [*forwarding, *health.routes(), *(sign_in.routes() if sign_in else ())]
+    rest: ASGIApp = api if ui is None else Front(api, ui)
+    inner: ASGIApp = Router(routes, redirect_slashes=False, default=rest)
     inner = Bodies(inner, options.body_limit)
     if options.rate_limit is not None:
         inner = Rates(inner, options.rate_limit)
-    inner = Access(inner, engine.store, required=token_required)
+    inner = Access(inner, tokens, required=token_required, sign_in=sign_in)
     inner = Guard(inner, allowed_hosts(host, options.hosts))
     return App(Tracing(inner, metrics), health, feeds, metrics)

@@ -18,6 +18,7 @@ _SECRET = re.compile(
     r"|(://[^/\s:@]*:)[^@\s/]+(?=@)"
 )
 _HIDDEN = "***"
+_LEVELS = {"enfold": logging.INFO, "uvicorn": logging.WARNING, "nicegui": logging.WARNING}
 _FIELDS = ("method", "route", "status", "milliseconds", "caller")
 
 
@@ -46,10 +47,10 @@ class Lines(logging.Formatter):
 
 
 def log_to_standard_error() -> None:
-    """Send the logs of enfold and of the web server there."""
+    """Send the logs of enfold, of the web server and of the web UI's library there."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
-    for name, level in (("enfold", logging.INFO), ("uvicorn", logging.WARNING)):
+    for name, level in _LEVELS.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.setLevel(level)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
+import logging
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
 
 from enfold.engine import Engine
 from enfold.errors import ConfigError
 from enfold.server.app import App, create_app
+from enfold.server.callers import caller_in
 from enfold.server.connections import PatientProtocol
 from enfold.server.guard import is_loopback
 from enfold.server.logs import log_to_standard_error
@@ -34,6 +39,11 @@ _MMAP_THRESHOLD = -3
 """glibc's name for it is M_MMAP_THRESHOLD."""
 _LARGE_BUFFER = 128 * 1024
 """Bytes."""
+_NO_UI = (
+    "the web UI is not installed, the API and the proxy are served without it; "
+    "pip install 'enfold[ui]' installs it, --no-ui does without"
+)
+_log = logging.getLogger("enfold.server")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +120,18 @@ def _give_large_buffers_back() -> None:
 async def _serve(
     options: Options, given: Serving, listener: socket.socket, ready: Callable[[str], None]
 ) -> None:
-    async with open_engine(options.db) as engine, open_proxy(engine) as proxy:
+    async with (
+        open_engine(options.db) as engine,
+        open_proxy(engine) as proxy,
+        _open_ui(engine, wanted=options.ui) as ui,
+    ):
         app = create_app(
             engine,
             host=options.host,
             serving=given,
             token_required=await admit(engine, options.host, given),
             forwarding=proxy.routes(),
+            ui=ui,
         )
         config = uvicorn.Config(
             app.asgi,
@@ -131,6 +146,26 @@ async def _serve(
             backlog=_BACKLOG,
         )
         await Server(config, app, lambda: ready(_address(options.host, listener))).serve([listener])
+
+
+@asynccontextmanager
+async def _open_ui(engine: Engine, *, wanted: bool) -> AsyncIterator[ASGIApp | None]:
+    """The web UI; None where it is not wanted, or not installed, and the rest is served then."""
+    ui = None
+    if wanted:
+        try:
+            # A door of its own, and slow to load: only whoever wants it pays for it.
+            ui = import_module("enfold.ui")
+        except ModuleNotFoundError as error:
+            if error.name != "nicegui":
+                raise
+            _log.warning("%s", _NO_UI)
+    if ui is None:
+        yield None
+        return
+    host = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    async with ui.open_ui(engine, host, caller_in):
+        yield host
 
 
 async def admit(engine: Engine, host: str, given: Serving) -> bool:

@@ -24,6 +24,8 @@ HEADER = b"x-request-id"
 current_request: ContextVar[str] = ContextVar("current_request", default="")
 """The id of the request that is being answered, for the log."""
 
+_NOT_ALLOWED = 1008
+"""How a socket that may not be opened is closed; a browser hears 403."""
 _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _log = logging.getLogger("enfold.server")
 
@@ -37,8 +39,8 @@ class Tracing:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
             return
         request = _Request(scope, send)
         token = current_request.set(request.id)
@@ -49,6 +51,13 @@ class Tracing:
             self._metrics.ended(scope["method"], route_of(scope), request.status, request.seconds)
             request.tell()
             current_request.reset(token)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A window's connection; one that is not let in is closed before it is open."""
+        try:
+            await self._app(scope, receive, send)
+        except EnfoldError:
+            await send({"type": "websocket.close", "code": _NOT_ALLOWED})
 
     async def _answer(self, request: _Request, receive: Receive) -> None:
         """An error after the beginning cannot be told any more; the connection is closed then."""

@@ -1,0 +1,98 @@
+"""The frame: what stands around every page. A header, the sessions at the side, the way about."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from nicegui import ui
+
+from enfold.errors import EnfoldError
+from enfold.ui import theme
+from enfold.ui.failures import explain
+from enfold.ui.sessions import Sessions
+from enfold.ui.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One entry of the navigation."""
+
+    path: str
+    title: str
+    icon: str
+
+
+PLACES = (
+    Place("/", "Chat", "chat_bubble_outline"),
+    Place("/dashboard", "Dashboard", "insights"),
+    Place("/settings", "Settings", "tune"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a page may fill beside its own room."""
+
+    title: ui.label
+    actions: ui.element
+    """At the header's end; `with frame.actions:` puts buttons there."""
+    sessions: Sessions
+    """The list at the side; `await frame.sessions.refresh()` after one was added or renamed."""
+
+
+@asynccontextmanager
+async def frame(
+    window: Window, title: str, *, session: str | None = None, at: str = "/", narrow: bool = True
+) -> AsyncIterator[Frame]:
+    """Put a page's own things inside: `async with` the frame of the window and a title.
+
+    `session` is the id of the one that is shown, `at` the navigation's entry that the page belongs
+    to. A page that is not `narrow` takes all the room and scrolls by itself. An error of ours that
+    ends the building of the page is shown in it.
+    """
+    ui.page_title(f"{title} · enfold")
+    with ui.left_drawer(bordered=True, top_corner=True, bottom_corner=True) as drawer:
+        drawer.classes("ef-drawer").props("width=288 breakpoint=900 aria-label=Sessions")
+        _brand()
+        sessions = Sessions(window, session)
+        await sessions.show()
+        _navigation(at)
+    with ui.header().classes("ef-header"):
+        menu = ui.button(icon="menu", on_click=drawer.toggle).props(
+            "flat round dense color=primary"
+        )
+        menu.props('aria-label="Show or hide the sessions"')
+        heading = ui.label(title).classes("ef-title").props("role=heading aria-level=1 dir=auto")
+        actions = ui.element("div").classes("ef-row-tight")
+        theme.scheme_button()
+        if window.visitor.name:
+            _sign_out(window.visitor.name)
+    with ui.element("main").classes("ef-page" if narrow else "ef-room"):
+        try:
+            yield Frame(heading, actions, sessions)
+        except EnfoldError as error:
+            explain(error)
+
+
+def _brand() -> None:
+    with ui.link(target="/").classes("ef-brand").props('aria-label="enfold, to the chat"'):
+        ui.html(theme.ICON, sanitize=False)
+        ui.label("enfold")
+
+
+def _navigation(at: str) -> None:
+    with ui.element("nav").classes("ef-nav").props("aria-label=Pages"):
+        for place in PLACES:
+            with ui.link(target=place.path).classes("ef-nav-item") as link:
+                ui.icon(place.icon, size="20px").props("aria-hidden=true")
+                ui.label(place.title)
+            if place.path == at:
+                link.props("aria-current=page")
+
+
+def _sign_out(name: str) -> None:
+    with ui.element("form").props("method=post action=/signout"):
+        button = ui.button(icon="logout").props("flat round dense type=submit")
+        button.props('aria-label="Sign out"').tooltip(f"Signed in as {name}. Sign out")

@@ -1,0 +1,48 @@
+"""A window: one page in one browser, and what it may see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import quote
+
+from enfold.engine import Engine, Session
+
+
+class Visitor(Protocol):
+    """Whoever opened the page, as the server knows them."""
+
+    @property
+    def name(self) -> str:
+        """Their access token's; empty on this machine, where none is needed."""
+
+    @property
+    def namespace(self) -> str:
+        """Where their sessions are."""
+
+    @property
+    def is_owner(self) -> bool:
+        """Whether they may change what holds for everybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What a page works with."""
+
+    engine: Engine
+    visitor: Visitor
+
+    @property
+    def namespace(self) -> str:
+        """Where the visitor's sessions are."""
+        return self.visitor.namespace
+
+    async def session(self, id: str) -> Session:
+        """One of the visitor's sessions; `NotFoundError` if there is none of that name."""
+        return await self.engine.find(id, namespace=self.namespace)
+
+
+def path_of(session: str, view: str = "") -> str:
+    """Where a session is shown; `view` is one of its pages, such as `history`."""
+    place = f"/s/{quote(session, safe='')}"
+    return f"{place}/{view}" if view else place

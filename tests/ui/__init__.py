@@ -1,0 +1,1 @@
+"""Tests of the web UI, done in a browser as a person would."""

@@ -1,0 +1,64 @@
+"""One browser for all tests of the UI in a process, one server for each module.
+
+Playwright's objects belong to the loop they were made in, so these tests share one loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Page, async_playwright
+
+from tests.server.processes import Process, serve
+from tests.ui.browser import FLAGS, Watch, executable, window
+
+HOW = "run `make browser`, or name one in ENFOLD_TEST_BROWSER"
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE) and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def browser() -> AsyncIterator[Browser]:
+    async with async_playwright() as playwright:
+        found = executable(playwright)
+        if found is None:
+            pytest.skip(f"no Chromium was found on this machine; {HOW}")
+        opened = await playwright.chromium.launch(executable_path=found, args=list(FLAGS))
+        yield opened
+        await opened.close()
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("ui") / "chats.db"
+
+
+@pytest.fixture(scope="module")
+def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """`enfold serve` over a database of the module's own."""
+    home = tmp_path_factory.mktemp("home")
+    with serve(database, HOME=str(home)) as process:
+        yield process
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def watched(browser: Browser, server: Process) -> AsyncIterator[tuple[Page, Watch]]:
+    """A window, and what is seen in it; a test that brings an error about says which."""
+    async with window(browser) as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def page(watched: tuple[Page, Watch], server: Process) -> Page:
+    """A window on the server's first page; the test fails if anything goes wrong in it."""
+    opened, _ = watched
+    await opened.goto(server.address)
+    return opened
