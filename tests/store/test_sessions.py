@@ -10,6 +10,7 @@ from enfold.store import (
     Database,
     Store,
     catalog,
+    exchanges,
     leases,
     outbox,
     search,
@@ -19,6 +20,7 @@ from enfold.store import (
 )
 from enfold.store.records import (
     EditDraft,
+    Exchange,
     Session,
     SessionKey,
     SnapshotDraft,
@@ -39,6 +41,7 @@ TABLES = (
     "flush_outbox",
     "leases",
     "message_texts",
+    "exchanges",
 )
 
 
@@ -144,6 +147,8 @@ async def _fill(store: Store, session: Session) -> None:
     await store.write(
         leases.acquire, f"compress {session.id}", "me", seconds=60, session=session.key
     )
+    exchange = Exchange(snapshot.id, last.id, "hash", "openai", b"{}")
+    await store.write(exchanges.put, session.key, exchange)
     assert await store.read(outbox.waiting, session.key) == 1
     assert await store.read(catalog.usage_of_session, session.key)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from enfold.adapters.answers import Compressed, Found, Hit, Recalled, Standing
 from enfold.adapters.extras import of_extra
 from enfold.engine import Engine, Session
-from enfold.engine.recall import recall, recall_found
+from enfold.engine.recall import recall, recall_found, room_for
 from enfold.errors import EnfoldError, InputError, facts
 from enfold.wiring import open_engine
 
@@ -91,11 +91,11 @@ class HistoryTools:
             raise InputError(f"max_tokens is {max_tokens}; expected {_FEWEST} to {_MOST:,}")
         found = await self._session(session)
         if reference:
-            room = Recalled.room(max_tokens, 1)
+            room = room_for(1, max_tokens)
             passage = await recall(found, reference, start=start, max_tokens=room)
             return Recalled(found.id, [passage])
         limit = min(_PASSAGES, max_tokens // _FEWEST)
-        room = Recalled.room(max_tokens, limit)
+        room = room_for(limit, max_tokens)
         best = await recall_found(found, query, limit=limit, max_tokens=room)
         return Recalled(found.id, list(best))
 

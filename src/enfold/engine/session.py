@@ -229,7 +229,7 @@ class Session:
 
     async def message(self, id: str) -> records.StoredMessage:
         """One message of the branch as it was said, folded or not."""
-        return await self._store.read(tree.on_branch, self.key, id)
+        return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
     async def search(
         self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False

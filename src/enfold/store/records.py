@@ -341,6 +341,20 @@ class OutboxEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """What was really said after a message, where the client saw less of it."""
+
+    snapshot: str
+    """The one that applied. While it does, the exchange is sent in place of what the client saw."""
+    message: str
+    """The identity of the message that it follows."""
+    shown: str
+    """A hash of what the client saw."""
+    dialect: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """The right to do something alone, until a time."""
 

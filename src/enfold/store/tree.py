@@ -156,10 +156,10 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     return _message(row)
 
 
-def on_branch(db: Database, session: SessionKey, id: str) -> StoredMessage:
-    """One message of the branch that the session is on."""
+def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:
+    """One message of the branch that ends at the tip; without one, that the session is on."""
     message = get(db, session, id)
-    if not nodes.on_path(db, nodes.tip(db, session, None).key, [message.key]):
+    if not nodes.on_path(db, nodes.tip(db, session, tip).key, [message.key]):
         raise nodes.missing(id)
     return message
 
