@@ -20,16 +20,11 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
+from enfold.llm.overflows import says_overflow
 
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
 
-_OVERFLOW = re.compile(
-    r"exceed_context_size|context[ _](size|length|window|limit)|(prompt|input) is too long"
-    r"|too many (input )?tokens|request_too_large|number of tokens allowed",
-    re.IGNORECASE,
-)
-"""How providers and local servers word an overflow, where there is no code for it."""
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
 """Error codes of filters that stand before a model."""
 _CREDENTIALS = frozenset(
@@ -205,7 +200,7 @@ def _is_overflow(error: ModelAPIError) -> bool:
     return (
         rejected
         and not isinstance(error, ModelAuthenticationError)
-        and _OVERFLOW.search(str(error.body)) is not None
+        and says_overflow(str(error.body))
     )
 
 

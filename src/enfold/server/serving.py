@@ -122,7 +122,7 @@ async def _serve(
 ) -> None:
     async with (
         open_engine(options.db) as engine,
-        open_proxy(engine) as proxy,
+        open_proxy(engine, body_limit=given.body_limit) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):
         app = create_app(

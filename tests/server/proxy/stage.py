@@ -18,7 +18,7 @@ from enfold.engine import Engine
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
 from enfold.server.proxy.namespaces import Namespaces, open_namespaces
-from enfold.server.proxy.routes import Proxy
+from enfold.server.proxy.routes import BODY_LIMIT, Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
 from tests.server.serving import serving
@@ -139,6 +139,7 @@ class Stage:
     provider: Provider
     engine: Engine
     namespaces: Namespaces
+    proxy: Proxy
 
     async def namespace(self, key: str) -> str:
         """Where the conversations of clients with that key are."""
@@ -147,7 +148,7 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(database: str) -> AsyncIterator[Stage]:
+async def stage(database: str, *, body_limit: int = BODY_LIMIT) -> AsyncIterator[Stage]:
     """A proxy whose models have a small window."""
     provider = Provider()
     async with open_engine(database) as engine, serving(provider.app()) as upstream:
@@ -156,11 +157,11 @@ async def stage(database: str) -> AsyncIterator[Stage]:
 
         upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
         namespaces = await open_namespaces(engine.store)
-        proxy = Proxy(engine, Upstream(upstreams), namespaces)
+        proxy = Proxy(engine, Upstream(upstreams), namespaces, body_limit=body_limit)
         app = create_app(engine, forwarding=proxy.routes())
         try:
             async with serving(app.asgi) as address:
-                yield Stage(address, provider, engine, namespaces)
+                yield Stage(address, provider, engine, namespaces, proxy)
         finally:
             await proxy.close()
 

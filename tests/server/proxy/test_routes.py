@@ -215,6 +215,7 @@ async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: S
 async def test_two_clients_with_the_same_words_have_nothing_in_common(on: Stage) -> None:
     await _talk(on, 6, key="anna")
     await _talk(on, 6, key="bert")
+    await on.proxy.idle()
     of_anna = await on.engine.sessions(namespace=await on.namespace("anna"))
     of_bert = await on.engine.sessions(namespace=await on.namespace("bert"))
     assert [each.id for each in of_anna] == [each.id for each in of_bert]

@@ -8,19 +8,10 @@ from typing import Any
 
 from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
+from enfold.llm.overflows import says_overflow
 from enfold.server.proxy.upstream import Header
 
 _OVERFLOW_STATUSES = frozenset({400, 413})
-_OVERFLOW_WORDS = (
-    b"context_length_exceeded",
-    b"context length",
-    b"context window",
-    b"context size",
-    b"prompt is too long",
-    b"maximum number of tokens",
-    b"input token count",
-)
-"""How providers say that a request is larger than the model's window."""
 
 
 def _openai(code: str, _status: int, message: str) -> Any:
@@ -65,5 +56,4 @@ def refusal(
 
 def is_overflow(status: int, body: bytes) -> bool:
     """Whether a provider's answer says that the request was larger than the model's window."""
-    said = body.lower()
-    return status in _OVERFLOW_STATUSES and any(words in said for words in _OVERFLOW_WORDS)
+    return status in _OVERFLOW_STATUSES and says_overflow(body.decode("utf-8", "replace"))

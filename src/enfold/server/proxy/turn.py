@@ -121,8 +121,8 @@ class Turns:
             return None
         return (await self._look(asked)).outgoing("compressed") if done.compressed else None
 
-    async def close(self) -> None:
-        """Finish what was begun in the background."""
+    async def idle(self) -> None:
+        """Wait until what was begun in the background is done."""
         await asyncio.gather(*self._busy.values(), return_exceptions=True)
 
     async def _look(self, asked: Asked) -> Seen:

@@ -46,9 +46,13 @@ class Answer:
     headers: list[Header]
     _response: aiohttp.ClientResponse
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
-        return self._response.content.iter_any()
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives; `UnavailableError` if it breaks off."""
+        try:
+            async for chunk in self._response.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _unavailable(self._response.url, error) from None
 
     async def read(self) -> bytes:
         """The whole body."""

@@ -1,0 +1,77 @@
+"""What a client's request is: whole, for a provider, and perhaps a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from enfold.server.proxy import bodies
+from enfold.server.proxy.calls import read_call
+
+
+def _scope(path: str, method: str = "POST", headers: Any = (), query: bytes = b"") -> Any:
+    raw = path.encode()
+    return {
+        "method": method,
+        "path": path,
+        "raw_path": raw,
+        "query_string": query,
+        "headers": list(headers),
+    }
+
+
+def _arriving(*messages: Any) -> Callable[[], Awaitable[Any]]:
+    left = list(messages)
+
+    async def receive() -> Any:
+        return left.pop(0)
+
+    return receive
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "provider", "form"),
+    [
+        ("/v1/chat/completions", (), "openai", bodies.OPENAI),
+        ("/v1/responses", (), "openai", bodies.RESPONSES),
+        ("/v1/messages", (), "anthropic", bodies.ANTHROPIC),
+        ("/v1beta/models/g:generateContent", (), "gemini", bodies.GEMINI),
+        ("/v1beta/models/g:countTokens", (), "gemini", None),
+        ("/v1/messages/count_tokens", [(b"anthropic-version", b"1")], "anthropic", None),
+        ("/v1/embeddings", (), "openai", None),
+        ("/v1/models", [(b"x-goog-api-key", b"k")], "gemini", None),
+    ],
+)
+async def test_a_path_says_whose_it_is_and_whether_it_is_a_conversation(
+    path: str, headers: Any, provider: str, form: Any
+) -> None:
+    call = await read_call(_scope(path, headers=headers), _arriving({"type": "http.request"}))
+    assert call is not None
+    assert (call.provider, call.form) == (provider, form)
+
+
+async def test_only_what_is_posted_is_a_conversation() -> None:
+    arriving = _arriving({"type": "http.request"})
+    call = await read_call(_scope("/v1/responses", "GET", query=b"a=%2F"), arriving)
+    assert call is not None
+    assert (call.form, call.path) == (None, "/v1/responses?a=%2F")
+
+
+async def test_a_body_is_read_to_its_end() -> None:
+    pieces = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.request", "body": b"}"},
+    ]
+    call = await read_call(_scope("/v1/messages", headers=[(b"x-a", b"1")]), _arriving(*pieces))
+    assert call is not None
+    assert (call.raw, call.header(b"x-a"), call.header(b"x-b")) == (b"{}", "1", None)
+
+
+async def test_a_client_that_leaves_before_its_request_is_whole_asked_for_nothing() -> None:
+    pieces = [
+        {"type": "http.request", "body": b"{", "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    assert await read_call(_scope("/v1/messages"), _arriving(*pieces)) is None
