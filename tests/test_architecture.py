@@ -23,7 +23,7 @@ from tests.source import PACKAGE, ROOT, Function, Module, package
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # enfold/__init__.py
     ("adapters", "cli", "langgraph", "library", "server", "testing", "ui"),  # doors
-    ("bulk",),
+    ("bulk", "talk"),
     ("wiring",),
     ("engine", "flush", "stateless"),
     ("llm", "settings", "store", "strategies", "transcripts"),
@@ -35,7 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("estimates", "identity", "ledger", "receipt", "references", "sample", "tokens"),
     ("recipes",),
     ("encodings",),
-    ("events", "jsontext", "messages", "money", "places"),
+    ("events", "jsontext", "messages", "money", "places", "wording"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,9 @@ from hypothesis import strategies as st
 from enfold.cli.screen import (
     complain,
     confirm,
-    number,
     put,
     put_json,
     put_table,
-    when,
     working,
 )
 from enfold.errors import ConfigError, EnfoldError
@@ -27,20 +24,6 @@ from tests.cli.processes import run_in_pipes, run_on_terminal
 from tests.cli.streams import Full, Stream, standing_in
 
 STEERING = "red\x1b[31m \x07bell \x9b2J \x7f"
-
-
-def test_numbers_have_their_noun() -> None:
-    assert [number(n, "token") for n in (0, 1, 1_234)] == ["0 tokens", "1 token", "1,234 tokens"]
-
-
-def test_a_time_is_the_time_of_the_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
-    try:
-        assert when(0) == "1970-01-01 09:00"
-    finally:
-        monkeypatch.undo()
-        time.tzset()
 
 
 def test_an_error_is_one_line_whatever_it_says(capsys: pytest.CaptureFixture[str]) -> None:

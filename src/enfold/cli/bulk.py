@@ -16,8 +16,9 @@ from enfold.bulk.layout import Found, Place
 from enfold.bulk.running import Outcome, Run
 from enfold.bulk.work import Tally, Work
 from enfold.cli.reading import STANDARD_INPUT
-from enfold.cli.screen import advancing, number, put_json, say
+from enfold.cli.screen import advancing, put_json, say
 from enfold.errors import ConfigError, UnfinishedError
+from enfold.wording import number
 
 OutOrFolder: TypeAlias = Annotated[
     str | None,

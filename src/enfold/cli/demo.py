@@ -7,7 +7,7 @@ from textwrap import shorten, wrap
 from cyclopts import App
 
 from enfold import dialects
-from enfold.cli.screen import number, put
+from enfold.cli.screen import put
 from enfold.engine import Engine, Session
 from enfold.engine.results import Prepared
 from enfold.engine.transfer import export_branch
@@ -17,6 +17,7 @@ from enfold.jsontext import dumps
 from enfold.messages import Conversation, Message
 from enfold.sample import TITLE, sample_messages
 from enfold.wiring import open_engine
+from enfold.wording import number
 
 app = App(name="demo")
 

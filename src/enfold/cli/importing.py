@@ -8,13 +8,14 @@ from cyclopts import App, Parameter
 
 from enfold.cli.options import Db, Dialect, File, Json
 from enfold.cli.reading import STANDARD_INPUT, Input, open_input
-from enfold.cli.screen import number, put, put_json, say, working
+from enfold.cli.screen import put, put_json, say, working
 from enfold.dialects import AUTO
 from enfold.engine.transfer import import_transcript
 from enfold.errors import ConfigError
 from enfold.store.sessions import check_name
 from enfold.transcripts.source import located
 from enfold.wiring import open_engine
+from enfold.wording import number
 
 app = App(
     name="import",

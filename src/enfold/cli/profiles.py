@@ -11,7 +11,7 @@ from cyclopts import App, Parameter
 
 from enfold.cli.options import Db, Json
 from enfold.cli.reading import open_input
-from enfold.cli.screen import number, put, put_json, put_table, say, working
+from enfold.cli.screen import put, put_json, put_table, say, working
 from enfold.engine import Engine
 from enfold.engine.profiles import Listed, Tried
 from enfold.errors import ConfigError, GatewayError
@@ -23,6 +23,7 @@ from enfold.money import dollars
 from enfold.report import duration
 from enfold.settings import parse_value
 from enfold.wiring import open_engine
+from enfold.wording import number
 
 app = App(
     name="profiles",

@@ -11,7 +11,6 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from typing import TextIO
 
 from enfold.errors import ConfigError, EnfoldError
@@ -102,17 +101,6 @@ def _put_rich_table(
         console = Console(file=stream, highlight=False)
         console.print(Text(_visible(title, stream), "bold"))
         console.print(table)
-
-
-def number(amount: int, noun: str) -> str:
-    """A number with its noun, in the plural unless it is one."""
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
-
-
-def when(milliseconds: int) -> str:
-    """A time for people, where they are."""
-    local = datetime.fromtimestamp(milliseconds / 1000).astimezone()
-    return local.strftime("%Y-%m-%d %H:%M")
 
 
 def confirm(question: str) -> bool:

@@ -8,9 +8,10 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.cli.options import Db, Json, Limit
-from enfold.cli.screen import number, put, put_json, say, when
+from enfold.cli.screen import put, put_json, say
 from enfold.errors import InputError
 from enfold.wiring import open_engine
+from enfold.wording import number, when
 
 app = App(
     name="search",

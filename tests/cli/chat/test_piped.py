@@ -12,8 +12,8 @@ from enfold.cli.chat.piped import converse
 from enfold.errors import ConfigError, InputError, UnavailableError
 from enfold.llm.calls import Call, Connection, Reply
 from enfold.testing import ScriptedGateway, reply
-from tests.cli.chat.conftest import Desk, fill, said
 from tests.gateways import Halting
+from tests.talk.desk import Desk, fill, said
 
 Capture = pytest.CaptureFixture[str]
 

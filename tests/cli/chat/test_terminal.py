@@ -12,7 +12,6 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from enfold.cli.chat.talk import Talk
 from enfold.cli.chat.terminal import show
 from enfold.cli.chat.terminal.app import ChatApp
 from enfold.cli.chat.terminal.prompt import Prompt
@@ -20,9 +19,10 @@ from enfold.cli.chat.terminal.widgets import Notice, Reply, Said, TokenBar, Work
 from enfold.engine.turns import is_interrupted
 from enfold.errors import ConfigError, SummaryError, UnavailableError
 from enfold.summaries import SummaryRequest
+from enfold.talk.talk import Talk
 from enfold.testing import ScriptedGateway
-from tests.cli.chat.conftest import LARGE, Desk, fill, said
 from tests.gateways import Halting
+from tests.talk.desk import LARGE, Desk, fill, said
 
 Hand: TypeAlias = Pilot[None]
 

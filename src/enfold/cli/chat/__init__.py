@@ -12,13 +12,13 @@ from typing import Annotated, TextIO
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from enfold.cli.chat.choosing import chooser
 from enfold.cli.chat.piped import converse
-from enfold.cli.chat.talk import Talk
 from enfold.cli.options import Db
 from enfold.cli.reading import STANDARD_INPUT, open_input
 from enfold.cli.screen import say
 from enfold.errors import ConfigError
+from enfold.talk.choosing import chooser
+from enfold.talk.talk import Talk
 from enfold.wiring import open_engine
 
 app = App(

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from enfold.cli.chat import commands, words
-from enfold.cli.chat.commands import Effect
 from enfold.cli.chat.interrupts import calling_on
-from enfold.cli.chat.talk import Talk
 from enfold.cli.screen import put, put_piece, say
 from enfold.engine import Prepared
 from enfold.engine.turns import Progress
 from enfold.errors import InputError
 from enfold.llm.calls import Delta
+from enfold.talk import commands, words
+from enfold.talk.commands import Effect
+from enfold.talk.talk import Talk
 
 
 async def converse(talk: Talk, text: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import signal
 
 from enfold.cli.chat.interrupts import calling_on
-from enfold.cli.chat.talk import Talk
 from enfold.errors import ConfigError
+from enfold.talk.talk import Talk
 
 
 async def show(talk: Talk, *, light: bool = False) -> None:

@@ -13,19 +13,20 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
-from enfold.cli.chat import commands, words
-from enfold.cli.chat.commands import Effect
-from enfold.cli.chat.meter import Meter
-from enfold.cli.chat.talk import Talk
 from enfold.cli.chat.terminal.prompt import Prompt
 from enfold.cli.chat.terminal.widgets import Kind, Notice, Reply, Said, TokenBar, Working
-from enfold.cli.screen import harmless, number
+from enfold.cli.screen import harmless
 from enfold.engine import Prepared
 from enfold.engine.turns import Asked, Progress, is_interrupted, unanswered
 from enfold.engine.viewing import message_of
 from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, CompressionStarted, Event
 from enfold.llm.calls import Delta
+from enfold.talk import commands, words
+from enfold.talk.commands import Effect
+from enfold.talk.meter import Meter
+from enfold.talk.talk import Talk
+from enfold.wording import number
 
 _SHOWN = 30
 """Messages of before that are shown when a talk is opened."""

@@ -7,7 +7,7 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.widgets import TextArea
 
-from enfold.cli.chat.commands import completion
+from enfold.talk.commands import completion
 
 _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
 """Terminals differ in which of these they can tell from Enter; Ctrl-J they all can."""

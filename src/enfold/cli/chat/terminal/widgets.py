@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.reactive import reactive
 from textual.widgets import Markdown, Static
 
-from enfold.cli.chat.meter import FREE, SIGNS, Level, Meter
 from enfold.cli.screen import harmless
+from enfold.talk.meter import FREE, SIGNS, Level, Meter
 
 Kind: TypeAlias = Literal["note", "figures", "warning", "error"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.cli.chat.choosing import chooser
-from enfold.cli.chat.talk import Choose
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
-from tests.cli.chat.conftest import Desk
+from enfold.talk.choosing import chooser
+from enfold.talk.talk import Choose
+from tests.talk.desk import Desk
 
 
 async def choosing(desk: Desk) -> Choose:

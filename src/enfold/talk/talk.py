@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
 from enfold.budget import DEFAULT_THRESHOLD
-from enfold.cli.chat.meter import Meter
 from enfold.engine import Compression, Engine, Session, Status, turns
 from enfold.engine.turns import Answer, Answerer, Listener
 from enfold.errors import ConfigError, NotFoundError
+from enfold.talk.meter import Meter
 
 Choose: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
 """Who answers, by the name of a profile and of a model; `ConfigError` says why nobody can."""
@@ -24,7 +24,7 @@ _KEPT = 4
 
 
 class Talk:
-    """What a person at a terminal does with a session."""
+    """What a person at a screen does with a session."""
 
     def __init__(
         self,

@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from typing import TypeAlias
 
-from enfold.cli.chat import words
-from enfold.cli.chat.talk import Talk
 from enfold.engine.turns import unanswered
 from enfold.errors import InputError
+from enfold.talk import words
+from enfold.talk.talk import Talk
 
 _SHOWN = 10
 """Messages that /history shows unless it is told otherwise."""

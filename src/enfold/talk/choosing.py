@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enfold.cli.chat.talk import NOBODY, Choose
 from enfold.engine import Engine, Session
 from enfold.engine.roster import Roster
 from enfold.engine.turns import Answerer
@@ -10,6 +9,7 @@ from enfold.errors import ConfigError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.llm.profiles import Profile
 from enfold.store import sessions
+from enfold.talk.talk import NOBODY, Choose
 
 
 def chooser(engine: Engine, session: Session) -> Choose:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.cli.chat import commands
-from enfold.cli.chat.commands import COMMANDS, Effect, completion, is_command, run
-from enfold.cli.chat.talk import Talk
 from enfold.errors import BlockedError, ConfigError, InputError, NotFoundError, SummaryError
+from enfold.talk import commands
+from enfold.talk.commands import COMMANDS, Effect, completion, is_command, run
+from enfold.talk.talk import Talk
 from enfold.testing import ScriptedGateway, assistant, call, result
-from tests.cli.chat.conftest import LARGE, Desk, fill
+from tests.talk.desk import LARGE, Desk, fill
 
 
 async def told(talk: Talk, line: str) -> str:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.cli.chat.meter import Meter
 from enfold.messages import Attachment
+from enfold.talk.meter import Meter
 from enfold.testing import user
-from tests.cli.chat.conftest import SMALL, Desk, fill
+from tests.talk.desk import SMALL, Desk, fill
 
 HALF = Meter(system=100, summary=400, messages=4_500, estimated=0, limit=10_000)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from enfold.cli.screen import number, when
 from enfold.engine import Compression, Status
 from enfold.engine.turns import is_interrupted
 from enfold.engine.viewing import message_of
@@ -23,6 +22,7 @@ from enfold.errors import (
 )
 from enfold.messages import Attachment, Data, Message, Part, ToolCall, text_of
 from enfold.store.records import Hit, StoredMessage
+from enfold.wording import number, when
 
 INTERRUPTED = "interrupted: this is as far as the answer came"
 NOT_KEPT = "failed here: this part of an answer is not kept"

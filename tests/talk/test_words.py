@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from enfold import errors
-from enfold.cli.chat import words
 from enfold.engine import Compression
 from enfold.errors import FACTS, BlockedError, CompressionError, EnfoldError, GatewayError
 from enfold.messages import Attachment
+from enfold.talk import words
 from enfold.testing import user
 
 

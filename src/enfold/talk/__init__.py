@@ -1,0 +1,10 @@
+"""Talks: what a person does with a session at any screen, and the words it is told in.
+
+`talk` is a session with who answers in it, `commands` the table of slash commands, `choosing` finds
+who answers, `meter` says how full the context is. Doors draw what these say.
+"""
+
+from enfold.talk.choosing import chooser
+from enfold.talk.talk import Talk
+
+__all__ = ["Talk", "chooser"]

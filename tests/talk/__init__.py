@@ -1,0 +1,1 @@
+"""Tests of talks, which no screen is needed for."""

@@ -1,0 +1,86 @@
+"""A talk with a small model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import enfold
+from enfold.engine import Engine
+from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.messages import text_of
+from enfold.talk.choosing import chooser
+from enfold.talk.talk import Talk
+from enfold.testing import ScriptedGateway, ScriptedSummarizer, assistant, user
+
+SMALL, LARGE = "compatible:small", "compatible:large"
+
+
+@dataclass
+class Desk:
+    """An engine, who answers and who summarizes, and the talk."""
+
+    engine: Engine
+    summarizer: ScriptedSummarizer
+    switch: Switch
+
+    def answer_with(self, gateway: Gateway) -> None:
+        """Who is asked from now on."""
+        self.switch.gateway = gateway
+
+    async def talk(self, *, window: int | None = None, answered: bool = True) -> Talk:
+        """The talk in the session `harbour`, with profiles to answer in it or without any."""
+        session = await self.engine.session("harbour", model=SMALL)
+        if answered:
+            for name in ("small", "large"):
+                await self.add(name)
+        talk = Talk(self.engine, session, chooser(self.engine, session), window=window)
+        await talk.begin("small" if answered else None, None)
+        return talk
+
+    async def add(self, name: str, **fields: str) -> None:
+        """A profile of that name, for the model of that name."""
+        given = {"provider": "compatible", "model": name, "base_url": "http://127.0.0.1:9/v1"}
+        await self.engine.profiles.save(name, {**given, **fields}, replace=True)
+
+
+@dataclass
+class Switch:
+    """A gateway whose answers come from another, which a test may change."""
+
+    gateway: Gateway = field(default_factory=ScriptedGateway)
+
+    async def complete(self, connection: Connection, call: Call) -> Reply:
+        return await self.gateway.complete(connection, call)
+
+    def stream(self, connection: Connection, call: Call) -> AsyncGenerator[Delta | Reply, None]:
+        return self.gateway.stream(connection, call)
+
+
+@pytest.fixture
+async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+    summarizer = ScriptedSummarizer("They agreed on the mooring plan.")
+    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    switch = Switch()
+    async with enfold.open(url, summarizers={"scripted": summarizer}, gateway=switch) as engine:
+        for model in (SMALL, LARGE):
+            size = 4_000 if model == SMALL else 100_000
+            await engine.models.edit(model, max_input=size, max_output=20_000, retention_tokens=300)
+        await engine.set("summarizer", "scripted")
+        yield Desk(engine, summarizer, switch)
+
+
+async def fill(talk: Talk, turns: int) -> None:
+    """So many questions and answers, each of about fifty tokens."""
+    for turn in range(turns):
+        await talk.session.append(
+            user(f"Question {turn}: " + "alpha " * 50), assistant(f"Answer {turn}: " + "beta " * 50)
+        )
+
+
+async def said(talk: Talk) -> list[tuple[str, str]]:
+    """Role and text of every message of the session."""
+    return [(each.role, text_of(each.parts)) for each in await talk.session.messages()]
