@@ -93,6 +93,16 @@ async def test_usage_is_summed_and_unknown_is_not_zero(store: Store, session: Se
     assert recent.calls == 2
 
 
+async def test_usage_of_no_session_is_its_namespaces(store: Store, session: Session) -> None:
+    of_a_session = UsageEvent("reply", model="m", cost=1.0, session=session.key, created_at=2_000)
+    of_none = UsageEvent("reply", model="m", cost=0.5, namespace="ours", created_at=1_000)
+    await store.write(catalog.add_usage, [of_a_session, of_none, replace(of_none, namespace="x")])
+    (total,) = await store.read(catalog.usage_of_namespace, "ours")
+    assert (total.calls, total.cost) == (2, 1.5)
+    (recent,) = await store.read(catalog.usage_of_namespace, "ours", since=1_500)
+    assert (recent.calls, recent.cost) == (1, 1.0)
+
+
 async def test_no_usage_is_nothing(store: Store, session: Session) -> None:
     await store.write(catalog.add_usage, [])
     assert await store.read(catalog.usage_of_session, session.key) == []

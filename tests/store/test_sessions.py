@@ -13,6 +13,7 @@ from enfold.store import (
     exchanges,
     leases,
     outbox,
+    responses,
     search,
     sessions,
     snapshots,
@@ -27,6 +28,7 @@ from enfold.store.records import (
     Summarized,
     UsageEvent,
 )
+from enfold.store.responses import Item, Response
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
 
@@ -42,6 +44,8 @@ TABLES = (
     "leases",
     "message_texts",
     "exchanges",
+    "responses",
+    "response_items",
 )
 
 
@@ -149,6 +153,8 @@ async def _fill(store: Store, session: Session) -> None:
     )
     exchange = Exchange(snapshot.id, last.id, "hash", "openai", b"{}")
     await store.write(exchanges.put, session.key, exchange)
+    response = Response(session.key, "r", last.id, snapshot.id, (Item("i", b"{}"),))
+    await store.write(responses.put, response)
     assert await store.read(outbox.waiting, session.key) == 1
     assert await store.read(catalog.usage_of_session, session.key)
 

@@ -308,6 +308,8 @@ class UsageEvent:
     session: SessionKey | None = None
     created_at: int | None = None
     """Now, if not given."""
+    namespace: str | None = None
+    """Whose it is, where it belongs to no session."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,10 +68,10 @@ DELETE FROM settings WHERE scope = :scope AND key = :key
 -- name: insert_usage
 INSERT INTO usage_events
     (session, message_id, snapshot_id, kind, profile, model, input_tokens, cached_tokens,
-     output_tokens, cost, created_at)
+     output_tokens, cost, created_at, namespace)
 VALUES
     (:session, :message_id, :snapshot_id, :kind, :profile, :model, :input_tokens, :cached_tokens,
-     :output_tokens, :cost, :created_at)
+     :output_tokens, :cost, :created_at, :namespace)
 
 -- fragment: usage_total
 SELECT kind, profile, model, count(*) AS calls,
@@ -90,6 +90,8 @@ ORDER BY kind, profile, model
 
 -- name: usage_of_namespace
 {usage_total}
-WHERE session IN (SELECT key FROM sessions WHERE namespace = :namespace) AND created_at >= :since
+WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace)
+        OR session IS NULL AND namespace = :namespace)
+    AND created_at >= :since
 GROUP BY kind, profile, model
 ORDER BY kind, profile, model

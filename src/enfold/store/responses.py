@@ -1,0 +1,82 @@
+"""Responses: what a model answered, by the id that later requests go on from.
+
+A client that goes on from a response sends neither its items nor what came before them again. Both
+are found here, inside one namespace. Providers keep responses for thirty days; so does this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from enfold.store import sessions
+from enfold.store.database import Database
+from enfold.store.records import SessionKey
+from enfold.store.words import is_storable
+
+KEPT = 30 * 24 * 60 * 60 * 1000
+"""Milliseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A part of an answer, as JSON in the dialect of the provider."""
+
+    id: str | None
+    """As the provider gave it, if it did."""
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What a model answered."""
+
+    session: SessionKey
+    id: str
+    """As the provider gave it."""
+    tip: str
+    """The identity of the last message that was sent."""
+    snapshot: str | None
+    """The id of the one whose view was sent. None: the whole history was."""
+    items: tuple[Item, ...]
+
+
+def put(db: Database, response: Response) -> None:
+    """Keep a response; one that is there already stays as it is."""
+    sessions.lock(db, response.session)
+    now = db.now()
+    db.change("drop_old_responses", before=now - KEPT)
+    named = {"session": response.session, "id": response.id}
+    made_of = {"tip": response.tip, "snapshot": response.snapshot}
+    if not db.change("put_response", **named, **made_of, now=now):
+        return
+    for row in db.rows("response_key", **named):
+        items = [
+            {"response": row["seq"], "place": place, "id": item.id, "content": item.content}
+            for place, item in enumerate(response.items)
+        ]
+        db.change_many("insert_response_item", items)
+
+
+def find(db: Database, namespace: str, id: str) -> Response | None:
+    """The response of that id, if somebody in the namespace got it."""
+    if not is_storable(id):
+        return None
+    row = db.row("response", namespace=namespace, id=id)
+    if row is None:
+        return None
+    items = db.rows("items_of_response", response=row["seq"])
+    return Response(
+        session=SessionKey(row["session"]),
+        id=row["id"],
+        tip=row["tip"],
+        snapshot=row["snapshot"],
+        items=tuple(Item(item["id"], bytes(item["content"])) for item in items),
+    )
+
+
+def item(db: Database, namespace: str, id: str) -> bytes | None:
+    """The item of that id, if it is part of a response in the namespace."""
+    if not is_storable(id):
+        return None
+    row = db.row("response_item", namespace=namespace, id=id)
+    return None if row is None else bytes(row["content"])
