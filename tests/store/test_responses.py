@@ -49,12 +49,13 @@ async def test_what_is_there_stays_as_it_is(store: Store, session: Session) -> N
 async def test_it_goes_with_its_session_and_with_time(store: Store, session: Session) -> None:
     await store.write(responses.put, _response(session))
     await store.write(_age, responses.KEPT + 1)
-    await store.write(responses.put, _response(session, "resp_2"))
+    later = replace(_response(session, "resp_2"), items=(Item("m2", b"{}"),))
+    await store.write(responses.put, later)
     assert await store.read(responses.find, "ours", "resp_1") is None
     assert await store.read(responses.item, "ours", "m1") is None
     await store.write(sessions.delete, session.key)
     assert await store.read(responses.find, "ours", "resp_2") is None
-    assert await store.read(responses.item, "ours", "m1") is None
+    assert await store.read(responses.item, "ours", "m2") is None
     with pytest.raises(NotFoundError):
         await store.write(responses.put, _response(session))
 
