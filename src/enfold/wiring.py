@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 from enfold import settings as known_settings
 from enfold.engine import Engine
+from enfold.engine.ahead import compress_ahead
 from enfold.engine.models import to_row
 from enfold.engine.profiles import Profiles
 from enfold.engine.roster import LOCAL
@@ -20,8 +22,9 @@ from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
 from enfold.llm.models import current
 from enfold.modelconfig import SHIPPED
+from enfold.queue import Duty, Queue
 from enfold.settings import Settings
-from enfold.store import Store, catalog, open_store
+from enfold.store import Store, catalog, open_store, outbox
 from enfold.strategies import registry
 from enfold.strategies.contract import Means, Strategy
 from enfold.strategies.fallback import WithFallback
@@ -56,12 +59,13 @@ async def open_engine(
     )
     known_settings.resolve(outside)
     known = {LOCAL: LocalSummarizer(), **(summarizers or {})}
+    address = url or known_settings.database_url()
     async with (
-        await open_store(url or known_settings.database_url()) as store,
+        await open_store(address) as store,
         ModelGateway() as real_models,
     ):
         await _seed(store)
-        flush = Flush(store, sink or Memory(store, known[LOCAL], message_of))
+        queue = Queue(store, address)
         engine = Engine(
             store,
             profiles=Profiles(
@@ -70,16 +74,18 @@ async def open_engine(
                 gateway=gateway or real_models,
                 summarizers=known,
             ),
+            queue=queue,
             strategy=make_strategy,
             outside=outside,
         )
-        stop_listening = engine.events.subscribe(lambda event: _wake(flush, event))
-        flush.start()
+        stop_listening = engine.events.subscribe(lambda event: _wake(queue, event))
+        flush = Flush(store, sink or Memory(store, known[LOCAL], message_of))
+        queue.start(_duties(engine, flush))
         try:
             yield engine
         finally:
             stop_listening()
-            await flush.stop()
+            await queue.stop()
 
 
 def local_summarizer() -> Summarizer:
@@ -94,9 +100,19 @@ async def _seed(store: Store) -> None:
         await store.write(catalog.add_model_configs, rows)
 
 
-def _wake(flush: Flush, event: Event) -> None:
+def _duties(engine: Engine, flush: Flush) -> Mapping[str, Duty]:
+    """Who does which work while nobody waits."""
+    return {
+        outbox.MEMORY: Duty(flush),
+        outbox.COMPRESSION: Duty(
+            partial(compress_ahead, engine), batch=1, seconds=300, at_once=4, before_closing=False
+        ),
+    }
+
+
+def _wake(queue: Queue, event: Event) -> None:
     if isinstance(event, CompressionFinished):
-        flush.wake()
+        queue.wake()
 
 
 def make_strategy(

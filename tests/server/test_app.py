@@ -107,7 +107,7 @@ async def test_health_and_readiness(client: Client, app: App) -> None:
     assert ready.json() == {
         "status": "ready",
         "store": {"engine": "sqlite", "status": "ok"},
-        "flush": {"waiting": 0},
+        "queue": {"runner": "local", "status": "ok", "waiting": {}, "failing": 0},
     }
     app.drain()
     drained = await client.get("/readyz")
@@ -135,7 +135,7 @@ async def test_figures_name_routes_and_not_what_callers_wrote(client: Client) ->
     one = 'enfold_requests_total{method="GET",route="/api/sessions/{session}",status="200"} 1'
     assert one in figures.splitlines()
     assert "secret-name" not in figures
-    assert "enfold_flush_waiting 0" in figures
+    assert "enfold_queue_waiting 0" in figures
 
 
 async def test_changes_are_in_the_audit_log_and_reading_is_not(

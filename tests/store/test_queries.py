@@ -12,9 +12,12 @@ from tests.conftest import ROOT
 from enfold.store.queries import migrations, queries
 
 FOLDER = ROOT / "src" / "enfold" / "store"
-ONE_ENGINE = {"sqlite": {"delete_words", "texts_after_key"}, "postgresql": {"search_recent"}}
+ONE_ENGINE = {
+    "sqlite": {"delete_words", "texts_after_key"},
+    "postgresql": {"has_jobs", "search_recent"},
+}
 """Queries that only one engine needs: SQLite's index must be told what to forget, and gives the
-newest first by itself."""
+newest first by itself; PostgreSQL has a queue of jobs."""
 
 WHOLE = {
     "has_migrations",
@@ -24,6 +27,7 @@ WHOLE = {
     "tokens",
     "version",
     "waiting",
+    "waiting_by_kind",
 }
 """Queries that read a whole table, which is small, or an index of what waits."""
 

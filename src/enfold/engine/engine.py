@@ -13,6 +13,7 @@ from enfold.engine.session import Session
 from enfold.engine.state import Level, read_settings
 from enfold.errors import NotFoundError
 from enfold.events import Events
+from enfold.queue import Queue
 from enfold.settings import Settings
 from enfold.store import catalog, records, search, sessions
 from enfold.store.search import Where
@@ -37,11 +38,13 @@ class Engine:
         store: Store,
         *,
         profiles: Profiles,
+        queue: Queue,
         strategy: StrategyChoice,
         outside: Sequence[Level] = (),
     ) -> None:
         self.store = store
         self.profiles = profiles
+        self.queue = queue
         self.strategy = strategy
         self.outside = tuple(outside)
         self.events = Events()

@@ -29,6 +29,8 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[int, int] = (0, 0)
     """Tokens of a system prompt and of tools that somebody has counted already."""
+    asked_at: int | None = None
+    """When it was asked for, if nobody waits: a summary made since will do as well."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
         """All that would be sent, with a history of so many tokens."""

@@ -19,6 +19,7 @@ from enfold.engine.state import (
     Keep,
     State,
     decide_on,
+    is_done_since,
     keeping,
     read_model,
     read_state,
@@ -120,9 +121,10 @@ class Session:
         force: bool = True,
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
+        asked_at: int | None = None,
         **settings: Any,
     ) -> Compression:
-        """Compress now; without `force` only if it is due.
+        """Compress now; without `force` only if it is due, with `asked_at` unless done since then.
 
         `keep_tokens` or `keep_messages` is the retention of this run alone, and so are `settings`.
         """
@@ -131,7 +133,7 @@ class Session:
         record = await self._record()
         keep = keeping(keep_tokens, keep_messages)
         with blocking.telling(self._events, record, automatic=False):
-            done = await self._compress(Request(settings=settings), keep=keep)
+            done = await self._compress(Request(settings=settings, asked_at=asked_at), keep=keep)
         if done.compressed:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
@@ -351,7 +353,7 @@ class Session:
             known = prices(provider, name, state.own_prices)
             job = await self._job(state, model, request, keep=keep)
             job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
-            if automatic and job.decision.action != "must":
+            if (automatic and job.decision.action != "must") or is_done_since(state, request):
                 return Compression("kept", job.view.tokens, job.view.tokens)
             done = await self._do(job)
         if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
@@ -371,12 +373,7 @@ class Session:
         return done
 
     async def _job(
-        self,
-        state: State,
-        model: ModelConfig,
-        request: Request,
-        *,
-        keep: Keep | None = None,
+        self, state: State, model: ModelConfig, request: Request, *, keep: Keep | None = None
     ) -> Job:
         view, decision = decide_on(state, model, request)
         roster = await self._engine.profiles.roster()

@@ -163,6 +163,14 @@ def keeping(tokens: int | None, messages: int | None) -> Keep | None:
     return None if tokens is None else ("tokens", tokens)
 
 
+def is_done_since(state: State, request: Request) -> bool:
+    """Whether nobody waits for it, and the view was compressed since it was asked for."""
+    snapshot = state.rows.snapshot
+    if request.asked_at is None or snapshot is None:
+        return False
+    return snapshot.created_at >= request.asked_at
+
+
 def retention_of(state: State, model: ModelConfig, keep: Keep | None = None) -> Retention:
     """What stays verbatim, in this run or always."""
     if keep is not None:

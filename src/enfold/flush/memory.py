@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 
 from enfold.errors import SummaryError
-from enfold.flush.worker import Delivery
+from enfold.flush.delivery import Delivery
 from enfold.messages import Message
 from enfold.store import snapshots
 from enfold.store.database import Database

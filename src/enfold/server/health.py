@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -10,7 +14,6 @@ from enfold.engine import Engine
 from enfold.errors import StoreError, facts
 from enfold.server.failures import json_response
 from enfold.server.metrics import Metrics
-from enfold.store import outbox
 
 _UNAVAILABLE = 503
 
@@ -41,14 +44,14 @@ class Health:
         """The store answers too, and the server does not stop."""
         request.state.route = "/readyz"
         store = {"engine": self._engine.store.engine, "status": "ok"}
-        waiting: int | None = None
+        queue: Mapping[str, Any] | None = None
         try:
-            waiting = await self._engine.store.read(outbox.waiting)
+            queue = asdict(await self._engine.queue.state())
         except StoreError as error:
             store["status"] = facts(error).code
-        ready = waiting is not None and not self.draining
+        ready = queue is not None and not self.draining
         status = "ready" if ready else "draining" if self.draining else "unavailable"
-        body = {"status": status, "store": store, "flush": {"waiting": waiting}}
+        body = {"status": status, "store": store, "queue": queue}
         return json_response(body, 200 if ready else _UNAVAILABLE)
 
     async def figures(self, request: Request) -> Response:
@@ -56,11 +59,13 @@ class Health:
         request.state.route = "/metrics"
         gauges: list[tuple[str, str, float]] = []
         try:
-            waiting = await self._engine.store.read(outbox.waiting)
+            queue = await self._engine.queue.state()
         except StoreError:
             gauges.append(("enfold_store_up", "1 if the store answers.", 0))
         else:
             gauges.append(("enfold_store_up", "1 if the store answers.", 1))
-            gauges.append(("enfold_flush_waiting", "Messages on their way to memory.", waiting))
+            waiting, failing = sum(queue.waiting.values()), queue.failing
+            gauges.append(("enfold_queue_waiting", "Work that waits in the outbox.", waiting))
+            gauges.append(("enfold_queue_failing", "Of it, what failed before.", failing))
         text = self._metrics.write(gauges)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

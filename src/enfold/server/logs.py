@@ -18,7 +18,14 @@ _SECRET = re.compile(
     r"|(://[^/\s:@]*:)[^@\s/]+(?=@)"
 )
 _HIDDEN = "***"
-_LEVELS = {"enfold": logging.INFO, "uvicorn": logging.WARNING, "nicegui": logging.WARNING}
+_LEVELS = {
+    "enfold": logging.INFO,
+    "asyncio": logging.WARNING,
+    "nicegui": logging.WARNING,
+    "procrastinate": logging.WARNING,
+    "psycopg": logging.ERROR,  # the queue says itself that the database is out of reach
+    "uvicorn": logging.WARNING,
+}
 _FIELDS = ("method", "route", "status", "milliseconds", "caller")
 
 
@@ -47,7 +54,7 @@ class Lines(logging.Formatter):
 
 
 def log_to_standard_error() -> None:
-    """Send the logs of enfold, of the web server and of the web UI's library there."""
+    """Send the logs of enfold and of what it runs on there."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     for name, level in _LEVELS.items():

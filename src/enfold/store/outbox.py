@@ -1,8 +1,10 @@
-"""The outbox: messages on their way to long-term memory.
+"""The outbox: work to be done for messages while nobody waits, as bringing them to memory.
 
-They are put in with the snapshot that covers them, in one transaction. A worker claims some for a
-time, delivers them and says so. If it dies, its claim runs out and another worker takes over, so
-every message is delivered at least once; the entry's id tells a receiver whether it has had it.
+An entry names a session, a message and the kind of work, never what was said. Messages on their way
+to memory are put in with the snapshot that covers them, in one transaction. A worker claims some
+entries for a time, does the work and says so. If it dies, its claim runs out and another worker
+takes over, so everything is done at least once; the entry's id tells a receiver whether it has had
+it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from enfold.store.records import OutboxEntry, SessionKey, new_id
 from enfold.store.words import storable
 
 MEMORY = "memory"
+"""Kind of work: the message was folded and goes to long-term memory."""
+COMPRESSION = "compression"
+"""Kind of work: the branch that ends with the message is to be compressed before it is due."""
 
 
 def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: str = MEMORY) -> None:
@@ -30,16 +35,39 @@ def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: st
     )
 
 
-def claim(db: Database, holder: str, *, limit: int = 100, seconds: float = 60) -> list[OutboxEntry]:
-    """Take entries that are due, oldest first, to deliver them within some seconds."""
+def claim(
+    db: Database,
+    holder: str,
+    *,
+    kind: str | None = None,
+    session: SessionKey | None = None,
+    limit: int = 100,
+    seconds: float = 60,
+) -> list[OutboxEntry]:
+    """Take entries that are due, oldest first, to do them within some seconds.
+
+    Of one kind, or of all; of a kind also in one session alone.
+    """
     now = db.now()
-    rows = db.rows("claim", holder=holder, limit=limit, now=now, until=now + round(seconds * 1000))
+    taken = {"holder": holder, "limit": limit, "now": now, "until": now + round(seconds * 1000)}
+    if kind is None:
+        rows = db.rows("claim", **taken)
+    elif session is None:
+        rows = db.rows("claim_of_kind", kind=kind, **taken)
+    else:
+        rows = db.rows("claim_in_session", kind=kind, session=session, **taken)
     entries = []
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         values = dict(row)
         del values["seq"]
         entries.append(OutboxEntry(**values))
     return entries
+
+
+def due(db: Database, *, limit: int = 100) -> list[tuple[str, SessionKey]]:
+    """Kinds of work and sessions in which something is due, the longest waiting first."""
+    rows = db.rows("due", now=db.now(), limit=limit)
+    return [(row["kind"], row["session"]) for row in rows]
 
 
 def done(db: Database, ids: Sequence[str]) -> None:
@@ -60,3 +88,9 @@ def waiting(db: Database, session: SessionKey | None = None) -> int:
     """How many entries are not delivered yet."""
     row = db.row("waiting") if session is None else db.row("waiting_in_session", session=session)
     return int(row["count"]) if row else 0
+
+
+def waiting_by_kind(db: Database) -> dict[str, tuple[int, int]]:
+    """For each kind of work how many entries wait, and how many of these have failed before."""
+    rows = db.rows("waiting_by_kind")
+    return {row["kind"]: (int(row["waiting"]), int(row["failing"])) for row in rows}

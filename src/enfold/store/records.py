@@ -331,7 +331,7 @@ class UsageTotal:
 
 @dataclass(frozen=True, slots=True)
 class OutboxEntry:
-    """A message on its way to long-term memory."""
+    """Work to be done for a message."""
 
     id: str
     """The same at every attempt: a receiver that has seen it has seen the message."""

@@ -13,7 +13,8 @@ a function that calls them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -74,6 +75,14 @@ class Store:
         return await self._writers.run(
             self._engine.begin_write, lambda db: function(db, *args, **kwargs)
         )
+
+    @contextmanager
+    def translating(self) -> Iterator[None]:
+        """Turn the driver's errors into ours, where another library speaks to the database."""
+        try:
+            yield
+        except self._engine.foreign_errors as error:
+            raise self._engine.translate(error) from None
 
     async def close(self) -> None:
         """Let running transactions finish and close every connection."""

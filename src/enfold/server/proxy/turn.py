@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, blocking
+from enfold.engine.ahead import compress_soon
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, StoreError
@@ -207,7 +208,7 @@ class Turns:
         try:
             session = await self._record(seen)
             if compress and not seen.known.is_diverging:
-                await session.compress(**BY_CUTOFF)
+                await compress_soon(self._engine, session)
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)

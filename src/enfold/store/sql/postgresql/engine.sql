@@ -33,3 +33,8 @@ FROM json_array_elements(CAST(:segments AS json)) WITH ORDINALITY AS each (value
 
 -- fragment: skip_locked
 FOR UPDATE SKIP LOCKED
+
+-- name: has_jobs
+-- Whether procrastinate's tables are there.
+SELECT 1 FROM pg_catalog.pg_tables
+WHERE schemaname = current_schema() AND tablename = 'procrastinate_jobs'

@@ -16,6 +16,28 @@ WHERE seq IN (
 )
 RETURNING seq, {outbox_columns}
 
+-- name: claim_of_kind
+UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
+WHERE seq IN (
+    SELECT seq FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now AND kind = :kind
+    ORDER BY due_at, seq LIMIT :limit {skip_locked}
+)
+RETURNING seq, {outbox_columns}
+
+-- name: claim_in_session
+UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
+WHERE seq IN (
+    SELECT seq FROM flush_outbox
+    WHERE done_at IS NULL AND due_at <= :now AND kind = :kind AND session = :session
+    ORDER BY due_at, seq LIMIT :limit {skip_locked}
+)
+RETURNING seq, {outbox_columns}
+
+-- name: due
+-- Where there is something to do, the longest waiting first.
+SELECT kind, session FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now
+GROUP BY kind, session ORDER BY min(due_at), min(seq) LIMIT :limit
+
 -- name: deliver
 UPDATE flush_outbox SET done_at = :now, holder = NULL, error = NULL
 WHERE id = :id AND done_at IS NULL
@@ -27,6 +49,10 @@ WHERE id = :id AND holder = :holder AND done_at IS NULL
 
 -- name: waiting
 SELECT count(*) AS count FROM flush_outbox WHERE done_at IS NULL
+
+-- name: waiting_by_kind
+SELECT kind, count(*) AS waiting, count(error) AS failing FROM flush_outbox
+WHERE done_at IS NULL GROUP BY kind ORDER BY kind
 
 -- name: waiting_in_session
 SELECT count(*) AS count FROM flush_outbox WHERE done_at IS NULL AND session = :session

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from pathlib import Path
 
 import enfold
 from enfold.engine import Engine
-from enfold.flush import Delivery, Flush
+from enfold.flush import Delivery
 from enfold.store import open_store, outbox
 from enfold.testing import ScriptedSummarizer
 from tests.engine.conftest import MODEL, WINDOW, talk
@@ -40,30 +39,27 @@ async def fill(engine: Engine) -> tuple[enfold.Message, ...]:
     return (await session.messages())[: done.messages]
 
 
-async def test_what_was_folded_is_delivered_once_in_order(tmp_path: Path) -> None:
+async def test_what_was_folded_is_delivered_once_in_order(url: str) -> None:
     sink = Sink()
-    url = f"sqlite:///{tmp_path / 'a.db'}"
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
         folded = await fill(engine)
-        await asyncio.wait_for(sink.arrived.wait(), 10)
+        await asyncio.wait_for(sink.arrived.wait(), 30)
     assert len(sink.seen) == len(folded) == len({delivery.id for delivery in sink.seen})
     depths = [delivery.message.depth for delivery in sink.seen]
     assert depths == sorted(depths)
 
 
-async def test_closing_delivers_what_is_due(tmp_path: Path) -> None:
+async def test_closing_delivers_what_is_due(url: str) -> None:
     sink = Sink()
-    url = f"sqlite:///{tmp_path / 'a.db'}"
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
         folded = await fill(engine)
     assert len(sink.seen) == len(folded)
 
 
-async def test_a_failed_compression_delivers_nothing(tmp_path: Path) -> None:
+async def test_a_failed_compression_delivers_nothing(url: str) -> None:
     sink = Sink()
-    url = f"sqlite:///{tmp_path / 'a.db'}"
     broken = ScriptedSummarizer("")
     async with enfold.open(url, sink=sink, summarizers={"scripted": broken}) as engine:
         try:
@@ -75,36 +71,17 @@ async def test_a_failed_compression_delivers_nothing(tmp_path: Path) -> None:
     assert sink.seen == []
 
 
-async def test_what_a_sink_refuses_stays_for_the_next_process(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
+async def test_what_a_sink_refuses_stays_for_the_next_process(url: str) -> None:
     away = Sink(failures=1_000)
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
         folded = await fill(engine)
     assert away.seen == []
-    back = Sink()
     async with await open_store(url) as store:
         assert await store.read(outbox.waiting) == len(folded)
-        flush = Flush(store, back, idle=0.05)
-        flush.start()
+    back = Sink()
+    async with enfold.open(url, sink=back) as engine:
         await asyncio.wait_for(back.arrived.wait(), 30)
-        await flush.stop()
-        assert len({delivery.id for delivery in back.seen}) == len(folded)
+    assert len({delivery.id for delivery in back.seen}) == len(folded)
+    async with await open_store(url) as store:
         assert await store.read(outbox.waiting) == 0
-
-
-async def test_two_workers_share_the_work(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'a.db'}"
-    away = Sink(failures=1_000)
-    summarizers = {"scripted": ScriptedSummarizer()}
-    async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
-        folded = await fill(engine)
-    sinks = [Sink(), Sink()]
-    async with await open_store(url) as first, await open_store(url) as second:
-        workers = [Flush(store, sink) for store, sink in zip((first, second), sinks, strict=True)]
-        async with asyncio.timeout(30):
-            while await first.read(outbox.waiting):
-                await asyncio.gather(*(worker.drain() for worker in workers))
-                await asyncio.sleep(0.05)
-    ids = [delivery.id for sink in sinks for delivery in sink.seen]
-    assert len(ids) == len(set(ids)) == len(folded)
