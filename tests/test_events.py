@@ -3,14 +3,19 @@
 import asyncio
 from dataclasses import replace
 
+import pytest
+
 from enfold.events import (
     CompressionFinished,
     CompressionStarted,
     Event,
     Events,
+    SessionBlocked,
     SessionUnblocked,
+    from_payload,
     payload,
 )
+from enfold.jsontext import dump_text, loads
 
 STARTED = CompressionStarted("s", messages=45, tokens=90_000, strategy="native", automatic=True)
 
@@ -54,3 +59,38 @@ async def test_a_stream_carries_the_events_of_one_session() -> None:
     assert await waiting == STARTED
     await stream.aclose()
     events.emit(STARTED)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        STARTED,
+        CompressionFinished("s", "x", 4, 9, 1, 1.25, "local", automatic=True, warnings=("a", "b")),
+        SessionBlocked("s", "the model is away"),
+    ],
+    ids=lambda event: event.name,
+)
+def test_an_event_can_be_had_back_from_its_payload(event: Event) -> None:
+    told = loads(dump_text(payload(event)))
+    assert from_payload({**told, "of": "a newer version"}) == event
+    assert from_payload({**told, "event": "of a newer version"}) is None
+
+
+def test_what_happens_elsewhere_is_for_those_who_want_it_and_goes_no_further() -> None:
+    events = Events()
+    here: list[Event] = []
+    everywhere: list[Event] = []
+    others: list[Event] = []
+    passed_on: list[tuple[str, Event]] = []
+    events.subscribe(here.append)
+    events.subscribe(everywhere.append, namespace="ann", elsewhere=True)
+    events.subscribe(others.append, namespace="ben", elsewhere=True)
+    stop = events.forward(lambda namespace, event: passed_on.append((namespace, event)))
+    ann = events.within("ann")
+    ann.repeat(STARTED)
+    assert (here, everywhere, others, passed_on) == ([], [STARTED], [], [])
+    ann.emit(STARTED)
+    assert (here, everywhere, passed_on) == ([STARTED], [STARTED] * 2, [("ann", STARTED)])
+    stop()
+    ann.emit(STARTED)
+    assert len(passed_on) == 1

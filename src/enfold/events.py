@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
 
@@ -119,43 +119,106 @@ def payload(event: Event) -> dict[str, Any]:
     return {"event": event.name, **asdict(event)}
 
 
+def from_payload(told: Mapping[str, Any]) -> Event | None:
+    """The event that the JSON tells of; None if it is of a kind that only newer processes know."""
+    kind = _KINDS.get(told["event"])
+    if kind is None:
+        return None
+    names = {each.name for each in fields(kind)}
+    given: dict[str, Any] = {name: _frozen(told[name]) for name in names & told.keys()}
+    return kind(**given)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+_KINDS: Mapping[str, type[Event]] = {
+    kind.name: kind
+    for kind in (
+        CompressionStarted,
+        CompressionProgress,
+        CompressionFinished,
+        CompressionFailed,
+        SessionBlocked,
+        SessionUnblocked,
+    )
+}
+
+
+Forward: TypeAlias = Callable[[str, Event], None]
+"""Takes a namespace and what happened in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Listener:
+    hear: Callable[[Event], None]
+    namespace: str | None
+    """None for all."""
+    elsewhere: bool
+
+
 class Events:
     """Hands events to listeners, in order. A listener is a plain function and must not block.
 
     Two namespaces may have a session of the same name, so what is emitted is emitted within one.
+    Where several processes share a database they tell each other; who wants to hear of what happens
+    in the others says so.
     """
 
     def __init__(self) -> None:
         self._namespace = ""
-        self._listeners: list[tuple[str | None, Callable[[Event], None]]] = []
+        self._listeners: list[_Listener] = []
+        self._forwards: list[Forward] = []
 
     def within(self, namespace: str) -> Events:
         """The same listeners, for what happens in a namespace."""
         events = Events()
         events._namespace = namespace
         events._listeners = self._listeners
+        events._forwards = self._forwards
         return events
 
     def emit(self, event: Event) -> None:
-        """Tell every listener."""
-        for namespace, listener in tuple(self._listeners):
-            if namespace is None or namespace == self._namespace:
-                listener(event)
+        """Tell every listener, and those who pass it on."""
+        for listener in tuple(self._listeners):
+            if listener.namespace in {None, self._namespace}:
+                listener.hear(event)
+        for forward in tuple(self._forwards):
+            forward(self._namespace, event)
+
+    def repeat(self, event: Event) -> None:
+        """Tell of what happened in another process to those who want to hear of it."""
+        for listener in tuple(self._listeners):
+            if listener.elsewhere and listener.namespace in {None, self._namespace}:
+                listener.hear(event)
 
     def subscribe(
-        self, listener: Callable[[Event], None], *, namespace: str | None = None
+        self,
+        hear: Callable[[Event], None],
+        *,
+        namespace: str | None = None,
+        elsewhere: bool = False,
     ) -> Callable[[], None]:
-        """Listen to one namespace or to all; the answer stops listening."""
-        entry = (namespace, listener)
-        self._listeners.append(entry)
-        return lambda: self._listeners.remove(entry)
+        """Listen to one namespace or to all, `elsewhere` in other processes too.
+
+        The answer stops listening.
+        """
+        listener = _Listener(hear, namespace, elsewhere)
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    def forward(self, to: Forward) -> Callable[[], None]:
+        """Pass on what is emitted here, with its namespace; the answer stops that."""
+        self._forwards.append(to)
+        return lambda: self._forwards.remove(to)
 
     async def stream(
         self, session: str | None = None, *, namespace: str | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Events as they come, of one session or of all."""
+        """Events as they come, of one session or of all, in whichever process they happen."""
         queue: asyncio.Queue[Event] = asyncio.Queue()
-        stop = self.subscribe(queue.put_nowait, namespace=namespace)
+        stop = self.subscribe(queue.put_nowait, namespace=namespace, elsewhere=True)
         try:
             while True:
                 event = await queue.get()

@@ -12,6 +12,7 @@ from enfold.engine import Engine
 from enfold.engine.ahead import compress_ahead
 from enfold.engine.models import to_row
 from enfold.engine.profiles import Profiles
+from enfold.engine.relay import Relay
 from enfold.engine.roster import LOCAL
 from enfold.engine.viewing import message_of
 from enfold.errors import ConfigError
@@ -78,6 +79,8 @@ async def open_engine(
             strategy=make_strategy,
             outside=outside,
         )
+        relay = Relay(store, engine.events)
+        relay.start()
         stop_listening = engine.events.subscribe(lambda event: _wake(queue, event))
         flush = Flush(store, sink or Memory(store, known[LOCAL], message_of))
         queue.start(_duties(engine, flush))
@@ -86,6 +89,7 @@ async def open_engine(
         finally:
             stop_listening()
             await queue.stop()
+            await relay.stop()
 
 
 def local_summarizer() -> Summarizer:

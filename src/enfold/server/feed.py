@@ -38,7 +38,7 @@ class Feed:
         self._numbers = count(1)
         self._past: deque[Told] = deque(maxlen=REMEMBERED)
         self._listeners: set[asyncio.Queue[Told | None]] = set()
-        events.subscribe(self._tell, namespace=namespace)
+        events.subscribe(self._tell, namespace=namespace, elsewhere=True)
 
     def listen(self, last_id: str | None = None) -> asyncio.Queue[Told | None]:
         """Begin to listen, with what was missed since an event; None in the queue is the end."""

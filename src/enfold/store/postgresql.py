@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -95,6 +96,19 @@ class PostgreSQL:
             if not ready:
                 connection.close()
         return connection
+
+    async def listen(self, channel: str) -> AsyncGenerator[str, None]:
+        """What other connections send to a channel, as it comes; begins with an empty text."""
+        import psycopg
+
+        connection = await psycopg.AsyncConnection.connect(self._conninfo, autocommit=True)
+        async with connection:
+            await connection.execute(
+                psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
+            )
+            yield ""
+            async for notice in connection.notifies():
+                yield notice.payload
 
     def translate(self, error: Exception) -> StoreError:
         """What the error means for whoever called. Details may hold rows, so they stay out."""

@@ -13,13 +13,13 @@ a function that calls them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
 
-from enfold.errors import ConfigError
+from enfold.errors import ConfigError, StoreError
 from enfold.store.database import Database
 from enfold.store.migrations import is_current, migrate
 from enfold.store.postgresql import PostgreSQL
@@ -75,6 +75,12 @@ class Store:
         return await self._writers.run(
             self._engine.begin_write, lambda db: function(db, *args, **kwargs)
         )
+
+    def listen(self, channel: str) -> AsyncGenerator[str, None]:
+        """What others send to a channel; see `notices`, where it is called."""
+        if not isinstance(self._engine, PostgreSQL):
+            raise StoreError(f"{self.url}: nobody else can send anything here")
+        return self._engine.listen(channel)
 
     @contextmanager
     def translating(self) -> Iterator[None]:

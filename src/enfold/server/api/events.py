@@ -30,7 +30,7 @@ async def stream(
 ) -> AsyncIterable[ServerSentEvent]:
     """Compressions that start, come further, finish and fail; sessions that are blocked or not.
 
-    Events of the process that answers: where several share a database, listen to each.
+    Where several processes share a PostgreSQL database, the events of all of them.
     """
     feed = feeds.of(caller.namespace)
     queue = feed.listen(last_event_id)

@@ -38,3 +38,7 @@ FOR UPDATE SKIP LOCKED
 -- Whether procrastinate's tables are there.
 SELECT 1 FROM pg_catalog.pg_tables
 WHERE schemaname = current_schema() AND tablename = 'procrastinate_jobs'
+
+-- name: notify
+-- Told to whoever listens when the transaction is committed.
+SELECT pg_notify(:channel, :text)

@@ -1,0 +1,67 @@
+"""Notices reach every process that listens to their channel, once their transaction is over."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing
+from pathlib import Path
+
+import pytest
+from tests.databases import Server
+
+from enfold.errors import StoreError, StoreUnavailableError
+from enfold.store import Database, notices, open_store
+
+
+async def test_they_are_heard_in_order_on_their_channel_alone(server: Server) -> None:
+    url = server.emptied_database()
+    async with await open_store(url) as here, await open_store(url) as there:
+        assert notices.can_send(here)
+        async with aclosing(notices.listen(there, "a channel")) as heard:
+            assert await anext(heard) == ""
+            await here.write(notices.send, "another", "not for you")
+            for text in ("one", "zwei ü", "x" * notices.LONGEST):
+                await here.write(notices.send, "a channel", text)
+            async with asyncio.timeout(30):
+                assert await anext(heard) == "one"
+                assert await anext(heard) == "zwei ü"
+                assert await anext(heard) == "x" * notices.LONGEST
+
+
+async def test_what_is_rolled_back_is_not_told(server: Server) -> None:
+    def fail(db: Database) -> None:
+        notices.send(db, "a channel", "never")
+        raise LookupError
+
+    url = server.emptied_database()
+    async with (
+        await open_store(url) as store,
+        aclosing(notices.listen(store, "a channel")) as heard,
+    ):
+        assert await anext(heard) == ""
+        with pytest.raises(LookupError):
+            await store.write(fail)
+        await store.write(notices.send, "a channel", "this")
+        assert await asyncio.wait_for(anext(heard), 30) == "this"
+
+
+async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> None:
+    url = server.emptied_database()
+    async with (
+        await open_store(url) as store,
+        aclosing(notices.listen(store, "a channel")) as heard,
+    ):
+        assert await anext(heard) == ""
+        server.stop()
+        try:
+            with pytest.raises(StoreUnavailableError):
+                await asyncio.wait_for(anext(heard), 30)
+        finally:
+            server.start()
+
+
+async def test_a_file_has_nobody_to_tell(tmp_path: Path) -> None:
+    async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
+        assert not notices.can_send(store)
+        with pytest.raises(StoreError, match="nobody else"):
+            await anext(notices.listen(store, "a channel"))
