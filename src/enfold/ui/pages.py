@@ -10,10 +10,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from enfold.ui.chat import chat
+from enfold.ui.folding.changes import changes
+from enfold.ui.history import history
 
 Page: TypeAlias = Callable[..., Awaitable[None]]
 
 PAGES: Mapping[str, Page] = {
     "/": chat,
     "/s/{session}": chat,
+    "/s/{session}/history": history,
+    "/s/{session}/changes/{snapshot}": changes,
 }

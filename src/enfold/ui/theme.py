@@ -20,6 +20,9 @@ COOKIE = "enfold-scheme"
 ACCENT = "#4657c8"
 POSITIVE, WARNING, NEGATIVE = "#2e7d4f", "#b4690e", "#b3261e"
 
+SHEETS = ("theme.css", "folding.css")
+"""The style sheets beside this module; the first has what all pages share."""
+
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
     f'<rect width="32" height="32" rx="8" fill="{ACCENT}"/>'
@@ -31,7 +34,8 @@ ICON = (
 
 def install() -> None:
     """Give every page the style sheet and the colours."""
-    ui.add_css(files(__package__).joinpath("theme.css").read_text("utf-8"), shared=True)
+    for sheet in SHEETS:
+        ui.add_css(files(__package__).joinpath(sheet).read_text("utf-8"), shared=True)
     app.colors(primary=ACCENT, positive=POSITIVE, warning=WARNING, negative=NEGATIVE)
 
 

@@ -1,0 +1,124 @@
+"""Blocks: headings, facts, badges and notices, as several pages show them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from inspect import isawaitable
+from typing import Literal, TypeAlias, TypeVar
+
+from nicegui import ui
+
+Entry = TypeVar("Entry")
+Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
+
+BY_HAND = "user"
+"""The author of a summary that somebody wrote."""
+
+_ICONS: dict[Tone, str] = {
+    "plain": "info",
+    "good": "check_circle",
+    "warm": "warning",
+    "bad": "error",
+}
+
+
+def number_of(number: int, word: str) -> str:
+    """So many of something: `1 message`, `1,024 messages`."""
+    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def by_text(strategy: str, author: str) -> str:
+    """Who did a compression: the strategy, and whoever wrote the summary, if there is one."""
+    if author in {"", strategy}:
+        return strategy
+    return f"{strategy}, by {'you' if author == BY_HAND else author}"
+
+
+def heading(text: str, level: int = 2) -> ui.label:
+    """A heading; level 1 is the page's own."""
+    return ui.label(text).classes(f"ef-h{level} ef-wrap").props(f"role=heading aria-level={level}")
+
+
+@contextmanager
+def facts() -> Iterator[None]:
+    """A list of names and values; each is a `fact`."""
+    with ui.element("dl").classes("ef-facts"):
+        yield
+
+
+@contextmanager
+def fact(name: str) -> Iterator[None]:
+    """A name; what is put inside is its value."""
+    with ui.element("div").classes("ef-fact"):
+        with ui.element("dt"):
+            ui.label(name)
+        with ui.element("dd"):
+            yield
+
+
+def badge(text: str, tone: Tone = "plain") -> ui.label:
+    """A word about what it stands beside."""
+    return ui.label(text).classes(f"ef-badge ef-badge-{tone}")
+
+
+@contextmanager
+def notice(tone: Tone, title: str) -> Iterator[ui.element]:
+    """Something to know; what is put inside is more about it. What is bad is read out at once."""
+    role = "alert" if tone == "bad" else "status"
+    with ui.element("section").classes(f"ef-notice ef-notice-{tone}").props(f"role={role}") as made:
+        ui.icon(_ICONS[tone]).classes("ef-notice-icon").props('aria-hidden="true"')
+        with ui.element("div").classes("ef-grow ef-stack-tight"):
+            ui.label(title).classes("ef-notice-title ef-wrap")
+            yield made
+
+
+@contextmanager
+def buttons() -> Iterator[None]:
+    """A row of what can be done."""
+    with ui.element("div").classes("ef-row"):
+        yield
+
+
+def opening(
+    title: str, fill: Callable[[], Awaitable[None] | None], *, is_open: bool = False
+) -> ui.expansion:
+    """A line that opens; what is in it is made when that first happens."""
+    with ui.expansion(title, value=is_open).classes("ef-full ef-expansion").props("dense") as line:
+        place = ui.element("div").classes("ef-stack-tight")
+
+    async def opened() -> None:
+        if line.value and not place.default_slot.children:
+            with place:
+                filling = fill()
+                if isawaitable(filling):
+                    await filling
+
+    line.on_value_change(opened)
+    return line
+
+
+def few_at_a_time(
+    entries: Sequence[Entry],
+    show: Callable[[Entry], None],
+    *,
+    at_once: int = 20,
+    tag: str = "div",
+    classes: str = "ef-stack-tight",
+) -> None:
+    """The first entries, and a button for the next: a page with thousands is of use to nobody."""
+    listed = ui.element(tag).classes(classes)
+    more = ui.button().props("flat dense color=primary").classes("ef-start ef-across")
+    seen = 0
+
+    def show_more() -> None:
+        nonlocal seen
+        with listed:
+            for entry in entries[seen : seen + at_once]:
+                show(entry)
+        seen = min(len(entries), seen + at_once)
+        more.set_text(f"Show more ({len(entries) - seen:,} left)")
+        more.set_visibility(seen < len(entries))
+
+    more.on_click(show_more)
+    show_more()

@@ -1,0 +1,120 @@
+"""Markers: what stands in place of a text that was shortened, and what it stands for.
+
+A message that a strategy made smaller says so in brackets of its own kind. The store has what was
+said; laid beside what is shown, it tells for every marker which text it replaced.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+MARKER = re.compile(r"⟨ [^⟨⟩\n]{1,400} ⟩")
+_LINES = re.compile(r"⟨ [+\- ]?lines? (\d+)(?:-(\d+))?\b")
+_SIZED = re.compile(r"⟨ (\d+) (?:[+\- ]?(lines?)|(characters)) from ")
+_SPARE = "\n "
+"""What may stand between a marker and the text beside it without having been said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of a shown text."""
+
+    text: str
+    original: str | None = None
+    """What it stands for. None where it is what was said."""
+
+
+def pieces(shown: str, said: str) -> tuple[Piece, ...]:
+    """The shown text in pieces; put in place of their markers, the originals make what was said.
+
+    Where that cannot be made out, the whole stands for the whole.
+    """
+    if shown == said:
+        return (Piece(shown),)
+    literals, markers = _divided(shown, said)
+    gaps = _gaps(literals, markers, said) if markers else None
+    if gaps is None:
+        return (Piece(shown, said),)
+    found: list[Piece] = [Piece(literals[0])]
+    for marker, gap, literal in zip(markers, gaps, literals[1:], strict=True):
+        found += (Piece(marker, gap), Piece(literal))
+    return tuple(piece for piece in found if piece.text)
+
+
+def _divided(shown: str, said: str) -> tuple[list[str], list[str]]:
+    """The texts around the markers, and the markers; one that was said is no marker."""
+    literals, markers = [], []
+    at = start = 0
+    for match in MARKER.finditer(shown):
+        if match[0] in said:
+            continue
+        start = match.start()
+        literals.append(shown[at:start])
+        markers.append(match[0])
+        at = match.end()
+    return [*literals, shown[at:]], markers
+
+
+def _gaps(literals: Sequence[str], markers: Sequence[str], said: str) -> list[str] | None:
+    """What each marker replaced; None if the texts around them are not all to be found."""
+    first, *between, last = literals
+    start, end = _beginning(first, said), _ending(last, said)
+    if start is None or end is None or end < start:
+        return None
+    gaps: list[str] = []
+    at = start
+    for marker, literal in zip(markers, between, strict=False):
+        stop = _next(marker, literal, said, at, end)
+        if stop is None:
+            return None
+        gaps.append(said[at:stop])
+        at = stop + len(literal)
+    return [*gaps, said[at:end]]
+
+
+def _beginning(literal: str, said: str) -> int | None:
+    """Where the text before the first marker ends."""
+    return next((len(each) for each in _loosened(literal) if said.startswith(each)), None)
+
+
+def _ending(literal: str, said: str) -> int | None:
+    """Where the text after the last marker begins."""
+    tails = (each for each in (literal, literal.lstrip(_SPARE)) if said.endswith(each))
+    return next((len(said) - len(each) for each in tails), None)
+
+
+def _loosened(literal: str) -> Iterator[str]:
+    yield literal
+    yield literal.rstrip(_SPARE)
+
+
+def _next(marker: str, literal: str, said: str, at: int, end: int) -> int | None:
+    """Where the text after a marker begins: where its size says, else where it is found next."""
+    sized = _end_by_size(marker, said, at)
+    if sized is not None and sized <= end and said.startswith(literal, sized):
+        return sized
+    found = said.find(literal, at, end) if literal.strip() else -1
+    return None if found < 0 else found
+
+
+def _end_by_size(marker: str, said: str, at: int) -> int | None:
+    """The end of what a marker replaced, if it says how much that is."""
+    lines = _LINES.match(marker)
+    if lines is not None:
+        return _after_lines(said, at, int(lines[2] or lines[1]) - int(lines[1]) + 1)
+    sized = _SIZED.match(marker)
+    if sized is None:
+        return None
+    size = int(sized[1])
+    return _after_lines(said, at, size) if sized[2] else min(len(said), at + size)
+
+
+def _after_lines(said: str, at: int, number: int) -> int:
+    """Where so many lines end, the last one's break left out."""
+    for _ in range(number):
+        at = said.find("\n", at) + 1
+        if not at:
+            return len(said)
+    return at - 1

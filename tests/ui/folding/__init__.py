@@ -1,0 +1,1 @@
+"""Tests of compressions on a page."""

@@ -1,0 +1,104 @@
+"""Markers: each opens to exactly the text that it stands for."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.engine import Engine
+from enfold.engine.comparison import read_comparison
+from enfold.messages import text_of
+from enfold.ui.folding.markers import MARKER, Piece, pieces
+from tests.ui.talks import in_engine, read_files
+
+
+def restored(found: tuple[Piece, ...]) -> str:
+    return "".join(piece.text if piece.original is None else piece.original for piece in found)
+
+
+def test_what_was_not_shortened_is_one_piece() -> None:
+    assert pieces("As it was.", "As it was.") == (Piece("As it was."),)
+
+
+def test_a_marker_stands_for_what_is_between_the_texts_around_it() -> None:
+    shown = "one\ntwo\n⟨ ... truncated, 2 of 5 lines ⟩\nfive"
+    assert pieces(shown, "one\ntwo\nthree\nfour\nfive") == (
+        Piece("one\ntwo\n"),
+        Piece("⟨ ... truncated, 2 of 5 lines ⟩", "three\nfour"),
+        Piece("\nfive"),
+    )
+
+
+def test_a_marker_alone_stands_for_everything() -> None:
+    marker = "⟨ Content suppressed ⟩"
+    assert pieces(marker, "All of it.") == (Piece(marker, "All of it."),)
+
+
+def test_two_markers_in_a_row_each_take_as_many_lines_as_they_say() -> None:
+    first, second = "⟨ lines 1-2 as in message #3 ⟩", "⟨ lines 3-4 as in message #5 ⟩"
+    found = pieces(f"{first}\n{second}\nend", "a\nb\nc\nd\nend")
+    assert found == (
+        Piece(first, "a\nb"),
+        Piece("\n"),
+        Piece(second, "c\nd"),
+        Piece("\nend"),
+    )
+
+
+def test_characters_are_counted_too() -> None:
+    marker = '⟨ 4 characters from "cd" as in message #1 ⟩'
+    other = '⟨ 2 characters from "hi" as in message #1 ⟩'
+    found = pieces(f"ab{marker}g{other}j", "abcdefghij")
+    assert [piece.original for piece in found] == [None, "cdef", None, "hi", None]
+
+
+def test_brackets_that_somebody_wrote_are_no_marker() -> None:
+    said = "He wrote ⟨ so ⟩ and then a lot more"
+    shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
+    found = pieces(shown, said)
+    assert found[0] == Piece("He wrote ⟨ so ⟩ and ")
+    assert found[1].original == "then a lot more"
+
+
+@pytest.mark.parametrize(
+    "shown",
+    ["reworded altogether", "other ⟨ lines 1-2 as in message #3 ⟩ text", "⟨ a ⟩not there⟨ b ⟩"],
+)
+def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
+    assert pieces(shown, "What was said.") == (Piece(shown, "What was said."),)
+
+
+@given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
+def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> None:
+    """Whatever the texts are, nothing is lost and nothing is made up."""
+    said = "".join(texts)
+    shown = "".join(
+        text if index % 2 == 0 else f"⟨ {len(text)} characters from x as in message #1 ⟩"
+        for index, text in enumerate(texts)
+    )
+    assert restored(pieces(shown, said)) == said
+
+
+@pytest.mark.parametrize("strategy", ["lossless", "truncation"])
+def test_every_marker_of_a_strategy_opens(
+    strategy: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async def shortened(engine: Engine) -> list[tuple[str, str]]:
+        session = await engine.session("files")
+        await read_files(session)
+        done = await session.compress(strategy=strategy, keep_tokens=100)
+        assert done.snapshot is not None
+        found = await engine.store.read(read_comparison, session.key, done.snapshot)
+        return [
+            (text_of(pair.after.parts), text_of(pair.said.parts))
+            for stretch in found.stretches
+            for pair in stretch.pairs
+            if pair.after is not None and pair.fate == "edited"
+        ]
+
+    pairs = in_engine(tmp_path_factory.mktemp("markers") / "chats.db", shortened)
+    assert pairs
+    for shown, said in pairs:
+        assert MARKER.search(shown)
+        assert restored(pieces(shown, said)).split() == said.split()

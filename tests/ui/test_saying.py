@@ -1,0 +1,48 @@
+"""A message in plain text, part by part."""
+
+from __future__ import annotations
+
+from enfold.messages import (
+    Attachment,
+    Data,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from enfold.ui.saying import Section, sections
+
+
+def test_every_part_can_be_read() -> None:
+    message = Message(
+        "assistant",
+        (
+            Reasoning("First this."),
+            Text("Hello."),
+            ToolCall("1", "read", {"path": "a.txt"}),
+            ToolCall("2", "write", '{"broken'),
+            ToolResult("1", (Text("line"), Data({"n": 1})), name="read"),
+            ToolResult("2", (Text("no"),), is_error=True),
+            Attachment("plan.pdf", "application/pdf", 1_234),
+            Attachment(),
+            Unknown({"kind": "new"}),
+        ),
+    )
+    assert sections(message) == (
+        Section("First this.", "Reasoning"),
+        Section("Hello."),
+        Section('{"path":"a.txt"}', "Call of read", is_code=True),
+        Section('{"broken', "Call of write", is_code=True),
+        Section("line", "Result of read", is_code=True),
+        Section('{"n":1}', "Result of read", is_code=True),
+        Section("no", "Error", is_code=True),
+        Section("plan.pdf, application/pdf, 1,234 bytes", "Attachment"),
+        Section("without a name", "Attachment"),
+        Section("(of a kind that enfold does not know)", "Other"),
+    )
+
+
+def test_opaque_reasoning_says_that_it_is() -> None:
+    assert sections(Message("assistant", (Reasoning(),)))[0].text == "(cannot be read)"
