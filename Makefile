@@ -11,7 +11,7 @@ SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PY
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run test test-model lint types fmt bench check clean
+.PHONY: help setup setup-run run test test-model lint types fmt docs bench check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,9 @@ types: setup ## mypy, strict
 fmt: setup ## Put in order what ruff can: formatting, imports, simple rules
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: setup ## The documentation site, in build/documentation/site
+	$(BIN)/python -m scripts.docs
 
 bench: setup ## Measure speed (BENCH="importing counting" chooses)
 	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done

@@ -1,0 +1,1 @@
+"""Reference pages, made from the code itself when the documentation is built."""

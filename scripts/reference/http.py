@@ -1,0 +1,95 @@
+"""The HTTP reference, from the description that the server itself gives of its API."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any
+
+from scripts.reference.tables import kind_of
+
+from enfold.server.api import create_api
+from enfold.server.feed import Feeds
+from enfold.wiring import open_engine
+
+_METHODS = ("get", "post", "put", "patch", "delete")
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join(_lines(asyncio.run(description())))
+
+
+async def description() -> dict[str, Any]:
+    """What a server has at `/openapi.json`."""
+    with tempfile.TemporaryDirectory() as folder:
+        async with open_engine(f"sqlite:///{folder}/empty.db") as engine:
+            return create_api(engine, Feeds(engine.events)).openapi()
+
+
+def _lines(whole: Mapping[str, Any]) -> Iterator[str]:
+    yield "# HTTP reference\n"
+    yield "Made from the API's own description when this site was built. A running server shows "
+    yield "the same at `/docs`, and as OpenAPI at `/openapi.json`. Every error has the shape "
+    yield "[`Failure`](#failure), with a code from the [table of errors](errors.md).\n"
+    operations = [
+        (method.upper(), path, operation)
+        for path, methods in whole["paths"].items()
+        for method, operation in methods.items()
+        if method in _METHODS
+    ]
+    for noun, group in groupby(operations, key=lambda each: each[2]["tags"][0]):
+        yield f"## {noun.capitalize()}\n"
+        for method, path, operation in group:
+            yield from _operation(method, path, operation)
+    yield "## Shapes\n"
+    for name, schema in sorted(whole["components"]["schemas"].items()):
+        yield from _shape(name, schema)
+
+
+def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### {operation['summary']}\n"
+    yield f"`{method} {path}`\n"
+    yield f"{operation.get('description', '')}\n"
+    found = operation.get("parameters", ())
+    if found:
+        yield "| parameter | in | type | |\n|---|---|---|---|"
+        for each in found:
+            words = [_cell(each.get("description", "")), "Required." if each["required"] else ""]
+            kind = _cell(kind_of(each["schema"]))
+            yield f"| `{each['name']}` | {each['in']} | {kind} | {' '.join(words).strip()} |"
+        yield ""
+    if "requestBody" in operation:
+        yield f"Body: {_linked(operation['requestBody'])}\n"
+    for status, answer in operation["responses"].items():
+        if status.startswith("2"):
+            yield f"Answers {status}: {_linked(answer) or 'nothing'}\n"
+
+
+def _linked(content: Mapping[str, Any]) -> str:
+    """A link to the shape of a body, or what else it is."""
+    for kind, each in content.get("content", {}).items():
+        schema = each.get("schema", {})
+        shape = kind_of(schema.get("items", schema))
+        many = "an array of " if "items" in schema else ""
+        if "$ref" in schema.get("items", schema):
+            return f"{many}[`{shape}`](#{shape.lower()})"
+        return f"{many}{shape}, as {kind}" if kind != "application/json" else f"{many}{shape}"
+    return ""
+
+
+def _shape(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    yield f"### `{name}`\n\n{schema.get('description', '')}\n"
+    required = schema.get("required", ())
+    yield "| field | type | |\n|---|---|---|"
+    for field, each in schema.get("properties", {}).items():
+        text = _cell(each.get("description", ""))
+        note = " Required." if field in required else ""
+        yield f"| `{field}` | {_cell(kind_of(each))} | {text}{note} |"
+    yield ""
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|").replace("\n", " ")

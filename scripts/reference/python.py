@@ -1,0 +1,128 @@
+"""The Python reference: every public name, with its signature and its docstring."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
+from scripts.reference import source
+
+import enfold
+
+AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "What a store gives": {
+        "enfold.engine.engine": ("Engine",),
+        "enfold.engine.session": ("Session",),
+        "enfold.engine.results": ("Prepared", "Compression", "Preview", "Status"),
+        "enfold.store.records": ("StoredMessage", "Hit", "Snapshot"),
+    },
+    "What condensing gives": {
+        "enfold.stateless": ("Condensed",),
+        "enfold.report": ("Report",),
+        "enfold.receipt.receipt": ("Receipt",),
+        "enfold.ledger": ("Ledger",),
+    },
+    "LangGraph": {
+        "enfold.langgraph.node": ("SummarizationNode",),
+        "enfold.langgraph.running": ("RunningSummary",),
+        "enfold.langgraph.summarization": ("summarize_messages", "asummarize_messages"),
+    },
+    "Adapters": {
+        "enfold.adapters.langchain": ("EnfoldMiddleware",),
+        "enfold.adapters.llama_index": ("EnfoldMemory",),
+        "enfold.adapters.openai_agents": ("AgentSession",),
+        "enfold.adapters.pydantic_ai": ("HistoryProcessor",),
+    },
+    "For tests of your own": {
+        "enfold.testing": (
+            "ScriptedSummarizer",
+            "ScriptedGateway",
+            "system",
+            "user",
+            "assistant",
+            "call",
+            "result",
+        ),
+    },
+}
+"""What the public functions hand out, and the doors that are imported by their own name."""
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join(_lines())
+
+
+def _lines() -> Iterator[str]:
+    yield "# Python reference\n"
+    yield "Made from the docstrings when this site was built. `enfold.__all__` is what version 0.1 "
+    yield "promises; the rest of this page is what those names hand out, and the doors that have "
+    yield "modules of their own.\n"
+    yield "## `enfold`\n"
+    for name in enfold.__all__:
+        value = getattr(enfold, name)
+        module = getattr(value, "__module__", None) or "enfold.budget"
+        yield from _entry(module, name, prefix="enfold.")
+    for title, modules in AROUND.items():
+        yield f"## {title}\n"
+        for module, names in modules.items():
+            import_module(module)  # a name that moved is found out here
+            for name in names:
+                yield from _entry(module, name, prefix="")
+
+
+def _entry(module: str, name: str, *, prefix: str) -> Iterator[str]:
+    node = source.find(module, name)
+    yield f"### `{prefix}{name}`\n"
+    if not prefix:
+        yield f"From `{_home(module)}`.\n"
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from _function(node)
+        case ast.ClassDef():
+            yield from _class(node)
+        case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+            yield f"{source.text_after(module, name) or 'A constant.'} `{ast.unparse(value)}`\n"
+
+
+def _home(module: str) -> str:
+    """Where one imports it from: a package of doors gathers the names of its modules."""
+    package = module.rpartition(".")[0]
+    return package if package == "enfold.langgraph" else module
+
+
+def _function(node: source.Function) -> Iterator[str]:
+    yield f"```text\n{source.signature(node)}\n```\n"
+    yield f"{ast.get_docstring(node) or ''}\n"
+
+
+def _class(node: ast.ClassDef) -> Iterator[str]:
+    yield f"{ast.get_docstring(node) or ''}\n"
+    found = list(source.fields(node.body))
+    if found:
+        yield "| field | type | |\n|---|---|---|"
+        for each in found:
+            default = f" Default: `{each.default}`." if _is_plain(each.default) else ""
+            yield f"| `{each.name}` | `{_cell(each.annotation)}` | {_cell(each.text)}{default} |"
+        yield ""
+    for method in node.body:
+        if isinstance(method, source.Function) and _is_shown(method):
+            is_property = "property" in map(ast.unparse, method.decorator_list)
+            kind = ", a property" if is_property else ""
+            yield f"#### `{node.name}.{method.name}`{kind}\n"
+            yield from [f"{ast.get_docstring(method)}\n"] if is_property else _function(method)
+
+
+def _is_shown(method: source.Function) -> bool:
+    return not method.name.startswith("_") or (
+        method.name == "__init__" and len(method.args.args) + len(method.args.kwonlyargs) > 1
+    )
+
+
+def _is_plain(default: str) -> bool:
+    return bool(default) and "field(" not in default
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")

@@ -1,0 +1,175 @@
+"""Settings, errors, events and the configs of strategies, each from the code's own table."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+from scripts.reference import source
+
+from enfold import errors, events, settings
+from enfold.jsontext import dump_text
+from enfold.strategies import registry
+
+_OTHER_VARIABLES = {
+    "ENFOLD_DB": "The store's address. Unset: a SQLite file in the user's data folder.",
+    "ENFOLD_CONFIG": "The config file. Unset: `config.toml` in the user's config folder, if any.",
+    "ENFOLD_SECRET_KEY": "What stored keys of models are sealed with; at least 16 characters.",
+}
+
+
+def settings_page() -> str:
+    """Every setting, its default, what it may be, and its variable."""
+    return "\n".join(_settings())
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings reference\n"
+    yield f"Made from `enfold.settings` when this site was built. {_levels()}\n"
+    yield "| setting | default | | variable |\n|---|---|---|---|"
+    defaults = settings.Settings()
+    for each in source.fields(_body("enfold.settings", "Settings")):
+        if each.name == "sources":
+            continue
+        default = getattr(defaults, each.name)
+        shown = "unset" if default is None else f"`{dump_text(default)}`"
+        name = f"`ENFOLD_{each.name.upper()}`"
+        yield f"| `{each.name}` | {shown} | {_cell(each.text)} | {name} |"
+    yield "\n## Other names that are understood\n"
+    yield "| name | setting |\n|---|---|"
+    yield from (f"| `{alias}` | `{name}` |" for alias, name in settings.ALIASES.items())
+    yield "| `autoCondenseContextPercent` | `threshold`, as a percentage |"
+    yield "\n## What a server takes from its environment\n"
+    yield "| variable | default | |\n|---|---|---|"
+    serving = settings.Serving()
+    for each in source.fields(_body("enfold.settings", "Serving")):
+        variable, _, text = each.text.partition(": ")
+        default = getattr(serving, each.name)
+        yield f"| {variable} | {f'`{default}`' if default else 'unset'} | {_cell(text)} |"
+    for name, address in settings.UPSTREAMS.items():
+        yield f"| `ENFOLD_{name.upper()}_BASE_URL` | `{address}` | Where the proxy forwards to. |"
+    yield "\n## Other variables\n"
+    yield "| variable | |\n|---|---|"
+    yield from (f"| `{name}` | {text} |" for name, text in _OTHER_VARIABLES.items())
+
+
+def _levels() -> str:
+    return f"Where several levels set the same, the strongest wins: {', '.join(settings.LEVELS)}."
+
+
+def errors_page() -> str:
+    """The tree of errors, and what each door says of them."""
+    return "\n".join(_errors())
+
+
+def _errors() -> Iterator[str]:
+    tree = (errors.__doc__ or "").partition("\n\n")[2].partition("\n\n")[0]
+    yield "# Errors\n"
+    yield "Made from `enfold.errors` when this site was built. Every failure that enfold means to"
+    yield "raise is one of these; a foreign library's error is turned into one where it enters. The"
+    yield "message says what failed, with which value, and what to do. It never holds message text"
+    yield f"or a key.\n\n```text\n{tree}\n```\n"
+    yield "`code` and `status` are what the HTTP API answers, `exit` is the exit code of the"
+    yield "command line. Where `retry` says yes, the same call may succeed later.\n"
+    yield "| error | code | status | exit | retry | |\n|---|---|---|---|---|---|"
+    for kind, facts in errors.FACTS.items():
+        doors = f"`{facts.code}` | {facts.status} | {facts.exit_code} | {_yes(facts.retryable)}"
+        yield f"| `{kind.__name__}` | {doors} | {_cell(_first(kind))} |"
+
+
+def events_page() -> str:
+    """Every event with its fields."""
+    return "\n".join(_events())
+
+
+def _events() -> Iterator[str]:
+    yield "# Events\n"
+    yield "Made from `enfold.events` when this site was built. The payload is the same in the "
+    yield "engine, in the API's stream, on the command line and in the browser: its fields, and "
+    yield "its name under `event`.\n"
+    for kind in get_args(events.Event):
+        yield f"## `{kind.name}`\n\n{_first(kind)}\n"
+        yield "| field | type | |\n|---|---|---|"
+        for each in source.fields(_body("enfold.events", kind.__name__)):
+            yield f"| `{each.name}` | `{_cell(each.annotation)}` | {_cell(each.text)} |"
+        yield ""
+
+
+def strategies_page() -> str:
+    """The config of every strategy, field by field."""
+    return "\n".join(_strategies())
+
+
+def _strategies() -> Iterator[str]:
+    yield "# Configs of strategies\n"
+    yield "Made from the JSON schemas when this site was built. Names are in camel case; snake "
+    yield "case is read as well.\n"
+    for kind in map(registry.get, registry.names()):
+        able = kind.capabilities
+        yield f"## `{kind.id}`\n\n{kind.description}\n"
+        yield f"Speed: {able.speed}. Lossless: {_yes(able.lossless)}. "
+        yield f"May ask a model: {_yes(able.summaries)}. Several passes: {_yes(able.multi_pass)}.\n"
+        yield "| field | type | default | |\n|---|---|---|---|"
+        yield from _properties(kind.schema(), "")
+        yield ""
+
+
+def _properties(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    """A row for each field, and those of objects inside after their own."""
+    for name, each in schema.get("properties", {}).items():
+        default = f"`{dump_text(each['default'])}`" if _is_short(each) else ""
+        text = _cell(each.get("description", ""))
+        yield f"| `{prefix}{name}` | {_cell(kind_of(each))} | {default} | {text} |"
+        for inner, mark in _inner(each):
+            yield from _properties(inner, f"{prefix}{name}{mark}.")
+
+
+def _inner(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]:
+    if "properties" in schema:
+        yield schema, ""
+    if "properties" in (items := schema.get("items", {})):
+        yield items, "[]"
+    for each in schema.get("anyOf", schema.get("oneOf", ())):
+        if "properties" in each:
+            yield each, ""
+
+
+def kind_of(schema: Mapping[str, Any]) -> str:
+    """A schema's type in a few words."""
+    if "$ref" in schema:
+        return str(schema["$ref"]).rpartition("/")[2]
+    if "enum" in schema:
+        return ", ".join(f"`{dump_text(each)}`" for each in schema["enum"])
+    if "const" in schema:
+        return f"`{dump_text(schema['const'])}`"
+    if choices := schema.get("anyOf", schema.get("oneOf")):
+        return " or ".join(dict.fromkeys(kind_of(each) for each in choices))
+    kind = schema.get("type", "any")
+    if isinstance(kind, list):
+        return " or ".join(kind)
+    return f"array of {kind_of(schema['items'])}" if "items" in schema else str(kind)
+
+
+def _is_short(schema: Mapping[str, Any]) -> bool:
+    return "default" in schema and not isinstance(schema["default"], dict | list)
+
+
+def _body(module: str, name: str) -> list[ast.stmt]:
+    node = source.find(module, name)
+    if not isinstance(node, ast.ClassDef):
+        raise TypeError(f"{module}.{name} is no class")
+    return node.body
+
+
+def _first(kind: type) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")
+
+
+def _yes(value: object) -> str:
+    return "yes" if value else "no"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", r"\|")

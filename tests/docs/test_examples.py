@@ -1,0 +1,68 @@
+"""Every code block of the documentation and of the README runs, and says what the page says."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import Block, blocks, name_of, pages
+from tests.docs.running import RUNS, Runner
+from tests.docs.upstream import upstream
+
+NOT_RUN: dict[str, str] = {
+    "README.md:make run": "it sets up an environment and runs every test",
+    "README.md:pip install": "it installs packages",
+    "docs/architecture.md:door": "a drawing",
+    "docs/guides/operations.md:FROM": "it needs Docker and a registry of packages",
+    "docs/start/cli.md:enfold profiles add": "it asks a model, and wants a terminal",
+}
+"""`page:how the block begins` -> why it is not run. The page says the same above the block."""
+
+PAGES = [page for page in pages() if blocks(page)]
+
+
+@pytest.fixture
+def runner(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Runner]:
+    """A page's surroundings: a home of its own, a provider on loopback, PostgreSQL if it asks."""
+    text = request.getfixturevalue("page").read_text(encoding="utf-8")
+    variables = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    if "postgresql://enfold@localhost/enfold" in text:
+        variables["POSTGRESQL"] = request.getfixturevalue("server").new_database()
+    with upstream() as address:
+        for name in ("OPENAI", "ANTHROPIC", "GEMINI"):
+            variables[f"ENFOLD_{name}_BASE_URL"] = address
+        made = Runner(tmp_path, variables)
+        try:
+            yield made
+        finally:
+            made.stop()
+
+
+@pytest.mark.timeout(600)  # for what hangs: a page may start several servers
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_the_page_does_what_it_says(page: Path, runner: Runner) -> None:
+    for block in blocks(page):
+        if block.reason is None:
+            runner.run(block)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_blocks_are_of_kinds_that_are_checked(page: Path) -> None:
+    known = {*RUNS, "dockerfile"}
+    unknown = [block.place for block in blocks(page) if block.language not in known]
+    assert unknown == []
+
+
+def test_what_is_not_run_is_listed_with_its_reason() -> None:
+    said = {_key(block): block.reason for page in PAGES for block in blocks(page) if block.reason}
+    assert said == NOT_RUN
+
+
+def _key(block: Block) -> str:
+    """The row that speaks of the block; where none does, what one should begin with."""
+    rows = (row.partition(":")[2] for row in NOT_RUN if row.startswith(f"{block.page}:"))
+    begins = next((row for row in rows if block.text.startswith(row)), block.text[:30])
+    return f"{block.page}:{begins}"
