@@ -142,6 +142,15 @@ class Step:
         """The share of the tokens that the step took away."""
         return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "name": self.name,
+            "tokens_before": self.tokens_before,
+            "tokens_after": self.tokens_after,
+            "reduction": self.reduction,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Condensation:

@@ -45,15 +45,7 @@ class Report:
             "cost": self.cost,
             "saved": self.saved,
             "operations": list(self.operations),
-            "steps": [
-                {
-                    "name": step.name,
-                    "tokens_before": step.tokens_before,
-                    "tokens_after": step.tokens_after,
-                    "reduction": step.reduction,
-                }
-                for step in self.steps
-            ],
+            "steps": [step.as_json() for step in self.steps],
             "warnings": list(self.warnings),
         }
 

@@ -196,6 +196,7 @@ async def test_estimates_ask_nobody_and_are_not_too_good(
     answer = await how.condense(task)
     if not cost.calls:
         assert reduction.tokens_after == answer.tokens(task)
+        assert reduction.steps == answer.steps
         assert cost.dollars == 0.0
     if not how.touches(task):
         assert answer.is_unchanged

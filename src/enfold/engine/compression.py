@@ -172,7 +172,8 @@ async def preview(store: Store, job: Job) -> Preview:
     touched = job.strategy.touches(task)
     before = job.view.tokens
     folds_only = job.strategy.id == NATIVE
-    after = made.most if folds_only else (await job.strategy.estimate_reduction(task)).tokens_after
+    reduction = None if folds_only else await job.strategy.estimate_reduction(task)
+    after = made.most if reduction is None else reduction.tokens_after
     return Preview(
         messages=len(touched),
         kept_messages=len(job.view.shown) - len(touched),
@@ -183,6 +184,7 @@ async def preview(store: Store, job: Job) -> Preview:
         warnings=_warnings(job, made, after) if touched and folds_only else (),
         strategy=job.strategy.id,
         cost=(await job.strategy.estimate_cost(task, job.price_of)).dollars if touched else 0.0,
+        steps=reduction.steps if reduction is not None and touched else (),
     )
 
 

@@ -113,6 +113,8 @@ class Preview:
     strategy: str = ""
     cost: float | None = None
     """Expected, of the models that would be called, in US dollars. None is unknown."""
+    steps: tuple[Step, ...] = ()
+    """What each step would come to, where the strategy has several."""
 
 
 @dataclass(frozen=True, slots=True)

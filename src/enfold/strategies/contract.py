@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeAlias
 
-from enfold.condensation import Condensation, Task
+from enfold.condensation import Condensation, Step, Task
 from enfold.errors import SummaryError
 from enfold.retention import Retention
 from enfold.strategies import configs
@@ -52,6 +52,8 @@ class Reduction:
 
     tokens_before: int
     tokens_after: int
+    steps: tuple[Step, ...] = ()
+    """What each step would make of it, where a strategy has several."""
 
     @property
     def share(self) -> float:

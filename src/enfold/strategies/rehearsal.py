@@ -122,7 +122,7 @@ async def rehearse(strategy: Rehearsed, task: Task) -> Rehearsal:
     dataclass_strategy: Any = strategy
     answer = await replace(dataclass_strategy, means=understudied).condense(task)
     return Rehearsal(
-        Reduction(task.tokens, answer.tokens(task)),
+        Reduction(task.tokens, answer.tokens(task), answer.steps),
         tuple(
             Calls(each.name, each.calls, each.input_tokens, each.output_tokens)
             for each in company.values()

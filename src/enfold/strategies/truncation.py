@@ -108,7 +108,8 @@ class Truncation:
 
     async def estimate_reduction(self, task: Task) -> Reduction:
         """Exactly what it will be: it costs nothing to try."""
-        return Reduction(task.tokens, (await self.condense(task)).tokens(task))
+        answer = await self.condense(task)
+        return Reduction(task.tokens, answer.tokens(task), answer.steps)
 
     async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:  # noqa: ARG002
         """Nothing: nobody is asked."""

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from enfold.ui.chat import chat
 from enfold.ui.folding.changes import changes
 from enfold.ui.history import history
+from enfold.ui.settings import settings
 
 Page: TypeAlias = Callable[..., Awaitable[None]]
 
@@ -20,4 +21,6 @@ PAGES: Mapping[str, Page] = {
     "/s/{session}": chat,
     "/s/{session}/history": history,
     "/s/{session}/changes/{snapshot}": changes,
+    "/settings": settings,
+    "/settings/{section}": settings,
 }

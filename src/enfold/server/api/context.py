@@ -139,6 +139,7 @@ class PreviewShape(Shape):
     warnings: list[str]
     strategy: str
     cost: float | None = Field(description="Expected, in US dollars; null is unknown.")
+    steps: list[dict[str, Any]] = Field(description="Where the strategy has several.")
 
 
 class View(Shape):
@@ -307,6 +308,7 @@ def _preview(found: Preview) -> PreviewShape:
         warnings=list(found.warnings),
         strategy=found.strategy,
         cost=found.cost,
+        steps=[step.as_json() for step in found.steps],
     )
 
 

@@ -1,0 +1,57 @@
+"""The settings page: its sections, and the way between them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from nicegui import ui
+
+from enfold.errors import NotFoundError
+from enfold.ui.frame import frame
+from enfold.ui.settings.general import general
+from enfold.ui.settings.strategy import strategy
+from enfold.ui.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One part of the settings."""
+
+    title: str
+    icon: str
+    build: Callable[[Window], Awaitable[None]]
+
+
+SECTIONS: Mapping[str, Section] = {
+    "general": Section("General", "tune", general),
+    "strategy": Section("Strategy", "compress", strategy),
+}
+
+
+async def settings(window: Window, section: str = "general") -> None:
+    """The page of a section."""
+    if section not in SECTIONS:
+        raise NotFoundError(f"no section {section!r}; there are {', '.join(SECTIONS)}")
+    found = SECTIONS[section]
+    ui.add_css(files(__package__).joinpath("settings.css").read_text("utf-8"))
+    async with frame(window, f"Settings: {found.title}", at="/settings"):
+        _navigation(section)
+        if not window.visitor.is_owner:
+            ui.label(
+                "You may look at everything and change your own sessions. What holds for everybody "
+                "is changed with the server's first token."
+            ).classes("ef-card ef-small")
+        await found.build(window)
+
+
+def _navigation(current: str) -> None:
+    with ui.element("nav").classes("st-nav").props("aria-label=Sections"):
+        for name, section in SECTIONS.items():
+            path = "/settings" if name == "general" else f"/settings/{name}"
+            with ui.link(target=path).classes("st-nav-item") as link:
+                ui.icon(section.icon, size="18px").props("aria-hidden=true")
+                ui.label(section.title)
+            if name == current:
+                link.props("aria-current=page")

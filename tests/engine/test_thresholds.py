@@ -1,0 +1,73 @@
+"""The threshold in force: how many tokens, and who says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from enfold.engine import Engine
+from enfold.engine.thresholds import EffectiveThreshold, read_effective
+from tests.engine.conftest import Bench
+
+MODEL = "test:small"
+
+
+@pytest.fixture
+def engine(bench: Bench) -> Engine:
+    return bench.engine
+
+
+async def effective(engine: Engine, session: str | None = None) -> EffectiveThreshold:
+    key = None if session is None else (await engine.find(session)).key
+    return await engine.store.read(read_effective, engine.outside, key)
+
+
+async def test_the_default_in_tokens_of_the_model_in_use(engine: Engine) -> None:
+    await engine.set("model", "openai:gpt-4o")
+    found = await effective(engine)
+    assert (found.model, found.max_input) == ("openai:gpt-4o", 111_616)
+    assert (found.limit, found.tokens) == (106_036, 100_734)
+    assert (found.setting, found.source, found.share) == ("threshold", "default", 0.95)
+    assert found.is_automatic
+
+
+async def test_a_model_that_nobody_configured(engine: Engine) -> None:
+    await engine.set("model", "nobody:knows")
+    assert (await effective(engine)).max_input == 128_000
+
+
+@pytest.mark.parametrize(
+    ("settings", "setting", "share"),
+    [
+        ({"threshold": 0.5}, "threshold", 0.5),
+        ({"trigger_ratio": 0.75}, "trigger_ratio", 0.75),
+        ({"max_tokens": 1_000}, "max_tokens", None),
+    ],
+)
+async def test_what_decides_and_that_it_is_set_for_all(
+    engine: Engine, settings: dict[str, Any], setting: str, share: float | None
+) -> None:
+    for name, value in settings.items():
+        await engine.set(name, value)
+    found = await effective(engine)
+    assert (found.setting, found.source, found.share) == (setting, "database", share)
+
+
+async def test_a_session_wins_over_a_profile_and_that_over_a_model(engine: Engine) -> None:
+    await engine.models.edit(MODEL, max_input=10_000, threshold=0.9)
+    await engine.set("model", MODEL)
+    await engine.set("threshold", 0.5)
+    session = await engine.session("s")
+    assert (await effective(engine, "s")).source == "model"
+    await engine.profiles.save("p", {"provider": "openai", "model": "gpt-4o", "threshold": 80})
+    await engine.session("s", profile="p", model=MODEL)
+    found = await effective(engine, "s")
+    assert (found.source, found.share, found.tokens) == ("profile", 0.8, 7_600)
+    await session.configure(threshold=0.6)
+    assert (await effective(engine, "s")).source == "session"
+
+
+async def test_turned_off(engine: Engine) -> None:
+    await engine.set("auto_compress", value=False)
+    assert not (await effective(engine)).is_automatic

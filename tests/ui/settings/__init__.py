@@ -1,0 +1,1 @@
+"""Tests of the settings, each done as a person would do it."""

@@ -1,0 +1,75 @@
+"""A server with two conversations in it, and what tests ask of it beside the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, TypeAlias
+
+import httpx
+import pytest
+from playwright.async_api import Page
+
+from enfold import dialects
+from enfold.messages import Conversation
+from enfold.sample import sample_messages
+from tests.server.processes import Process
+
+Visit: TypeAlias = Callable[[str], Awaitable[Page]]
+SESSION, TITLE = "harbour", "Planning the harbour festival"
+LONG_TITLE = "Everything about " + "Donaudampfschifffahrtsgesellschaftskapitän" * 2
+
+
+class Api:
+    """The server's API, asked while a browser waits."""
+
+    def __init__(self, client: httpx.Client) -> None:
+        self._client = client
+
+    def ask(self, method: str, path: str, **more: Any) -> Any:
+        """What it answers; an error fails the test."""
+        answer = self._client.request(method, path, **more)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+    def setting(self, name: str, session: str = "") -> Any:
+        """What is in force, for everybody or in a session."""
+        path = f"/sessions/{session}/settings" if session else "/settings"
+        return self.ask("GET", path)[name]["value"]
+
+    def set(self, **settings: Any) -> None:
+        """Set something for everybody."""
+        self.ask("PATCH", "/settings", json={"settings": settings})
+
+
+@pytest.fixture(scope="module")
+def api(server: Process) -> Iterator[Api]:
+    """The API of a server in which two conversations were stored."""
+    messages = dialects.render(Conversation(sample_messages(2), "openai"), "openai")
+    with httpx.Client(base_url=f"{server.address}/api", timeout=30) as client:
+        made = Api(client)
+        for id, title in ((SESSION, TITLE), ("long", LONG_TITLE)):
+            made.ask("POST", "/sessions", json={"id": id, "title": title})
+            made.ask("POST", f"/sessions/{id}/messages", json={"messages": messages})
+        yield made
+
+
+@pytest.fixture
+def visit(page: Page, server: Process, api: Api) -> Visit:
+    """Opens a path of the server."""
+
+    async def go(path: str) -> Page:
+        await page.goto(server.address + path)
+        return page
+
+    return go
+
+
+async def choose(page: Page, field: str, option: str) -> None:
+    """Choose from a list."""
+    await page.get_by_role("combobox", name=field, exact=True).click()
+    await page.get_by_role("option", name=option, exact=True).click()
+
+
+async def fits(page: Page) -> bool:
+    """Whether nothing sticks out at the side."""
+    return bool(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"))

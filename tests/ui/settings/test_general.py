@@ -1,0 +1,87 @@
+"""The general settings: found by a word, changed, explained, put back."""
+
+from __future__ import annotations
+
+from playwright.async_api import Browser, expect
+
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.settings.conftest import SESSION, TITLE, Api, Visit, choose, fits
+
+
+async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
+    page = await visit("/settings")
+    await expect(page.get_by_role("textbox", name="Newest tokens kept")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Early mark")).not_to_be_visible()
+    search = page.get_by_role("searchbox", name="Search the settings")
+    await search.fill("early mark")
+    await expect(page.get_by_role("textbox", name="Early mark")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Newest tokens kept")).not_to_be_visible()
+    await search.fill("tokenizer")
+    await expect(page.get_by_role("link", name="Models and their limits")).to_be_visible()
+    await search.fill("nothing of the kind")
+    await expect(page.get_by_text("No setting answers to that.")).to_be_visible()
+    await search.fill("")
+    await expect(page.get_by_role("textbox", name="Newest tokens kept")).to_be_visible()
+
+
+async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, api: Api) -> None:
+    page = await visit("/settings")
+    effective = page.get_by_role("region", name="Effective threshold")
+    await expect(effective).to_contain_text("100,734 tokens")
+    await expect(effective).to_contain_text("from: default")
+    field = page.get_by_role("textbox", name="Threshold", exact=True)
+    await field.fill("7")
+    await expect(
+        page.get_by_text("threshold = '7': expected 0.05 to 1; 95 % is 0.95")
+    ).to_be_visible()
+    await field.press("Enter")
+    assert api.setting("threshold") is None
+    await field.fill("0.5")
+    await field.press("Enter")
+    await expect(effective).to_contain_text("53,018 tokens")
+    await expect(effective).to_contain_text("from: set for all sessions")
+    assert api.setting("threshold") == 0.5
+    await page.get_by_role("button", name="Reset Threshold").click()
+    await expect(effective).to_contain_text("from: default")
+    await expect(field).to_have_value("")
+    assert api.setting("threshold") is None
+
+
+async def test_one_session_has_settings_of_its_own(visit: Visit, api: Api) -> None:
+    page = await visit("/settings")
+    await choose(page, "Settings of", f"Session: {TITLE}")
+    await choose(page, "Style", "Concise")
+    await expect(page.get_by_role("button", name="Reset Style")).to_be_visible()
+    assert api.setting("style", SESSION) == "concise"
+    assert api.setting("style") == "default"
+    await page.get_by_role("switch", name="Show compressions").click()
+    await expect(page.get_by_role("button", name="Reset Show compressions")).to_be_visible()
+    assert api.setting("notifications", SESSION) is False
+    await choose(page, "Settings of", "All sessions")
+    await expect(page.get_by_role("button", name="Reset Style")).not_to_be_visible()
+    await expect(page.get_by_role("switch", name="Show compressions")).to_be_checked()
+
+
+async def test_a_link_names_the_session(visit: Visit) -> None:
+    page = await visit(f"/settings?session={SESSION}")
+    await expect(page.get_by_role("combobox", name="Settings of")).to_have_value(
+        f"Session: {TITLE}"
+    )
+
+
+async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> None:
+    page = await visit("/settings")
+    await choose(page, "Session", TITLE)
+    await page.get_by_role("button", name="Summarize conversation history").click()
+    await expect(page.get_by_role("region", name="Summarize now")).to_contain_text(
+        "messages folded"
+    )
+    assert api.ask("GET", f"/sessions/{SESSION}/summaries")
+
+
+async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+    async with window(browser, width=390, height=800, dark=True) as (page, _):
+        await page.goto(f"{server.address}/settings?session=long")
+        await expect(page.get_by_role("textbox", name="Threshold", exact=True)).to_be_visible()
+        assert await fits(page)

@@ -1,0 +1,134 @@
+"""The passes of the smart strategy: added, moved by mouse and by keyboard, edited, tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from enfold.ui.settings.passes import badges
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.settings.conftest import Api, Visit, choose, fits
+
+OLD, SUMMARY = "Shorten old tool output", "Summarize what is old"
+
+
+async def opened(visit: Visit) -> Page:
+    page = await visit("/settings/strategy")
+    await page.get_by_role("button", name="Configure Smart").click()
+    await expect(page.get_by_role("listitem", name=OLD)).to_be_visible()
+    return page
+
+
+async def names(page: Page) -> list[str | None]:
+    items = page.get_by_role("list", name="Passes").get_by_role("listitem")
+    return [await each.get_attribute("aria-label") for each in await items.all()]
+
+
+async def save(page: Page, api: Api) -> list[Any]:
+    """The passes as they were kept; the next test begins with the defaults again."""
+    await page.get_by_role("button", name="Save this config").click()
+    await expect(page.get_by_text("Kept. It applies").first).to_be_visible()
+    found: list[Any] = api.setting("strategy_config")["smart"]["passes"]
+    api.set(strategy_config=None)
+    return found
+
+
+async def test_passes_are_moved_by_keyboard(visit: Visit, api: Api) -> None:
+    page = await opened(visit)
+    await expect(page.get_by_role("button", name=f"Move {OLD} up")).to_be_disabled()
+    await page.get_by_role("button", name=f"Move {OLD} down").focus()
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name=f"Move {OLD} down")).to_be_disabled()
+    assert await names(page) == [SUMMARY, OLD]
+    assert [each["name"] for each in await save(page, api)] == [SUMMARY, OLD]
+
+
+async def test_passes_are_dragged(visit: Visit, api: Api) -> None:
+    page = await opened(visit)
+    handles = page.locator(".st-handle")
+    await handles.first.scroll_into_view_if_needed()
+    start = await handles.first.bounding_box()
+    end = await page.get_by_role("listitem", name=SUMMARY).bounding_box()
+    assert start is not None
+    assert end is not None
+    await page.mouse.move(start["x"] + 8, start["y"] + 8)
+    await page.mouse.down()
+    await page.mouse.move(start["x"] + 8, start["y"] + 30, steps=5)
+    await page.mouse.move(end["x"] + 40, end["y"] + end["height"] - 4, steps=10)
+    await page.mouse.up()
+    await expect(page.get_by_role("button", name=f"Move {OLD} down")).to_be_disabled()
+    assert await names(page) == [SUMMARY, OLD]
+    assert [each["name"] for each in await save(page, api)] == [SUMMARY, OLD]
+
+
+async def test_a_pass_is_added_copied_and_deleted(visit: Visit, api: Api) -> None:
+    page = await opened(visit)
+    await page.get_by_role("button", name="Add a pass").click()
+    await page.get_by_role("textbox", name="Name").fill("Mine")
+    await page.get_by_role("button", name="Duplicate New pass").click()
+    await expect(page.get_by_role("listitem", name="Mine (copy)")).to_be_visible()
+    await page.get_by_role("button", name=f"Delete {SUMMARY}").click()
+    kept = await save(page, api)
+    assert [(each["id"], each["name"]) for each in kept] == [
+        ("shorten_old_output", OLD),
+        ("new_pass", "Mine"),
+        ("new_pass_2", "Mine (copy)"),
+    ]
+
+
+async def test_two_passes_of_one_id_are_told_apart_by_the_engine(visit: Visit) -> None:
+    page = await opened(visit)
+    await page.get_by_role("button", name=f"Edit {SUMMARY}").click()
+    await page.get_by_role("textbox", name="Id").fill("shorten_old_output")
+    await expect(page.get_by_text("'shorten_old_output' is the id of 2").first).to_be_visible()
+    await expect(page.get_by_role("button", name="Save this config")).to_be_disabled()
+
+
+async def test_a_pass_becomes_one_that_folds(visit: Visit, api: Api) -> None:
+    page = await opened(visit)
+    await page.get_by_role("button", name=f"Edit {OLD}").click()
+    await choose(page, "Mode", "Together: many messages become one summary")
+    await page.get_by_role("spinbutton", name="Keep last").fill("5")
+    await page.get_by_role("textbox", name="Custom prompt").fill("Tell {me} all")
+    await expect(page.get_by_text("unknown placeholders: me")).to_be_visible()
+    await page.get_by_role("textbox", name="Custom prompt").fill("Tell me all")
+    first = (await save(page, api))[0]
+    assert first["mode"] == "batch"
+    assert "individualConfig" not in first
+    assert first["batchConfig"]["summarizationConfig"]["keepLast"] == 5
+    assert first["batchConfig"]["summarizationConfig"]["customPrompt"] == "Tell me all"
+
+
+async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
+    async with window(browser, width=390, height=800) as (page, _):
+        await page.goto(f"{server.address}/settings/strategy")
+        await page.get_by_role("button", name="Configure Smart").click()
+        await page.get_by_role("button", name=f"Edit {OLD}").click()
+        await expect(page.get_by_role("group", name="Tool results", exact=True)).to_be_visible()
+        assert await fits(page)
+
+
+@pytest.mark.parametrize(
+    ("step", "expected"),
+    [
+        ({}, ["one by one", "?", "always"]),
+        (
+            {
+                "mode": "batch",
+                "selection": {"type": "preserve_percent", "keepPercentage": 30},
+                "execution": {"type": "conditional", "condition": {"tokenThreshold": 40_000}},
+            },
+            ["together", "all but the newest 30 %", "above 40,000 tokens"],
+        ),
+        (
+            {"selection": {"type": "custom"}, "execution": {"type": "conditional"}},
+            ["one by one", "named messages", "above ? tokens"],
+        ),
+    ],
+    ids=["nothing", "everything", "half"],
+)
+def test_a_pass_in_a_few_words(step: dict[str, Any], expected: list[str]) -> None:
+    assert badges(step) == expected

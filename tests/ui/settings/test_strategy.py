@@ -1,0 +1,176 @@
+"""The strategy: chosen, compared, configured, whoever wrote it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+from playwright.async_api import Browser, Page, expect
+
+from tests.cli.processes import ROOT
+from tests.server.processes import Process, serve
+from tests.ui.browser import window
+from tests.ui.settings.conftest import SESSION, Api, Visit, choose, fits
+
+PLUGIN = '''
+from dataclasses import dataclass
+from typing import Annotated, Literal
+from enfold.condensation import unchanged
+from enfold.retention import Retention
+from enfold.strategies.configs import Option
+from enfold.strategies.contract import Capabilities, Cost, Kind, Reduction
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule."""
+
+    pattern: Annotated[str, Option("What it looks for")]
+    weight: Annotated[float, Option("How much it counts", least=0, most=1)] = 0.5
+
+
+@dataclass(frozen=True)
+class Config:
+    """What can be set of it."""
+
+    eager: Annotated[bool, Option("Whether it hurries")] = False
+    depth: Annotated[int, Option("How deep it goes", least=1, most=9)] = 3
+    mood: Annotated[Literal["calm", "wild"], Option("How it feels")] = "calm"
+    words: Annotated[tuple[str, ...], Option("Words it spares")] = ()
+    rules: Annotated[tuple[Rule, ...], Option("What it goes by")] = ()
+    extra: Annotated[Rule | None, Option("One more")] = None
+
+
+@dataclass(frozen=True)
+class Gentle:
+    config: Config
+    means: object
+    id = "gentle"
+    retention = Retention("messages", 1)
+
+    def touches(self, task):
+        return ()
+
+    async def condense(self, task):
+        return unchanged(task, self.id, "gentle")
+
+    async def estimate_reduction(self, task):
+        return Reduction(task.tokens, task.tokens)
+
+    async def estimate_cost(self, task, prices=None):
+        return Cost()
+
+
+KIND = Kind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True), Config, Gentle)
+'''
+
+
+def card(page: Page, strategy: str) -> str:
+    return f"article[aria-label='{strategy}']"
+
+
+async def test_strategies_are_compared_by_what_was_measured(visit: Visit) -> None:
+    page = await visit("/settings/strategy")
+    await page.get_by_text("Compare the strategies").click()
+    table = page.get_by_role("table", name="Strategies compared")
+    await expect(table.get_by_role("row", name="Tokens gone")).to_contain_text("18 %")
+    await expect(table.get_by_role("row", name="When to use it")).to_contain_text("Speed")
+    for name in ("Native", "Lossless", "Truncation", "Smart"):
+        await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
+
+
+async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: Api) -> None:
+    page = await visit("/settings/strategy")
+    await page.get_by_role("button", name="Use Lossless").click()
+    await expect(page.locator(card(page, "Lossless")).get_by_text("in use")).to_be_visible()
+    assert api.setting("strategy") == "lossless"
+    await page.get_by_role("button", name="Reset the strategy").click()
+    await expect(page.locator(card(page, "Native")).get_by_text("in use")).to_be_visible()
+    assert api.setting("strategy") == "native"
+
+
+async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, api: Api) -> None:
+    page = await visit("/settings/strategy")
+    await page.get_by_role("button", name="Configure Truncation").click()
+    recent = page.get_by_role("spinbutton", name="Preserve recent count")
+    await expect(recent).to_have_value("10")
+    await recent.fill("-3")
+    await expect(page.get_by_text("expected 0 or more, found -3")).to_be_visible()
+    save = page.get_by_role("button", name="Save this config")
+    await expect(save).to_be_disabled()
+    await recent.fill("7")
+    await page.get_by_role("switch", name="Head and tail").click()
+    await choose(page, "Truncation mode", "suppress")
+    await save.click()
+    await expect(page.get_by_text("Kept. It applies")).to_be_visible()
+    kept = api.setting("strategy_config")["truncation"]
+    assert kept["preserveRecentCount"] == 7
+    assert (kept["headAndTail"], kept["truncationMode"]) == (True, "suppress")
+    await page.get_by_role("button", name="Back to the defaults").click()
+    await expect(recent).to_have_value("10")
+    assert api.setting("strategy_config") == {}
+
+
+async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> None:
+    page = await visit(f"/settings/strategy?session={SESSION}")
+    await page.get_by_role("button", name="Configure Lossless").click()
+    await page.get_by_text("Which ways of writing are used").click()
+    await page.get_by_role("switch", name="Tables").click()
+    await page.get_by_role("button", name="Save this config").click()
+    await expect(page.get_by_text("from: set for this session")).to_be_visible()
+    kept = api.setting("strategy_config", SESSION)["lossless"]
+    assert kept["encodings"]["tables"] is False
+    assert api.setting("strategy_config") == {}
+
+
+async def test_a_strategy_of_somebody_else_has_a_form_too(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "gentle.py").write_text(PLUGIN)
+    about = tmp_path / "gentle-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: gentle\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[enfold.strategies]\ngentle = gentle:KIND\n")
+    path = f"{ROOT / 'src'}:{tmp_path}"
+    with serve(tmp_path / "chats.db", PYTHONPATH=path) as server:
+        async with window(browser) as (page, _):
+            await page.goto(f"{server.address}/settings/strategy")
+            await _configure_gentle(page)
+        with httpx.Client(base_url=f"{server.address}/api") as client:
+            kept = Api(client).setting("strategy_config")
+        assert kept["gentle"] == {
+            "eager": True,
+            "depth": 4,
+            "mood": "wild",
+            "words": ["please", "thanks"],
+            "rules": [{"pattern": "TODO"}],
+            "extra": {"pattern": "x", "weight": 0.25},
+        }
+
+
+async def _configure_gentle(page: Page) -> None:
+    await expect(page.get_by_text("Leaves things be.")).to_be_visible()
+    await page.get_by_role("button", name="Configure Gentle").click()
+    await page.get_by_role("switch", name="Eager").click()
+    await page.get_by_role("spinbutton", name="Depth").fill("4")
+    await choose(page, "Mood", "wild")
+    await page.get_by_role("textbox", name="Words").fill("please, thanks")
+    await page.get_by_text("What it goes by").click()
+    await page.get_by_role("button", name="Add to rules").click()
+    await expect(page.get_by_text("rules[0].pattern: is missing")).to_be_visible()
+    await page.get_by_role("textbox", name="Pattern").fill("TODO")
+    await page.get_by_text("One more").click()
+    await page.get_by_role("switch", name="Set extra").click()
+    await page.get_by_role("textbox", name="Pattern").nth(1).fill("x")
+    weight = page.get_by_role("spinbutton", name="Weight").nth(1)
+    await weight.fill("2")
+    await expect(page.get_by_text("expected 0 to 1, found 2")).to_be_visible()
+    await weight.fill("0.25")
+    await page.get_by_role("button", name="Save this config").click()
+    await expect(page.get_by_text("Kept. It applies")).to_be_visible()
+
+
+async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+    async with window(browser, width=390, height=800, dark=True) as (page, _):
+        await page.goto(f"{server.address}/settings/strategy")
+        await page.get_by_text("Compare the strategies").click()
+        await expect(page.get_by_role("table", name="Strategies compared")).to_be_visible()
+        assert await fits(page)
