@@ -6,6 +6,7 @@ import re
 
 from enfold.events import CompressionFailed, CompressionFinished
 from enfold.server.metrics import BUCKETS, Metrics
+from enfold.store.records import UsageEvent
 
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? \S+')
 
@@ -36,6 +37,18 @@ def test_methods_are_few_whatever_callers_send() -> None:
         metrics.started()
         metrics.ended(method, "/x", 405, 0)
     assert set(re.findall(r'method="(\w+)"', metrics.write())) == {"GET", "other"}
+
+
+def test_replies_are_counted_by_provider_and_unknown_costs_apart() -> None:
+    metrics = Metrics()
+    metrics.used(UsageEvent("reply", None, "openai:a", 10, 4, 2, 0.5))
+    metrics.used(UsageEvent("reply", None, "openai:b"))
+    text = metrics.write()
+    assert 'enfold_replies_total{provider="openai",cost="known"} 1' in text
+    assert 'enfold_replies_total{provider="openai",cost="unknown"} 1' in text
+    assert 'enfold_reply_tokens_total{provider="openai",kind="input"} 10' in text
+    assert 'enfold_reply_tokens_total{provider="openai",kind="cached"} 4' in text
+    assert 'enfold_reply_dollars_total{provider="openai"} 0.5' in text
 
 
 def test_compressions_are_counted_by_how_they_ended() -> None:

@@ -55,14 +55,16 @@ def create_app(
     token_required: bool = False,
     forwarding: Sequence[BaseRoute] = (),
     ui: ASGIApp | None = None,
+    metrics: Metrics | None = None,
 ) -> App:
     """The application over an engine. `forwarding` are the routes that go on to providers.
 
     `host` is where it listens: on loopback only names of this machine are answered to. `ui` has
-    everything that is nobody else's; where a token is needed, people sign in with it.
+    everything that is nobody else's; where a token is needed, people sign in with it. `metrics` are
+    those of others who count too.
     """
     options = serving or Serving()
-    metrics = Metrics()
+    metrics = metrics or Metrics()
     engine.events.subscribe(metrics.listen)
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import time
 
 from enfold.events import CompressionFailed, CompressionFinished, Event
+from enfold.store.records import UsageEvent
 
 BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
 """Upper bounds in seconds."""
@@ -41,6 +42,9 @@ class Metrics:
         self._compressions: dict[Labels, int] = defaultdict(int)
         self._compressing = Durations()
         self._freed = 0
+        self._replies: dict[Labels, float] = defaultdict(int)
+        self._tokens: dict[Labels, float] = defaultdict(int)
+        self._dollars: dict[Labels, float] = defaultdict(float)
 
     def started(self) -> None:
         """A request came."""
@@ -62,6 +66,19 @@ class Metrics:
         elif isinstance(event, CompressionFailed):
             self._compressions[_outcome(event.code, automatic=event.automatic)] += 1
 
+    def used(self, event: UsageEvent) -> None:
+        """Count what a client's call used, by provider; models are named by callers."""
+        provider = ("provider", (event.model or "").partition(":")[0])
+        priced = ("cost", "unknown" if event.cost is None else "known")
+        self._replies[provider, priced] += 1
+        self._dollars[(provider,)] += event.cost or 0.0
+        for kind, tokens in (
+            ("input", event.input_tokens),
+            ("cached", event.cached_tokens),
+            ("output", event.output_tokens),
+        ):
+            self._tokens[provider, ("kind", kind)] += tokens or 0
+
     def write(self, gauges: Iterable[tuple[str, str, float]] = ()) -> str:
         """All of it as text; `gauges` are name, explanation and value of what is true now."""
         lines = [
@@ -74,6 +91,9 @@ class Metrics:
             *_counter(
                 "enfold_tokens_freed_total", "Tokens that compressions freed.", {(): self._freed}
             ),
+            *_counter("enfold_replies_total", "Calls that providers answered.", self._replies),
+            *_counter("enfold_reply_tokens_total", "Tokens of these calls.", self._tokens),
+            *_counter("enfold_reply_dollars_total", "Their known costs.", self._dollars),
             *_gauge("enfold_requests_in_progress", "Requests under way.", self._in_progress),
             *_gauge("enfold_start_time_seconds", "When the process began.", self._since),
         ]
@@ -86,7 +106,7 @@ def _outcome(name: str, *, automatic: bool) -> Labels:
     return ("outcome", name), ("automatic", str(automatic).lower())
 
 
-def _counter(name: str, explanation: str, values: dict[Labels, int]) -> Iterator[str]:
+def _counter(name: str, explanation: str, values: Mapping[Labels, float]) -> Iterator[str]:
     yield from _head(name, explanation, "counter")
     yield from (f"{name}{_labelled(labels)} {value}" for labels, value in sorted(values.items()))
 

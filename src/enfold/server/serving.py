@@ -26,6 +26,7 @@ from enfold.server.callers import caller_in
 from enfold.server.connections import PatientProtocol
 from enfold.server.guard import is_loopback
 from enfold.server.logs import log_to_standard_error
+from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.settings import Serving, serving
 from enfold.store import access
@@ -120,9 +121,10 @@ def _give_large_buffers_back() -> None:
 async def _serve(
     options: Options, given: Serving, listener: socket.socket, ready: Callable[[str], None]
 ) -> None:
+    metrics = Metrics()
     async with (
         open_engine(options.db) as engine,
-        open_proxy(engine, body_limit=given.body_limit) as proxy,
+        open_proxy(engine, body_limit=given.body_limit, tell=metrics.used) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):
         app = create_app(
@@ -132,6 +134,7 @@ async def _serve(
             token_required=await admit(engine, options.host, given),
             forwarding=proxy.routes(),
             ui=ui,
+            metrics=metrics,
         )
         config = uvicorn.Config(
             app.asgi,

@@ -17,9 +17,12 @@ from starlette.routing import Route
 from enfold.engine import Engine
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.metrics import Metrics
 from enfold.server.proxy.namespaces import Namespaces, open_namespaces
 from enfold.server.proxy.routes import BODY_LIMIT, Proxy
 from enfold.server.proxy.upstream import Upstream
+from enfold.store import catalog
+from enfold.store.records import UsageTotal
 from enfold.wiring import open_engine
 from tests.server.serving import serving
 
@@ -146,6 +149,16 @@ class Stage:
         headers = [(b"authorization", f"Bearer {key}".encode())]
         return await self.namespaces({"headers": headers, "state": {"caller": ON_THIS_MACHINE}})
 
+    async def counted(self, namespace: str, calls: int) -> list[UsageTotal]:
+        """What the namespace used, once so many calls are counted; one may still be ending."""
+        async with asyncio.timeout(60):
+            while True:
+                await self.proxy.idle()
+                found = await self.engine.store.read(catalog.usage_of_namespace, namespace)
+                if sum(total.calls for total in found) >= calls:
+                    return found
+                await asyncio.sleep(0.01)
+
 
 @asynccontextmanager
 async def stage(database: str, *, body_limit: int = BODY_LIMIT) -> AsyncIterator[Stage]:
@@ -156,9 +169,12 @@ async def stage(database: str, *, body_limit: int = BODY_LIMIT) -> AsyncIterator
             await engine.models.edit(model, max_input=WINDOW, max_output=500)
 
         upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
+        metrics = Metrics()
         namespaces = await open_namespaces(engine.store)
-        proxy = Proxy(engine, Upstream(upstreams), namespaces, body_limit=body_limit)
-        app = create_app(engine, forwarding=proxy.routes())
+        proxy = Proxy(
+            engine, Upstream(upstreams), namespaces, body_limit=body_limit, tell=metrics.used
+        )
+        app = create_app(engine, forwarding=proxy.routes(), metrics=metrics)
         try:
             async with serving(app.asgi) as address:
                 yield Stage(address, provider, engine, namespaces, proxy)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from starlette.types import Message, Send
 
+from enfold.server.proxy.hearing import Ear
 from enfold.server.proxy.upstream import Answer, Header
 
 
@@ -33,9 +34,21 @@ class Receiver:
         await self._send({"type": "http.response.body", "body": last})
 
 
-async def relay(answer: Answer, own: Iterable[Header], to: Receiver) -> None:
-    """The answer as it is, with headers of our own."""
+async def relay(
+    answer: Answer, own: Iterable[Header], to: Receiver, ear: Ear | None = None
+) -> None:
+    """The answer as it is, with headers of our own; `ear` listens to it."""
     await to.start(answer.status, [*answer.headers, *own])
-    async for chunk in answer.chunks():
-        await to.say(chunk)
-    await to.end()
+    waiting: list[bytes] = []
+    try:
+        async for chunk in answer.chunks():
+            if ear is not None and ear.hear(chunk):
+                waiting.append(chunk)
+            else:
+                await to.say(chunk)
+        if ear is not None:
+            await ear.ended()
+    finally:
+        if ear is not None:
+            ear.close()
+    await to.end(b"".join(waiting))

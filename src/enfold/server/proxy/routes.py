@@ -15,14 +15,17 @@ from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
 from enfold.server.bodies import unpacked
 from enfold.server.proxy import bodies
+from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.calls import Call, read_call
+from enfold.server.proxy.hearing import Ear, Heard
 from enfold.server.proxy.namespaces import open_namespaces
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.turn import Asked, Outgoing, Turns
 from enfold.server.proxy.upstream import Answer, Header, Upstream
 from enfold.settings import Serving, upstreams
+from enfold.store.records import UsageEvent
 
 Result = TypeVar("Result")
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
@@ -46,9 +49,11 @@ class Proxy:
         namespace_of: NamespaceOf,
         *,
         body_limit: int = BODY_LIMIT,
+        tell: Callable[[UsageEvent], None] | None = None,
     ) -> None:
-        """`body_limit` is what a body may have once it is unpacked."""
+        """`body_limit` is what a body may have once it is unpacked; `tell` hears what was used."""
         self._turns = Turns(engine)
+        self._accounts = Accounts(engine.store, tell)
         self._upstream = upstream
         self._namespace_of = namespace_of
         self._body_limit = body_limit
@@ -60,6 +65,7 @@ class Proxy:
     async def idle(self) -> None:
         """Wait until what was begun in the background is done."""
         await self._turns.idle()
+        await self._accounts.idle()
 
     async def close(self) -> None:
         """Finish what was begun, and close the connections."""
@@ -120,7 +126,7 @@ class Proxy:
     async def _forward(self, call: Call, asked: Asked, out: Outgoing, to: Receiver) -> None:
         async with self._ask(call, None if out.raw is asked.body.raw else out.raw) as answer:
             if answer.status < HTTPStatus.BAD_REQUEST:
-                return await relay(answer, _said(out), to)
+                return await relay(answer, _said(out), to, self._ear(asked, out, answer))
             body = await answer.read()
         again = None
         if is_overflow(answer.status, body):
@@ -129,7 +135,16 @@ class Proxy:
             await to.start(answer.status, [*answer.headers, *_said(out)])
             return await to.end(body)
         async with self._ask(call, again.raw) as second:
-            return await relay(second, _said(again), to)
+            return await relay(second, _said(again), to, self._ear(asked, again, second))
+
+    def _ear(self, asked: Asked, out: Outgoing, answer: Answer) -> Ear | None:
+        if answer.status >= HTTPStatus.BAD_REQUEST:
+            return None
+
+        def count(heard: Heard) -> None:
+            self._accounts.add(Answered(asked.namespace, out.session, asked.model, heard))
+
+        return Ear(Heard(asked.body.form, answer.headers), count, None)
 
     def _ask(self, call: Call, new: bytes | None = None) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer to the call as it came, packed or not, or with a new body."""
@@ -144,10 +159,15 @@ class Proxy:
 
 
 @asynccontextmanager
-async def open_proxy(engine: Engine, *, body_limit: int = BODY_LIMIT) -> AsyncIterator[Proxy]:
+async def open_proxy(
+    engine: Engine,
+    *,
+    body_limit: int = BODY_LIMIT,
+    tell: Callable[[UsageEvent], None] | None = None,
+) -> AsyncIterator[Proxy]:
     """The proxy over an engine, in front of the providers that the environment names."""
     namespaces = await open_namespaces(engine.store)
-    proxy = Proxy(engine, Upstream(upstreams()), namespaces, body_limit=body_limit)
+    proxy = Proxy(engine, Upstream(upstreams()), namespaces, body_limit=body_limit, tell=tell)
     try:
         yield proxy
     finally:

@@ -1,0 +1,135 @@
+"""Accounts: what the calls of clients used and cost, kept without a turn waiting for it.
+
+An answer is put aside as it passed. A moment later many are read, priced and written together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from enfold.errors import StoreError
+from enfold.llm.prices import Prices, prices
+from enfold.llm.summarizer import cost_of_call
+from enfold.server.proxy.hearing import Heard
+from enfold.store import Database, Store, catalog, sessions
+from enfold.store.records import UsageEvent
+
+_PAUSE = 1.0
+"""Seconds in which answers gather before they are written."""
+_MOST = 10_000
+"""So many wait at most while the store cannot be reached; what comes then is not counted."""
+
+_log = logging.getLogger("enfold.proxy")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A call of a client, and the answer to it."""
+
+    namespace: str
+    session: str | None
+    """The session's name. None: there is none yet."""
+    model: str
+    """As provider:model."""
+    heard: Heard
+
+    def event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
+        """What is to be written of it."""
+        usage = self.heard.reply.usage
+        return UsageEvent(
+            kind="reply",
+            model=self.model,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cache_read_tokens,
+            output_tokens=usage.output_tokens,
+            cost=cost_of_call(usage, prices_of(self.model)),
+            namespace=self.namespace,
+        )
+
+
+class Accounts:
+    """Takes answers, and writes what they used."""
+
+    def __init__(self, store: Store, tell: Callable[[UsageEvent], None] | None = None) -> None:
+        """`tell` is told of each call once it is priced."""
+        self._store = store
+        self._tell = tell
+        self._waiting: list[Answered] = []
+        self._unwritten: list[tuple[Answered, UsageEvent]] = []
+        self._hurry = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
+
+    def add(self, answered: Answered) -> None:
+        """Count a call, soon."""
+        if len(self._waiting) + len(self._unwritten) >= _MOST:
+            return
+        self._waiting.append(answered)
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write_soon())
+
+    async def idle(self) -> None:
+        """Wait until all is written, or cannot be."""
+        self._hurry.set()
+        if self._writing is not None:
+            await self._writing
+        self._hurry.clear()
+
+    async def _write_soon(self) -> None:
+        try:
+            while self._waiting or self._unwritten:
+                hurried = await self._pause()
+                if not await self._write() and hurried:
+                    return
+        finally:
+            self._writing = None
+
+    async def _pause(self) -> bool:
+        """True if somebody waits for it."""
+        try:
+            async with asyncio.timeout(_PAUSE):
+                return await self._hurry.wait()
+        except TimeoutError:
+            return False
+
+    async def _write(self) -> bool:
+        waiting, self._waiting = self._waiting, []
+        priced = await asyncio.to_thread(_priced, waiting)
+        if self._tell is not None:
+            for _, event in priced:
+                self._tell(event)
+        self._unwritten += priced
+        try:
+            await self._store.write(_record, self._unwritten)
+        except StoreError as error:
+            _log.warning("the usage of %d calls is not written yet: %s", len(priced), error)
+            return False
+        self._unwritten = []
+        return True
+
+
+def _priced(answered: Sequence[Answered]) -> list[tuple[Answered, UsageEvent]]:
+    known: dict[str, Prices | None] = {}
+
+    def prices_of(model: str) -> Prices | None:
+        if model not in known:
+            provider, _, name = model.partition(":")
+            known[model] = prices(provider, name)
+        return known[model]
+
+    return [(each, each.event(prices_of)) for each in answered]
+
+
+def _record(db: Database, priced: Sequence[tuple[Answered, UsageEvent]]) -> None:
+    keys = {
+        (each.namespace, name): sessions.find(db, each.namespace, name)
+        for each, _ in priced
+        if (name := each.session) is not None
+    }
+    events = []
+    for each, event in priced:
+        session = keys.get((each.namespace, each.session or ""))
+        events.append(event if session is None else replace(event, session=session.key))
+    catalog.add_usage(db, events)

@@ -1,0 +1,182 @@
+"""What clients' calls used and cost: read from the answers, written together, never guessed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx
+import openai
+import pytest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from enfold.server.proxy import bodies
+from enfold.server.proxy.accounts import Accounts, Answered
+from enfold.server.proxy.hearing import Heard
+from enfold.store import Store, catalog, open_store, sessions
+from enfold.store.records import UsageEvent
+from tests.server.proxy.stage import Stage, stage
+
+USAGE = {
+    "prompt_tokens": 1_000,
+    "completion_tokens": 100,
+    "total_tokens": 1_100,
+    "prompt_tokens_details": {"cached_tokens": 600},
+}
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as opened:
+        yield opened
+
+
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with await open_store(f"sqlite:///{tmp_path / 'accounts.db'}") as opened:
+        yield opened
+
+
+def _heard(usage: Any = None) -> Heard:
+    body = {"id": "r", "choices": [], **({"usage": usage} if usage else {})}
+    return Heard(bodies.OPENAI, [], [json.dumps(body).encode()])
+
+
+async def test_calls_are_written_together_in_their_sessions(store: Store) -> None:
+    session = await store.write(sessions.get_or_create, "ours", "chat")
+    told: list[UsageEvent] = []
+    accounts = Accounts(store, told.append)
+    for name in ("chat", "chat", None, "not there"):
+        accounts.add(Answered("ours", name, "openai:gpt-4o", _heard(USAGE)))
+    accounts.add(Answered("theirs", "chat", "openai:gpt-4o", _heard(USAGE)))
+    await accounts.idle()
+    (own,) = await store.read(catalog.usage_of_session, session.key)
+    assert (own.kind, own.model, own.calls, own.unknown_costs) == ("reply", "openai:gpt-4o", 2, 0)
+    assert (own.input_tokens, own.cached_tokens, own.output_tokens) == (2_000, 1_200, 200)
+    # Dollars for a million tokens: 2.50, 1.25 from the cache, 10.00 for output.
+    assert own.cost == pytest.approx(2 * (400 * 2.5 + 600 * 1.25 + 100 * 10) / 1e6)
+    (all_of_ours,) = await store.read(catalog.usage_of_namespace, "ours")
+    assert all_of_ours.calls == 4
+    (all_of_theirs,) = await store.read(catalog.usage_of_namespace, "theirs")
+    assert all_of_theirs.calls == 1
+    assert len(told) == 5
+
+
+async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store) -> None:
+    accounts = Accounts(store)
+    accounts.add(Answered("ours", None, "openai:gpt-4o", _heard()))
+    accounts.add(Answered("ours", None, "openai:nobody-knows-it", _heard(USAGE)))
+    accounts.add(Answered("ours", None, "openai:gpt-4o", Heard(bodies.OPENAI, [], [b"<html>"])))
+    await accounts.idle()
+    totals = await store.read(catalog.usage_of_namespace, "ours")
+    assert [(each.calls, each.unknown_costs, each.cost) for each in totals] == [
+        (2, 2, 0.0),
+        (1, 1, 0.0),
+    ]
+    assert totals[1].input_tokens == 1_000
+
+
+async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'away.db'}"
+    async with await open_store(url, patience=0.05) as store, await open_store(url) as other:
+        accounts = Accounts(store)
+        accounts.add(Answered("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        locked, go_on = asyncio.Event(), asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def hold(_db: Any) -> None:
+            loop.call_soon_threadsafe(locked.set)
+            asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result(30)
+
+        holding = asyncio.create_task(other.write(hold))
+        await locked.wait()
+        await accounts.idle()
+        assert await store.read(catalog.usage_of_namespace, "ours") == []
+        go_on.set()
+        await holding
+        accounts.add(Answered("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        await accounts.idle()
+        (total,) = await store.read(catalog.usage_of_namespace, "ours")
+        assert total.calls == 2
+
+
+async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None:
+    def answer(_request: Any, body: Any) -> Response | None:
+        said = {"role": "assistant", "content": f"answer {len(body['messages'])}"}
+        choice = {"index": 0, "finish_reason": "stop", "message": said}
+        whole = {"id": "r", "object": "chat.completion", "created": 1, "model": "gpt-4o"}
+        return JSONResponse({**whole, "choices": [choice], "usage": USAGE})
+
+    on.provider.script = answer
+    messages: list[Any] = []
+    async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="k") as client:
+        for number in range(3):
+            messages.append({"role": "user", "content": f"Question {number}?"})
+            reply = await client.chat.completions.create(model="gpt-4o", messages=messages)
+            said = reply.choices[0].message.content
+            messages.append({"role": "assistant", "content": said})
+    namespace = await on.namespace("k")
+    await on.counted(namespace, 3)
+    (record,) = await on.engine.sessions(namespace=namespace)
+    headers = {"x-enfold-namespace": namespace}
+    async with httpx.AsyncClient(base_url=on.address, headers=headers) as api:
+        of_session = (await api.get(f"/api/sessions/{record.id}/usage")).json()
+        of_all = (await api.get("/api/usage")).json()
+        figures = (await api.get("/metrics")).text
+    assert (of_session["calls"], of_all["calls"]) == (2, 3)
+    assert of_session["totals"][0]["cached_tokens"] == 1_200
+    assert of_all["cost"] == pytest.approx(3 * of_session["cost"] / 2)
+    assert 'enfold_reply_tokens_total{provider="openai",kind="cached"} 1800' in figures
+    assert 'enfold_replies_total{provider="openai",cost="known"} 3' in figures
+
+
+async def test_streams_are_counted_by_what_they_say_at_their_end(on: Stage) -> None:
+    started = {"input_tokens": 5, "cache_read_input_tokens": 20, "output_tokens": 1}
+    message = {"id": "m", "type": "message", "role": "assistant", "content": [], "model": "small"}
+    events: list[Any] = [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "usage": started}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hi"}},
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn"},
+            "usage": {"output_tokens": 9},
+        },
+        {"type": "message_stop"},
+    ]
+    raw = [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events]
+    on.provider.script = lambda _request, _body: StreamingResponse(
+        _in_pieces(raw), media_type="text/event-stream"
+    )
+    async with (
+        anthropic.AsyncAnthropic(base_url=on.address, api_key="k") as client,
+        client.messages.stream(
+            model="small", max_tokens=9, messages=[{"role": "user", "content": "Hi"}]
+        ) as stream,
+    ):
+        assert await stream.get_final_text() == "Hi"
+    (total,) = await on.counted(await on.namespace("k"), 1)
+    assert (total.input_tokens, total.cached_tokens, total.output_tokens) == (25, 20, 9)
+    assert (total.model, total.unknown_costs) == ("anthropic:small", 1)
+
+
+async def _in_pieces(raw: list[bytes]) -> AsyncIterator[bytes]:
+    for piece in raw:
+        yield piece
+        await asyncio.sleep(0)
+
+
+async def test_what_a_provider_refuses_is_not_counted(on: Stage) -> None:
+    on.provider.script = lambda _request, _body: JSONResponse({"error": {}}, 429)
+    async with httpx.AsyncClient() as client:
+        await client.post(
+            f"{on.address}/v1/chat/completions",
+            json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
+        )
+    await on.proxy.idle()
+    assert await on.engine.store.read(catalog.usage_of_namespace, "") == []

@@ -1,0 +1,83 @@
+"""How an answer gets back to the client."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, cast
+
+import pytest
+
+from enfold.errors import UnavailableError
+from enfold.server.proxy import bodies
+from enfold.server.proxy.hearing import Ear, Heard
+from enfold.server.proxy.relay import Receiver, relay
+from enfold.server.proxy.replies import Reply
+from enfold.server.proxy.upstream import Answer
+
+
+class Arriving:
+    """An answer in pieces, which may break off."""
+
+    def __init__(self, *pieces: bytes, breaks: bool = False) -> None:
+        self.status = 200
+        self.headers = [(b"Content-Type", b"application/json")]
+        self._pieces = pieces
+        self._breaks = breaks
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            yield piece
+        if self._breaks:
+            raise UnavailableError("it broke off")
+
+
+class Client:
+    """Hears what is sent to it."""
+
+    def __init__(self) -> None:
+        self.heard: list[Any] = []
+
+    async def send(self, message: Any) -> None:
+        self.heard.append(message)
+
+
+async def test_pieces_go_on_as_they_come() -> None:
+    client = Client()
+    answer = cast("Answer", Arriving(b"one", b"two"))
+    await relay(answer, [(b"X-Enfold-Decision", b"keep")], Receiver(client.send))
+    start, *body = client.heard
+    assert start["headers"] == [
+        (b"content-type", b"application/json"),
+        (b"x-enfold-decision", b"keep"),
+    ]
+    assert [(each["body"], each.get("more_body", False)) for each in body] == [
+        (b"one", True),
+        (b"two", True),
+        (b"", False),
+    ]
+
+
+async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
+    client = Client()
+    before: list[int] = []
+
+    async def keep(_reply: Reply) -> None:
+        before.append(len(client.heard))
+
+    answer = cast("Answer", Arriving(b'{"id":', b'"r"}'))
+    ear = Ear(Heard(bodies.RESPONSES, answer.headers), lambda _: None, keep)
+    await relay(answer, (), Receiver(client.send), ear)
+    assert before == [1]
+    assert [each["body"] for each in client.heard[1:]] == [b'{"id":"r"}']
+
+
+async def test_an_answer_that_breaks_off_is_not_ended_but_was_heard() -> None:
+    client, heard = Client(), Heard(bodies.OPENAI, ())
+    closed: list[Heard] = []
+    answer = cast("Answer", Arriving(b"one", breaks=True))
+    to = Receiver(client.send)
+    with pytest.raises(UnavailableError):
+        await relay(answer, (), to, Ear(heard, closed.append, None))
+    assert to.has_begun
+    assert client.heard[-1]["more_body"] is True
+    assert closed == [heard]
