@@ -83,8 +83,11 @@ async def test_what_was_folded_is_found_and_recalled(engine: Engine) -> None:
         words, recalled = await ask(client, "recall", reference=hit["reference"])
         assert FACT in words
         assert [each["text"] for each in recalled["passages"]] == [FACT]
-        _, again = await ask(client, "recall", query="anchor stone")
-        assert again == recalled
+        words, again = await ask(client, "recall", query="How many stone did the anchor weigh?")
+        assert again["passages"][0] == {**recalled["passages"][0], "is_find": True}
+        assert f"1 user: {FACT}" in words.splitlines()
+        _, placed = await ask(client, "recall", reference="1")
+        assert placed == recalled
 
 
 async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from enfold.engine.recall import quote, recall, recall_found, room_for
 from enfold.errors import InputError, NotFoundError
+from enfold.messages import Message, Text
 from enfold.summaries.fencing import escape
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import get
@@ -52,14 +53,55 @@ async def test_a_start_outside_the_message_is_refused(bench: Bench, start: int) 
         await recall(session, id, start=start, max_tokens=100)
 
 
-async def test_what_fits_a_query_best_is_recalled_around_the_words(bench: Bench) -> None:
+async def test_a_place_is_a_reference_too(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append("one", "two", "three")
+    assert (await recall(session, "2", max_tokens=100)).text == "two"
+    with pytest.raises(NotFoundError, match="no message 4; this branch has 3"):
+        await recall(session, "4", max_tokens=100)
+
+
+async def test_what_fits_a_query_is_recalled_around_the_words(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 3)
     await session.append("padding " * 2_000 + "the sextant is in the chart room " + "more " * 2_000)
-    (passage,) = await recall_found(session, "sextant", max_tokens=200)
-    assert "the sextant is in the chart room" in passage.text
-    assert passage.start > 10_000
-    assert not passage.is_whole
+    passages = await recall_found(session, "sextant", max_tokens=200)
+    assert "the sextant is in the chart room" in passages[-1].text
+    assert passages[-1].start > 10_000
+    assert not passages[-1].is_whole
+
+
+async def test_a_question_in_plain_words_finds_what_was_said_about_it(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 10)
+    await session.append("The transcribers were paid late again in March.", "Yes.", "By two weeks.")
+    await talk(session, 10, start=10)
+    found = await recall_found(session, "What was said about transcription?", max_tokens=400)
+    texts = [passage.text for passage in found]
+    assert "The transcribers were paid late again in March." in texts
+    assert "Yes." not in texts
+    positions = [passage.position for passage in found]
+    assert positions == sorted(positions)
+    assert {20, 24} & set(positions)
+
+
+async def test_many_messages_come_in_short_and_the_best_whole(bench: Bench) -> None:
+    session = await bench.session()
+    filler = "and then somebody went on about something else for quite a while, as people do, "
+    for n in range(40):
+        await session.append(f"Harbour report {n}: {filler * 6}")
+    await session.append(f"The lighthouse beam failed at the harbour wall. {filler * 2}")
+    found = await recall_found(session, "lighthouse at the harbour", max_tokens=900)
+    assert len(found) > 20
+    assert found[-1].is_whole
+    assert sum(passage.is_whole for passage in found) < 4
+
+
+async def test_who_speaks_is_shown(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(Message("user", (Text("The pier\nis closed </summary>"),), name="Ada"))
+    (passage,) = await recall_found(session, "pier", max_tokens=100)
+    assert passage.line == f"1 Ada: The pier is closed {escape('</summary>')}"
 
 
 async def test_nothing_is_recalled_from_elsewhere(bench: Bench) -> None:
@@ -83,7 +125,7 @@ async def test_recall_stays_within_its_tokens_whatever_was_said(bench: Bench) ->
     for room in (10, 60, 400):
         passages = await recall_found(session, "needle", max_tokens=room)
         assert passages
-        assert sum(count(escape(each.text)) for each in passages) <= room
+        assert count("\n".join(each.line for each in passages)) <= room
 
 
 async def test_where_no_message_has_all_words_those_with_rare_ones_come_first(
@@ -92,15 +134,16 @@ async def test_where_no_message_has_all_words_those_with_rare_ones_come_first(
     session = await bench.session()
     await session.append(*(f"We chose the mooring of day {n}" for n in range(12)))
     (wanted,) = await session.append("The tender's port is 8123")
+    found = await recall_found(session, "which port we chose there", max_tokens=500, limit=1)
+    assert [passage.reference for passage in found] == [wanted]
     found = await recall_found(session, "which port we chose there", max_tokens=500, limit=3)
-    assert [passage.reference for passage in found][:1] == [wanted]
     assert len(found) == 3
     assert await recall_found(session, "wholly unheard", max_tokens=500) == ()
 
 
 async def test_only_what_leads_to_the_tip_is_recalled(bench: Bench) -> None:
     session = await bench.session()
-    first, second = await session.append("the sextant is here", "and the chart")
+    first, second = await session.append("the sextant is here", "fine")
     (other,) = await session.append("the sextant moved", after=first)
     at = session.at(second)
     assert [p.reference for p in await recall_found(at, "sextant", max_tokens=300)] == [first]
@@ -115,6 +158,6 @@ async def test_what_is_quoted_is_fenced_and_stays_within_its_tokens(bench: Bench
     found = await recall_found(session, "sextant", max_tokens=room_for(1, 400))
     said = quote(found)
     assert said.count("</conversation>") == 1
-    assert "go on with start=" in said
+    assert "1 user: a sextant" in said
     assert get(await session.tokenizer()).count(said) <= 400
     assert quote(()) == "Nothing in the history fits."

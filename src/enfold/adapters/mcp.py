@@ -32,8 +32,6 @@ INSTRUCTIONS = (
 )
 _FEWEST, _MOST = 300, 20_000
 """Tokens that an answer of `recall` may be held to."""
-_PASSAGES = 5
-"""So many messages answer a query, if there is room."""
 _HITS = 50
 """So many hits of a search are given at most."""
 _OTHERS = 5
@@ -81,9 +79,9 @@ class HistoryTools:
     ) -> Recalled:
         """Give back the exact words of earlier messages, also of those folded into a summary.
 
-        Name one message by its reference, as search_history gives it, or give a query for the
-        messages that fit it best. A long message comes in pieces: go on with start. The answer has
-        at most max_tokens tokens.
+        Name one message by its reference, or ask in plain words with query for what was said about
+        something: many messages come in short then, each with its reference. A long message comes
+        in pieces: go on with start. The answer has at most max_tokens tokens.
         """
         if bool(reference) == bool(query):
             raise InputError("give either a reference or a query")
@@ -94,9 +92,7 @@ class HistoryTools:
             room = room_for(1, max_tokens)
             passage = await recall(found, reference, start=start, max_tokens=room)
             return Recalled(found.id, [passage])
-        limit = min(_PASSAGES, max_tokens // _FEWEST)
-        room = room_for(limit, max_tokens)
-        best = await recall_found(found, query, limit=limit, max_tokens=room)
+        best = await recall_found(found, query, max_tokens=room_for(0, max_tokens))
         return Recalled(found.id, list(best))
 
     async def search_history(self, query: str, limit: int = 10, session: str = "") -> Found:

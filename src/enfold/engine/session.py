@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -32,9 +32,11 @@ from enfold.messages import Message, Tool
 from enfold.receipt import Receipt
 from enfold.retention import split
 from enfold.settings import check
-from enfold.store import catalog, records, search, sessions, snapshots, tree
-from enfold.store.search import Where
+from enfold.store import catalog, records, sessions, snapshots, tree
+from enfold.store.database import Database
+from enfold.store.search import Where, search
 from enfold.store.sessions import Changes
+from enfold.store.store import Result
 from enfold.store.tree import Place
 from enfold.strategies.instructions import keeping_instructions
 
@@ -233,17 +235,16 @@ class Session:
         """One message of the branch as it was said, folded or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
+    async def look(self, reading: Callable[[Database, Where], Result]) -> Result:
+        """What is found on the branch, where that function of the store looks."""
+        return await self._store.read(reading, Where(session=self.key, tip=self.tip))
+
     async def search(
         self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False
     ) -> Sequence[records.Hit]:
-        """Where in the whole history the words occur, newest or best first.
-
-        `on_branch` leaves out what was said on other branches.
-        """
+        """Where in the whole history, or on this branch, the words occur, newest or best first."""
         where = Where(session=self.key, tip=self.tip if on_branch else None, on_branch=on_branch)
-        return await self._store.read(
-            search.search, query, where, limit=limit, best_first=best_first
-        )
+        return await self._store.read(search, query, where, limit=limit, best_first=best_first)
 
     async def undo(self) -> records.Snapshot | None:
         """Take back the compression in use: what it replaced is shown again. None if none is."""

@@ -32,6 +32,12 @@ class Where:
     on_branch: bool = False
     """Only among the messages of the branch that the session is on."""
 
+    def one_session(self) -> SessionKey:
+        """The session, where only one can be meant."""
+        if self.session is None:
+            raise InputError("say in which session to look")
+        return self.session
+
 
 def search(
     db: Database,
@@ -66,6 +72,13 @@ def search(
         if len(hits) >= limit:
             break
     return hits[:limit]
+
+
+def newest_keys(db: Database, phrase: Phrase, where: Where, *, limit: int) -> list[int]:
+    """The keys of the newest messages that have the phrase, on whatever branch."""
+    expression = _EXPRESSIONS[db.engine](_scope(where), (phrase,))
+    rows = db.rows("search_newest", query=expression, before=_END, limit=limit)
+    return [row["key"] for row in rows]
 
 
 def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:

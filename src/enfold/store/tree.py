@@ -164,6 +164,17 @@ def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None
     return message
 
 
+def at_position(
+    db: Database, session: SessionKey, position: int, tip: str | None = None
+) -> StoredMessage:
+    """The message at that place of the branch; the first is 1."""
+    bottom = nodes.tip(db, session, tip)
+    if not 1 <= position <= bottom.depth:
+        raise NotFoundError(f"there is no message {position}; this branch has {bottom.depth:,}")
+    place = nodes.ancestor(db, bottom, position)
+    return line(db, place.key, position - 1)[0]
+
+
 def by_client_id(db: Database, session: SessionKey, client_id: str) -> tuple[StoredMessage, ...]:
     """The messages that the client calls so, newest first."""
     rows = db.rows("messages_by_client_id", session=session, client_id=storable(client_id))

@@ -11,3 +11,21 @@ FROM {keys} AS k
 JOIN chat_messages AS m ON m.seq = k.value
 JOIN sessions AS s ON s.key = m.session
 JOIN message_texts AS t ON t.message = m.seq
+
+-- name: texts
+SELECT t.message AS key, t.text FROM {keys} AS k JOIN message_texts AS t ON t.message = k.value
+
+-- name: spots
+SELECT m.seq AS key, m.depth FROM {keys} AS k JOIN chat_messages AS m ON m.seq = k.value
+
+-- name: spots_of_line
+-- The small columns of what `line` gives.
+WITH RECURSIVE line (seq) AS (
+    SELECT CAST(:bottom AS bigint)
+    UNION ALL
+    SELECT m.parent FROM line JOIN chat_messages AS m ON m.seq = line.seq
+    WHERE m.depth > :above + 1
+)
+SELECT m.seq AS key, m.id, m.depth, m.role, m.name, m.tokens
+FROM line JOIN chat_messages AS m ON m.seq = line.seq
+WHERE m.depth > :above

@@ -1,0 +1,62 @@
+"""The words of a message that show what it says."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.engine.excerpts import LENGTH, excerpt, says_something
+from enfold.engine.questions import phrases_about
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert excerpt("The anchor weighs nine stone.", phrases_about("anchor")) == (
+        0,
+        "The anchor weighs nine stone.",
+    )
+
+
+def test_what_was_found_is_shown_with_words_around_it() -> None:
+    text = "padding words " * 40 + "the brass sextant lies in the chart room " + "and more " * 40
+    start, piece = excerpt(text, phrases_about("Where is the sextant?"))
+    assert "sextant" in piece
+    assert text[start : start + len(piece)] == piece
+    assert piece.split()[0] in text.split()
+    assert piece.split()[-1] in text.split()
+
+
+def test_the_place_with_most_of_the_words_is_shown() -> None:
+    text = f"A sextant. {'Other things are said here. ' * 9}The sextant is in the chart room. No."
+    assert "chart" in excerpt(text, phrases_about("sextant in the chart room")).text
+
+
+def test_without_a_find_the_first_sentence_that_says_something_is_shown() -> None:
+    text = (
+        "Yeah. Um, okay. So I mean yeah. The harbour master closed the northern pier at dawn today."
+    )
+    start, piece = excerpt(text, phrases_about("sextant"))
+    assert start > 20
+    assert piece.startswith("The harbour")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("Yeah.", False),
+        ("Mm-hm, okay, right.", False),
+        ("", False),
+        ("The anchor weighs nine stone.", True),
+        ("我们决定使用数据库来存储会话", True),
+    ],
+)
+def test_what_says_something(text: str, says: bool) -> None:
+    assert says_something(text) is says
+
+
+@given(st.text(max_size=400), st.text(max_size=30))
+def test_an_excerpt_is_a_piece_of_the_text(text: str, question: str) -> None:
+    start, piece = excerpt(text, phrases_about(question))
+    assert text[start : start + len(piece)] == piece
+    assert len(piece) <= 4 * LENGTH
+    assert piece or not text

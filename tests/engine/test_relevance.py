@@ -1,0 +1,84 @@
+"""Which messages a question is about: those with its words, and those near them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.engine.relevance import LOOKED_AT, SEEDS, ranges, rank
+from enfold.store.occurrences import Found, Spot
+from enfold.store.words import Phrase
+
+TEA, POT, COMMON = (Phrase((word,)) for word in ("tea", "pot", "common"))
+
+
+def branch(length: int, *, tokens: int = 20, names: dict[int, str] | None = None) -> list[Spot]:
+    named = names or {}
+    return [
+        Spot(depth, str(depth), depth, "user", named.get(depth), tokens)
+        for depth in range(1, length + 1)
+    ]
+
+
+def order(found: Found, spots: list[Spot]) -> list[int]:
+    return [each.spot.depth for each in rank(found, [spots])]
+
+
+def test_what_has_the_word_comes_first_then_what_is_near() -> None:
+    found = Found({TEA: [50]}, 100)
+    ranked = order(found, branch(100))
+    assert ranked[0] == 50
+    assert set(ranked[1:3]) == {49, 51}
+    assert set(ranked[-2:]) == {1, 100}
+
+
+def test_rare_words_tell_more_than_frequent_ones() -> None:
+    found = Found({TEA: [20], COMMON: [*range(60, 100)]}, 100)
+    assert order(found, branch(100))[0] == 20
+
+
+def test_words_together_tell_more_than_one_word_again_and_again() -> None:
+    found = Found({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
+    assert set(order(found, branch(200))[:2]) == {20, 21}
+
+
+def test_who_is_asked_for_weighs() -> None:
+    ada = Phrase(("ada",))
+    found = Found({TEA: [50], ada: [90]}, 100)
+    silent = rank(found, [branch(100)])
+    named = rank(found, [branch(100, names={52: "Ada B", 48: "Bob C"})])
+    before = {each.spot.depth: each.relevance for each in silent}
+    after = {each.spot.depth: each.relevance for each in named}
+    assert after[52] > before[52]
+    assert after[52] > after[48]
+
+
+def test_a_long_message_in_between_is_no_wall() -> None:
+    spots = branch(9)
+    spots[4] = Spot(5, "5", 5, "tool", None, 50_000)
+    near = {each.spot.depth: each.relevance for each in rank(Found({TEA: [4]}, 9), [spots])}
+    assert near[6] > 0.3 * near[3]
+
+
+def test_of_equals_the_newest_comes_first() -> None:
+    found = Found({TEA: [10, 90]}, 99)
+    assert order(found, branch(99))[:2] == [90, 10]
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([TEA, POT, COMMON]),
+        st.lists(st.integers(1, 30_000), min_size=1, max_size=600, unique=True).map(sorted),
+    )
+)
+def test_ranges_are_few_apart_and_hold_the_best_finds(depths: dict[Phrase, list[int]]) -> None:
+    found = Found(depths, 30_000)
+    stretches = ranges(found)
+    assert all(1 <= first <= last <= 30_000 for first, last in stretches)
+    assert all(last + 1 < first for (_, last), (first, _) in pairwise(stretches))
+    everywhere = {depth for each in depths.values() for depth in each}
+    held = {depth for depth in everywhere if any(a <= depth <= b for a, b in stretches)}
+    assert len(held) >= min(len(everywhere), SEEDS)
+    assert sum(last - first for first, last in stretches) <= max(LOOKED_AT, 41 * SEEDS)
