@@ -66,6 +66,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "langchain": ("adapters",),
     "langgraph": ("adapters.langchain", "langgraph"),  # an agent of langchain is a graph
     "llama_index": ("adapters",),
+    "markdown_it": ("ui",),
     "mcp": ("adapters",),
     "msgspec": ("jsontext",),
     "nicegui": ("ui",),
@@ -74,6 +75,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "psycopg": ("store",),
     "pydantic": ("server",),
     "pydantic_ai": ("adapters", "llm"),  # another framework's history, and calls to models,
+    "pygments": ("ui",),
     "rich": ("cli",),
     "splintr": ("tokens",),
     "starlette": ("server",),

@@ -14,6 +14,7 @@ from playwright.async_api import Browser, Page, async_playwright
 
 from tests.server.processes import Process, serve
 from tests.ui.browser import FLAGS, Watch, executable, window
+from tests.ui.filling import Api
 
 HOW = "run `make browser`, or name one in ENFOLD_TEST_BROWSER"
 HERE = Path(__file__).parent
@@ -47,6 +48,14 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     home = tmp_path_factory.mktemp("home")
     with serve(database, HOME=str(home)) as process:
         yield process
+
+
+@pytest.fixture(scope="module")
+def api(server: Process) -> Iterator[Api]:
+    """For what a test needs to be there."""
+    made = Api(server.address)
+    yield made
+    made.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -18,6 +18,11 @@ def show(error: Exception) -> None:
     words = (
         str(error) if isinstance(error, EnfoldError) else "Something went wrong here; see the log."
     )
+    tell(words)
+
+
+def tell(words: str) -> None:
+    """Say in a corner of the page what is wrong."""
     ui.notify(words, type="negative", position="bottom", close_button="Dismiss", timeout=12_000)
 
 

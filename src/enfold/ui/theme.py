@@ -8,6 +8,8 @@ from typing import Literal
 
 from nicegui import app, ui
 
+from enfold.ui import markdown
+
 Scheme = Literal["light", "dark", "auto"]
 SCHEMES: Mapping[Scheme, bool | None] = {"light": False, "dark": True, "auto": None}
 ICONS: Mapping[Scheme, str] = {
@@ -20,7 +22,7 @@ COOKIE = "enfold-scheme"
 ACCENT = "#4657c8"
 POSITIVE, WARNING, NEGATIVE = "#2e7d4f", "#b4690e", "#b3261e"
 
-SHEETS = ("theme.css", "folding.css")
+SHEETS = ("theme.css", "chat.css", "folding.css")
 """The style sheets beside this module; the first has what all pages share."""
 
 ICON = (
@@ -36,6 +38,7 @@ def install() -> None:
     """Give every page the style sheet and the colours."""
     for sheet in SHEETS:
         ui.add_css(files(__package__).joinpath(sheet).read_text("utf-8"), shared=True)
+    ui.add_css(markdown.styles(), shared=True)
     app.colors(primary=ACCENT, positive=POSITIVE, warning=WARNING, negative=NEGATIVE)
 
 

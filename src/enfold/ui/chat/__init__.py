@@ -1,0 +1,49 @@
+"""The chat: one session, what was said in it, and what is said next.
+
+`shelf` reads what is shown, `transcript` draws it page by page, `messages` each message; `composer`
+is where something is said, `asking` has it answered, and `room` is all of that on one page.
+"""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from enfold.store import sessions
+from enfold.store.records import Session
+from enfold.ui.chat.room import Room
+from enfold.ui.frame import frame
+from enfold.ui.window import Window
+
+__all__ = ["chat"]
+
+
+async def chat(window: Window, session: str | None = None) -> None:
+    """The page of a session; without one, of the last that was used."""
+    record = await _record(window, session)
+    title = "Chat" if record is None else record.title or record.id
+    shown = None if record is None else record.id
+    async with frame(window, title, session=shown, narrow=False) as framed:
+        if record is None:
+            _nothing_yet()
+            return
+        room = Room(window, await window.session(record.id))
+        with framed.actions:
+            button = ui.button("Summarize", icon="unfold_less", on_click=room.summarize)
+            button.props("flat color=primary no-wrap").classes("ef-summarize")
+            button.props["aria-label"] = button.props["title"] = "Summarize conversation history"
+        await room.place()
+
+
+async def _record(window: Window, session: str | None) -> Session | None:
+    if session is None:
+        newest = await window.engine.sessions(namespace=window.namespace, limit=1)
+        return newest[0] if newest else None
+    found = await window.session(session)
+    return await window.engine.store.read(sessions.get, found.key)
+
+
+def _nothing_yet() -> None:
+    with ui.element("section").classes("ef-empty"):
+        ui.icon("chat_bubble_outline").classes("ef-empty-icon").props('aria-hidden="true"')
+        ui.label("No conversation yet.")
+        ui.label("Begin one, or drop a transcript on the list of sessions.").classes("ef-small")

@@ -1,0 +1,115 @@
+"""Asking: turns of a talk on a page. One at a time, shown while it runs, stopped or tried again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+
+from nicegui import background_tasks, ui
+
+from enfold.engine import Prepared
+from enfold.engine.turns import Answer, Asked, Listener, Progress, unanswered
+from enfold.errors import EnfoldError
+from enfold.llm.calls import Delta
+from enfold.talk import Talk, words
+from enfold.ui.chat.reply import Reply
+
+Ask = Callable[[Listener], Awaitable[Answer]]
+Changed = Callable[[], Awaitable[None]]
+
+
+class Asking:
+    """The turn that is under way, if one is."""
+
+    def __init__(self, talk: Talk, changed: Changed) -> None:
+        self._talk = talk
+        self._changed = changed
+        self._task: asyncio.Task[None] | None = None
+
+    def place(self, below: ui.element) -> None:
+        """Where it is drawn."""
+        self._below = below
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a turn runs."""
+        return self._task is not None and not self._task.done()
+
+    def say(self, text: str) -> None:
+        """Say something, and have it answered; while a turn runs, nothing is said."""
+        self._start(partial(self._talk.ask, text))
+
+    def answer(self, otherwise: Changed | None = None) -> None:
+        """Have answered what was said last; `otherwise` is done if no answer comes of it."""
+        self._start(self._talk.answer, otherwise)
+
+    def stop(self) -> None:
+        """End it; what has come is kept."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _start(self, ask: Ask, otherwise: Changed | None = None) -> None:
+        if self.is_busy:
+            ui.notify("An answer is on its way; stop it first.", position="bottom")
+            return
+        self._below.clear()
+        with self._below:
+            reply = Reply(self.stop)
+        work = self._run(ask, reply, otherwise)
+        self._task = background_tasks.create(work, name="a turn")
+
+    async def _run(self, ask: Ask, reply: Reply, otherwise: Changed | None) -> None:
+        failed: EnfoldError | None = None
+        cut_off = False
+        answered = False
+        try:
+            done = await ask(partial(self._hear, reply))
+            answered, cut_off = True, done.ending == "length"
+        except EnfoldError as error:
+            failed = error
+        except asyncio.CancelledError:
+            # The stop button's. Whatever had come is stored, and the task ends here.
+            answered = reply.has_begun
+        if otherwise is not None and not answered:
+            await otherwise()
+        if self._below.is_deleted:
+            return
+        with self._below:
+            await self._changed()
+            reply.end()
+            if cut_off:
+                ui.notify(words.CUT_OFF, type="warning", position="bottom")
+            if failed is not None:
+                self._show_failure(failed, ask)
+
+    def _hear(self, reply: Reply, progress: Progress) -> None:
+        match progress:
+            case Delta(text):
+                reply.take(text)
+            case Prepared():
+                reply.say("is asked")
+            case Asked():
+                background_tasks.create(self._show_question(), name="show a question")
+
+    async def _show_question(self) -> None:
+        """What was said is stored by now."""
+        if not self._below.is_deleted:
+            with self._below:
+                await self._changed()
+
+    def _show_failure(self, error: EnfoldError, ask: Ask) -> None:
+        with ui.element("section").classes("ef-failure").props("role=alert") as card:
+            ui.icon("error_outline").props("aria-hidden=true")
+            with ui.element("div").classes("ef-grow"):
+                ui.label(str(error)).classes("ef-wrap").props("dir=auto")
+                ui.label(words.way_on(error)).classes("ef-small ef-soft ef-wrap")
+            again = ui.button("Retry", icon="refresh", on_click=lambda: self._retry(ask))
+            again.props("flat color=primary")
+            close = ui.button(icon="close", on_click=card.delete).props("flat round dense")
+            close.props["aria-label"] = "Dismiss"
+
+    async def _retry(self, ask: Ask) -> None:
+        """Ask for the answer to what is stored by now; what is not yet is said again."""
+        is_stored = await unanswered(self._talk.session) is not None
+        self._start(self._talk.answer if is_stored else ask)

@@ -1,0 +1,65 @@
+"""Sessions for tests of the UI, put on a server through its API."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+
+
+class Api:
+    """The server's API, for what a test needs to be there."""
+
+    def __init__(self, address: str) -> None:
+        self._client = httpx.Client(base_url=f"{address}/api", timeout=60)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def session(self, id: str, *messages: dict[str, Any], **fields: Any) -> str:
+        """A session with these messages; its path in the UI."""
+        self._ask("POST", "/sessions", {"id": id, **fields})
+        if messages:
+            self.append(id, *messages)
+        return f"/s/{id}"
+
+    def append(self, id: str, *messages: dict[str, Any]) -> None:
+        self._ask("POST", f"/sessions/{id}/messages", {"messages": messages})
+
+    def messages(self, id: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{id}/messages")["messages"]
+        return found
+
+    def set(self, **values: Any) -> None:
+        self._ask("PATCH", "/settings", {"settings": values})
+
+    def model(self, id: str, **fields: Any) -> None:
+        self._ask("PATCH", f"/models/{id}", fields)
+
+    def profile(self, name: str, **fields: Any) -> None:
+        self._ask("PUT", f"/profiles/{name}", {"fields": fields})
+
+    def _ask(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._client.request(method, path, json=body)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else None
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def talk(turns: int, words: int = 20) -> list[dict[str, Any]]:
+    """So many questions and answers."""
+    return [
+        said
+        for turn in range(turns)
+        for said in (
+            user(f"Question {turn}: " + "alpha " * words),
+            assistant(f"Answer {turn}: " + "beta " * words),
+        )
+    ]
