@@ -22,6 +22,7 @@ from enfold.ui.chat.messages import Hands
 from enfold.ui.chat.shelf import tip_below
 from enfold.ui.chat.transcript import Transcript
 from enfold.ui.contextbar import ContextBar
+from enfold.ui.folding import Compressing, summary_card
 from enfold.ui.window import Window
 
 FOLLOW_SECONDS = 1.0
@@ -41,6 +42,7 @@ class Room:
         self._transcript = Transcript(window, session, hands, self._draw_summary)
         self._composer = Composer(self._said)
         self._answering = Answering(window, self._talk, choose, self._composer)
+        self._compressing = Compressing(window, session, self.refresh)
         self._bar = ContextBar(window, session)
         self._seen: tuple[int, str | None] | None = None
 
@@ -49,6 +51,8 @@ class Room:
         self._bar.place(self.summarize)
         self._transcript.place()
         self._asking.place(self._transcript.below)
+        with ui.element("div").classes("ef-notices"):
+            await self._compressing.show()
         self._composer.place()
         page = await self._transcript.show()
         self._seen = (page.session.updated_at, page.session.tip)
@@ -65,10 +69,8 @@ class Room:
         await self._bar.show()
 
     async def summarize(self) -> None:
-        """Fold what is old, now."""
-        done = await self._session.compress()
-        await self.refresh()
-        ui.notify(f"{done.tokens_before:,} → {done.tokens_after:,} tokens", position="bottom")
+        """Show what folding would do, and do it if that is wanted."""
+        await self._compressing.ask()
 
     async def _follow(self) -> None:
         """Look whether somebody else has changed the session."""
@@ -90,7 +92,7 @@ class Room:
 
     async def _command(self, text: str) -> None:
         if text.split(maxsplit=1)[0].lower() == "/summarize":
-            await self.summarize()
+            self._compressing.start()
             return
         await self._answering.somebody()
         try:
@@ -154,7 +156,4 @@ class Room:
             self._asking.stop()
 
     def _draw_summary(self, snapshot: Snapshot) -> None:
-        with ui.element("details").classes("ef-fold"):
-            with ui.element("summary").classes("ef-fold-head"):
-                ui.label("Summary of what was said before")
-            ui.label(snapshot.text or "").classes("ef-plain")
+        summary_card(self._window, self._session, snapshot, self._compressing, self.refresh)
