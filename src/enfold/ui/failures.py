@@ -23,7 +23,13 @@ def show(error: Exception) -> None:
 
 def tell(words: str) -> None:
     """Say in a corner of the page what is wrong."""
-    ui.notify(words, type="negative", position="bottom", close_button="Dismiss", timeout=12_000)
+    ui.notify(
+        words,
+        type="negative",
+        position="bottom",
+        timeout=12_000,
+        actions=[{"label": "Dismiss", "color": "white"}],
+    )
 
 
 def explain(error: EnfoldError) -> None:

@@ -53,8 +53,9 @@ async def frame(
     ends the building of the page is shown in it.
     """
     ui.page_title(f"{title} · enfold")
-    with ui.left_drawer(bordered=True, top_corner=True, bottom_corner=True) as drawer:
-        drawer.classes("ef-drawer").props("width=288 breakpoint=900 aria-label=Sessions")
+    # Whether it is open at first is for the browser to say: it knows its width, and is not asked.
+    with ui.left_drawer(value=False, bordered=True, top_corner=True, bottom_corner=True) as drawer:
+        drawer.classes("ef-drawer").props("show-if-above width=288 breakpoint=900")
         _brand()
         sessions = Sessions(window, session)
         await sessions.show()
