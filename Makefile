@@ -5,7 +5,7 @@
 PYTHON ?=
 TEST ?= tests
 PYTEST_ARGS ?=
-BENCH ?= importing counting
+BENCH ?= compare
 
 SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PYTHON)")
 BIN = .venv/bin
@@ -46,7 +46,7 @@ fmt: setup ## Put in order what ruff can: formatting, imports, simple rules
 docs: setup ## The documentation site, in build/documentation/site
 	$(BIN)/python -m scripts.docs
 
-bench: setup ## Measure speed (BENCH="importing counting" chooses)
+bench: setup ## Measure beside the peers (BENCH="importing counting" chooses other scripts)
 	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 check: lint types test ## lint + types + test: what every change passes

@@ -36,7 +36,7 @@ from enfold.tokens import count_conversation, count_messages, get, warm
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import agent
-from peers import HEADROOM
+from peers import HEADROOM_DEDUP
 
 DATA = Path(
     os.environ.get("ENFOLD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -225,7 +225,7 @@ def peer_results(given: list[list[str]]) -> list[list[str]] | str:
 def run_peer(given: list[list[str]], folder: Path) -> tuple[dict[str, Any] | str, Any]:
     """What the peer measured and what it made of the texts."""
     (folder / "given.json").write_text(json.dumps(given))
-    took = HEADROOM.run(str(folder / "given.json"), str(folder / "after.json"))
+    took = HEADROOM_DEDUP.run(str(folder / "given.json"), str(folder / "after.json"))
     after = folder / "after.json"
     return took, json.loads(after.read_text()) if after.exists() else []
 

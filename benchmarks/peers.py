@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
-import venv
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(os.environ.get("ENFOLD_BENCH", Path.home() / ".cache" / "enfold-bench" / "venvs"))
 SCRIPTS = Path(__file__).parent / "peer_scripts"
+INSTALLING = 900
+"""Seconds that an installation may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,43 +25,75 @@ class Peer:
     requirements: tuple[str, ...]
     script: str
     """The file in `peer_scripts` that does the work and prints one JSON object."""
+    pythons: tuple[str, ...] = ()
+    """The interpreters that it runs on, by name. None: on the one that runs this."""
 
     def run(self, *arguments: str, timeout: float = 900) -> dict[str, Any] | str:
         """What the script measured, or why it could not."""
-        python = self._environment()
+        python = self.environment()
         if isinstance(python, str):
             return python
-        command = [str(python), str(SCRIPTS / self.script), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, timeout=timeout, check=True)
-        except subprocess.TimeoutExpired:
-            return f"gave no answer within {timeout:g} s"
-        except subprocess.CalledProcessError as error:
-            return f"failed: {error.stderr.decode(errors='replace').strip().splitlines()[-1]}"
-        measured: dict[str, Any] = json.loads(done.stdout)
-        return measured
+        return run_script([str(python), str(SCRIPTS / self.script), *arguments], timeout)
 
-    def _environment(self) -> Path | str:
+    def environment(self) -> Path | str:
+        """The interpreter that has it, or why there is none."""
         folder = FOLDER / self.name
         python = folder / "bin" / "python"
         ready = folder / "ready.txt"
         wanted = "\n".join(self.requirements)
         if ready.exists() and ready.read_text() == wanted:
             return python
+        base = next(filter(None, map(shutil.which, self.pythons or (sys.executable,))), None)
+        if base is None:
+            return f"needs {' or '.join(self.pythons)}, which is not on PATH"
         print(f"installing {self.name} …", file=sys.stderr)
-        venv.create(folder, clear=True, with_pip=True)
+        subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
         install = [str(python), "-m", "pip", "install", "--quiet", *self.requirements]
         try:
-            subprocess.run(install, check=True, capture_output=True, timeout=900)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
-            return "could not be installed"
+            subprocess.run(install, check=True, capture_output=True, timeout=INSTALLING)
+        except subprocess.TimeoutExpired:
+            return f"could not be installed within {INSTALLING} s"
+        except subprocess.CalledProcessError as error:
+            return f"could not be installed: {_last_line(error.stderr)}"
         ready.write_text(wanted)
         return python
 
 
+def run_script(command: list[str], timeout: float) -> dict[str, Any] | str:
+    """The one JSON object that a command prints, or why there is none."""
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=timeout, check=True)
+    except subprocess.TimeoutExpired:
+        return f"over {timeout:g} s"
+    except subprocess.CalledProcessError as error:
+        return f"failed: {_last_line(error.stderr)}"
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def _last_line(said: bytes) -> str:
+    lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+    return lines[-1][:160]
+
+
+HEADROOM = Peer("headroom", ("headroom-ai[proxy]==0.42.*",), "headroom_work.py")
+LANGCHAIN = Peer(
+    "langchain", ("langchain>=1.4,<2", "langgraph>=1.2,<2", "langmem==0.0.30"), "langchain_work.py"
+)
 LANGGRAPH = Peer(
-    "langgraph", ("langgraph>=1.2,<2", "langgraph-checkpoint-sqlite>=3,<4"), "langgraph_turn.py"
+    "langgraph", ("langgraph>=1.2,<2", "langgraph-checkpoint-sqlite>=3,<4"), "langgraph_work.py"
+)
+LITELLM = Peer("litellm", ("litellm[proxy]==1.106.*",), "litellm_work.py")
+LLAMA_INDEX = Peer("llamaindex", ("llama-index-core>=0.14,<0.15",), "llamaindex_work.py")
+OPENAI_AGENTS = Peer("oaagents", ("openai-agents==0.24.*",), "openai_agents_work.py")
+OPENHANDS = Peer(
+    "openhands",
+    ("openhands-sdk==1.58.*",),
+    "openhands_work.py",
+    pythons=("python3.12", "python3.13"),
 )
 
-HEADROOM = Peer("headroom", ("headroom-ai==0.42.*",), "headroom_dedup.py")
+PEERS = (HEADROOM, LANGCHAIN, LANGGRAPH, LITELLM, LLAMA_INDEX, OPENAI_AGENTS, OPENHANDS)
+
+HEADROOM_DEDUP = Peer("headroom", HEADROOM.requirements, "headroom_dedup.py")
 """Removes from tool results what earlier ones said; pointers in its place."""

@@ -1,20 +1,19 @@
-"""What the proxy adds to a request, beside a bare pass-through; the upstream does nothing.
+"""What proxies add to a request: enfold, a bare pass-through, LiteLLM and headroom.
 
-    python benchmarks/proxy.py [--seconds 5]
+    python benchmarks/proxy.py [--seconds 5] [--no-peers] [--requests 20000]
 
-Upstream, proxies and load are processes of their own, on loopback; each proxy has one core to
-itself where the system lets it. Three bodies: a short one, 100 messages, and 100,000 tokens. Every
-answer is checked for what it should be.
+The upstream does nothing. Upstream, proxies and load are processes of their own, on loopback; the
+proxy has one core to itself where the system lets it. Bodies: a short one, 100 messages, 100,000
+and a million tokens. Every answer is checked for what it should be. `--requests` sends so many, all
+different, and looks at the memory on the way.
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import os
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,82 +22,50 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import aiohttp
+import uvloop
+
+sys.path.insert(0, str(Path(__file__).parent))
+from load import Figures, measure, request, send_all
+from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
 CONCURRENT = 32
-WORDS_100K = 100_000
-PATH = "/v1/chat/completions"
+MODEL = "gpt-4.1-mini"
+DIRECT, BARE, ENFOLD = "nothing between", "bare pass-through", "enfold"
+LOOKS = 10
+"""How often memory is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What one address did with one body."""
+class Proxy:
+    """A proxy to start in front of the upstream."""
 
-    p50: float
-    """Seconds of a request, one after the other."""
-    per_second: float
-    """Requests a second, 32 at a time."""
+    name: str
+    command: list[str]
+    port: int
+    variables: dict[str, str] = field(default_factory=dict)
 
 
 def bodies() -> dict[str, bytes]:
     """The requests, by name."""
-    many = [
-        {
-            "role": "assistant" if number % 2 else "user",
-            "content": f"{number}: " + "a few words " * 8,
-        }
-        for number in range(99)
-    ]
-    long = [
-        {"role": "assistant" if number % 2 else "user", "content": f"{number} " + "word " * 1_000}
-        for number in range(WORDS_100K // 1_000 - 1)
-    ]
-    asked = {"role": "user", "content": "And now?"}
     return {
-        "short": _body([asked]),
-        "100 messages": _body([*many, asked]),
-        "100k tokens": _body([*long, asked]),
+        "short": _body(0, ""),
+        "100 messages": _body(99, "a few words " * 8),
+        "100k tokens": _body(99, "word " * 1_000),
+        "1M tokens": _body(999, "word " * 1_000),
     }
 
 
-def _body(messages: list[dict[str, str]]) -> bytes:
-    return json.dumps({"model": "gpt-4.1-mini", "messages": messages}).encode()
-
-
-async def measure(address: str, body: bytes, seconds: float) -> Figures:
-    """Latency of one at a time, then throughput of 32 at a time."""
-    headers = {"authorization": "Bearer sk-bench", "content-type": "application/json"}
-    connector = aiohttp.TCPConnector(limit=0)
-    async with aiohttp.ClientSession(connector=connector, headers=headers) as client:
-        for _ in range(20):
-            await _ask(client, address, body)
-        alone = [await _ask(client, address, body) for _ in range(200)]
-        until = time.perf_counter() + seconds
-        done = await asyncio.gather(
-            *(_go_on(client, address, body, until) for _ in range(CONCURRENT))
-        )
-    return Figures(statistics.median(alone), sum(done) / seconds)
-
-
-async def _go_on(client: aiohttp.ClientSession, address: str, body: bytes, until: float) -> int:
-    count = 0
-    while time.perf_counter() < until:
-        await _ask(client, address, body)
-        count += 1
-    return count
-
-
-async def _ask(client: aiohttp.ClientSession, address: str, body: bytes) -> float:
-    started = time.perf_counter()
-    async with client.post(address + PATH, data=body) as answer:
-        raw = await answer.read()
-        if answer.status != 200 or b'"pong"' not in raw:
-            sys.exit(f"{address} answered {answer.status}: {raw[:200]!r}")
-    return time.perf_counter() - started
+def _body(messages: int, text: str, mark: str = "") -> bytes:
+    history = [
+        {"role": "assistant" if number % 2 else "user", "content": f"{number}: {text}"}
+        for number in range(messages)
+    ]
+    asked = {"role": "user", "content": f"And now?{mark}"}
+    return json.dumps({"model": MODEL, "messages": [*history, asked]}).encode()
 
 
 @contextmanager
@@ -115,15 +82,18 @@ def running(command: list[str], port: int, core: int | None, **variables: str) -
             process.terminate()
 
 
-def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 300) -> None:
     until = time.monotonic() + seconds
+    asked = urllib.request.Request(
+        f"http://127.0.0.1:{port}/v1/chat/completions",
+        data=_body(0, ""),
+        headers={"content-type": "application/json", "authorization": "Bearer sk-bench"},
+    )
     while time.monotonic() < until and process.poll() is None:
         try:
-            urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5)
-        except urllib.error.HTTPError:
-            return
+            urllib.request.urlopen(asked, timeout=20)
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.2)
         else:
             return
     sys.exit(f"nothing answers on port {port}")
@@ -144,64 +114,146 @@ def memory(process: int) -> float:
     return int(line.split()[1]) / 1024
 
 
+def ours(folder: str, target: str) -> Iterator[Proxy]:
+    """The pass-through, and enfold."""
+    port = free_port()
+    yield Proxy(BARE, [sys.executable, str(HERE), "bare", str(port), target], port)
+    port = free_port()
+    serve = [sys.executable, "-m", "enfold.cli", "serve", "--no-ui", f"--port={port}"]
+    database = f"--db=sqlite:///{folder}/p.db"
+    yield Proxy(ENFOLD, [*serve, database], port, {"ENFOLD_OPENAI_BASE_URL": target})
+
+
+def theirs(folder: str, target: str) -> Iterator[Proxy | str]:
+    """LiteLLM and headroom, or why they are missing."""
+    quiet = {
+        "HOME": folder,
+        "DO_NOT_TRACK": "1",
+        "OPENAI_API_KEY": "sk-bench",
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_LOG": "ERROR",
+        "LITELLM_MODE": "PRODUCTION",
+        "HEADROOM_OFFLINE": "1",
+        "HEADROOM_TELEMETRY": "off",
+    }
+    for peer, command in ((LITELLM, _litellm(folder, target)), (HEADROOM, _headroom(target))):
+        python = peer.environment()
+        if isinstance(python, str):
+            yield f"{peer.name} is missing: {python}"
+            continue
+        port = free_port()
+        started = [str(python.parent / command[0]), *command[1:], "--port", str(port)]
+        yield Proxy(peer.name, started, port, quiet)
+
+
+def _litellm(folder: str, target: str) -> list[str]:
+    config = Path(folder) / "litellm.json"
+    upstream = {"model": f"openai/{MODEL}", "api_base": f"{target}/v1", "api_key": "sk-bench"}
+    served = {"model_name": MODEL, "litellm_params": upstream}
+    general = {"disable_spend_logs": True, "disable_error_logs": True}
+    # JSON is YAML as well.
+    config.write_text(
+        json.dumps({"model_list": [served], "general_settings": general}), encoding="utf-8"
+    )
+    return ["litellm", "--config", str(config), "--host", "127.0.0.1", "--num_workers", "1"]
+
+
+def _headroom(target: str) -> list[str]:
+    free = ["--no-cache", "--no-rate-limit", "--disable-kompress", "--no-telemetry"]
+    return [
+        "headroom",
+        "proxy",
+        "--host",
+        "127.0.0.1",
+        "--no-optimize",
+        "--no-subscription-tracking",
+        *free,
+        "--openai-api-url",
+        target,
+    ]
+
+
+def measured(
+    proxies: list[Proxy], upstream: int, seconds: float
+) -> tuple[dict[tuple[str, str], Figures], dict[str, float]]:
+    """Every body through every proxy, one proxy at a time; and the megabytes each then holds."""
+    results: dict[tuple[str, str], Figures] = {}
+    held: dict[str, float] = {}
+    core = 0 if (os.cpu_count() or 1) > 1 else None
+    for name, body in bodies().items():
+        results[name, DIRECT] = _figures(upstream, body, seconds)
+    for proxy in proxies:
+        print(f"  proxy: {proxy.name}", file=sys.stderr)
+        with running(proxy.command, proxy.port, core, **proxy.variables) as process:
+            for name, body in bodies().items():
+                results[name, proxy.name] = _figures(proxy.port, body, seconds)
+            held[proxy.name] = memory(process)
+    return results, held
+
+
+def _figures(port: int, body: bytes, seconds: float) -> Figures:
+    alone = 200 if len(body) < 1_000_000 else 20
+    return measure(port, body, seconds, concurrent=CONCURRENT, alone=alone)
+
+
+def table(results: dict[tuple[str, str], Figures]) -> Iterator[str]:
+    """Body by body, with enfold's share of the others."""
+    yield "| body | through | p50 ms | added ms | × bare adds | requests/s | enfold does |"
+    yield "|---|---|--:|--:|--:|--:|--:|"
+    for name in bodies():
+        direct, bare = results[name, DIRECT], results[name, BARE]
+        for (_, through), found in ((key, each) for key, each in results.items() if key[0] == name):
+            added = found.p50 - direct.p50
+            share = added / max(1e-6, bare.p50 - direct.p50)
+            times = results[name, ENFOLD].per_second / found.per_second
+            yield (
+                f"| {name} | {through} | {found.p50 * 1e3:.2f} | {added * 1e3:.2f} "
+                f"| {share:.1f} | {found.per_second:,.0f} | {times:,.2f} × |"
+            )
+
+
+def remembered(proxy: Proxy, requests: int) -> Iterator[str]:
+    """What memory does over many requests that are all different."""
+    yield f"\n{requests:,} requests of 20 messages to enfold, the last message of each new:\n"
+    yield "| sent | MB |"
+    yield "|--:|--:|"
+    batch = requests // LOOKS
+    with running(proxy.command, proxy.port, None, **proxy.variables) as process:
+        yield f"| 1 | {memory(process):.0f} |"
+        for look in range(LOOKS):
+            numbers = range(look * batch, (look + 1) * batch)
+            asked = [request(_body(19, "a few words " * 8, f" {number}")) for number in numbers]
+            uvloop.run(send_all(proxy.port, asked, CONCURRENT))
+            yield f"| {(look + 1) * batch:,} | {memory(process):.0f} |"
+
+
+def report(seconds: float, requests: int, *, peers: bool) -> Iterator[str]:
+    """Everything, as Markdown."""
+    upstream = free_port()
+    target = f"http://127.0.0.1:{upstream}"
+    command = [sys.executable, str(HERE), "upstream", str(upstream)]
+    core = 1 if (os.cpu_count() or 1) > 1 else None
+    with tempfile.TemporaryDirectory() as folder, running(command, upstream, core):
+        proxies = list(ours(folder, target))
+        others = list(theirs(folder, target)) if peers else []
+        proxies += [each for each in others if isinstance(each, Proxy)]
+        results, held = measured(proxies, upstream, seconds)
+        yield from table(results)
+        yield f"\nMemory after that: {', '.join(f'{n} {mb:.0f} MB' for n, mb in held.items())}."
+        yield from (each for each in others if isinstance(each, str))
+        if requests:
+            yield from remembered(proxies[1], requests)
+
+
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure, and print tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--requests", type=int, default=20_000)
     options = parser.parse_args()
-    upstream, bare, ours = (free_port() for _ in range(3))
-    target = f"http://127.0.0.1:{upstream}"
-    python, cores = sys.executable, (os.cpu_count() or 1) > 1
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running([python, str(HERE), "upstream", str(upstream)], upstream, 1 if cores else None),
-        running([python, str(HERE), "bare", str(bare), target], bare, 0 if cores else None),
-        running(
-            [
-                python,
-                "-m",
-                "enfold.cli",
-                "serve",
-                f"--port={ours}",
-                f"--db=sqlite:///{folder}/p.db",
-            ],
-            ours,
-            0 if cores else None,
-            ENFOLD_OPENAI_BASE_URL=target,
-        ) as process,
-    ):
-        addresses = {"nothing between": upstream, "bare pass-through": bare, "enfold": ours}
-        results = compare(addresses, options.seconds)
-        print(f"\nenfold holds {memory(process):.0f} MB after that.")
-    judge(results)
-
-
-def compare(addresses: dict[str, int], seconds: float) -> dict[tuple[str, str], Figures]:
-    """Every body through every address."""
-    results: dict[tuple[str, str], Figures] = {}
-    print("| body | through | p50 ms | added ms | requests/s |\n|---|---|--:|--:|--:|")
-    for name, body in bodies().items():
-        for through, port in addresses.items():
-            found = asyncio.run(measure(f"http://127.0.0.1:{port}", body, seconds))
-            results[name, through] = found
-            added = found.p50 - results[name, "nothing between"].p50
-            print(
-                f"| {name} | {through} | {found.p50 * 1e3:.2f} | {added * 1e3:.2f} "
-                f"| {found.per_second:,.0f} |"
-            )
-    return results
-
-
-def judge(results: dict[tuple[str, str], Figures]) -> None:
-    """What was aimed at, and what came of it."""
-    for name in bodies():
-        ours, bare = results[name, "enfold"], results[name, "bare pass-through"]
-        direct = results[name, "nothing between"]
-        added = (ours.p50 - direct.p50) / max(1e-6, bare.p50 - direct.p50)
-        print(
-            f"{name}: adds {added:.1f} times what a bare pass-through adds, "
-            f"{ours.per_second / bare.per_second:.2f} of its requests a second"
-        )
+    for line in report(options.seconds, options.requests, peers=options.peers):
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 os.environ.setdefault("HEADROOM_OFFLINE", "1")
 logging.disable(logging.CRITICAL)
 
-from headroom.transforms.cross_turn_dedup import DedupBlock, dedup_blocks  # noqa: E402
+from headroom.transforms.cross_turn_dedup import DedupBlock, dedup_blocks
 
 
 def main(given: Path, wanted: Path) -> None:

@@ -1,0 +1,103 @@
+"""enfold: the same work, started like the others."""
+
+import asyncio
+import json
+import tempfile
+
+from stopwatch import KEEP_TOKENS, KEPT, SUMMARY, orphans, peak, start, timed, turns
+
+import enfold
+from enfold.testing import ScriptedSummarizer
+
+MODEL = "bench:model"
+BATCH = 10_000
+TOKENS_OF_A_MESSAGE = 60
+
+
+def count(messages):
+    """The tokens of the whole history, none of them seen before."""
+    enfold.count("warm")
+    again = iter([json.loads(json.dumps(messages).replace("a", each, 1)) for each in "abc"])
+    seconds, tokens = timed(lambda _number: enfold.count(next(again)), rounds=3)
+    return {"seconds": seconds, "tokens": tokens}
+
+
+def one_turn(messages):
+    """Everything is kept in the file; the view is the summary and what came after it."""
+    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
+        opened = enfold.open(
+            f"sqlite:///{folder}/s.db",
+            sink=_ignore,
+            summarizers={"instant": ScriptedSummarizer(SUMMARY)},
+        )
+        engine = runner.run(opened.__aenter__())
+        session = runner.run(_session(engine, messages))
+
+        async def go(question, answer):
+            await session.append(question, answer)
+            return (await session.prepare("And now?")).messages
+
+        result = turns(lambda *said: runner.run(go(*said)), "file")
+        runner.run(opened.__aexit__(None, None, None))
+    return result
+
+
+async def _session(engine, messages):
+    await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
+    await engine.set("summarizer", "instant")
+    session = await engine.session("bench", model=MODEL)
+    for first in range(0, len(messages), BATCH):
+        await session.append(*messages[first : first + BATCH])
+    if len(messages) > KEPT:
+        await session.compress(keep_tokens=KEPT * TOKENS_OF_A_MESSAGE)
+    return session
+
+
+async def _ignore(_deliveries):
+    """A memory that keeps nothing: not what is measured here."""
+
+
+def fold(messages):
+    """One summary, checked, with a ledger to undo it and a receipt of what it kept."""
+
+    def step(_number=0):
+        return enfold.condense_sync(
+            messages,
+            "native",
+            keep_tokens=KEEP_TOKENS,
+            summarizer=ScriptedSummarizer(SUMMARY),
+        )
+
+    seconds, done = timed(step)
+    if enfold.restore(done.messages, done.ledger) != messages:
+        raise SystemExit("not restored")
+    sent = done.messages
+    return {"seconds": seconds, "sent": len(sent), "orphans": orphans(sent), "peak": peak(step)}
+
+
+def prune(strategy, **options):
+    """A transcript made smaller, and made whole again."""
+
+    def contender(messages):
+        def step(_number):
+            return enfold.condense_sync(messages, strategy, **options)
+
+        seconds, done = timed(step, rounds=3)
+        restored = enfold.restore(done.messages, done.ledger) == messages
+        return {"seconds": seconds, "after": done.messages, "restored": restored}
+
+    return contender
+
+
+start(
+    {
+        "count": {"enfold": count},
+        "turn": {"enfold": one_turn},
+        "fold": {"enfold": fold},
+        "prune": {
+            "enfold lossless": prune("lossless"),
+            "enfold truncation": prune("truncation"),
+            "enfold smart, balanced": prune(None, preset="balanced"),
+        },
+    }
+)

@@ -1,0 +1,209 @@
+"""LangChain and LangMem: a turn after earlier folds, one fold, results of tools cleared."""
+
+import json
+
+from langchain.agents.middleware.context_editing import ClearToolUsesEdit, ContextEditingMiddleware
+from langchain.agents.middleware.summarization import SummarizationMiddleware
+from langchain.agents.middleware.types import ModelRequest
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages.utils import count_tokens_approximately, trim_messages
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.graph.message import add_messages
+from langmem.short_term import RunningSummary, summarize_messages
+from stopwatch import KEEP_TOKENS, KEPT, PLENTY, SUMMARY, orphans, peak, start, timed, turns
+
+
+class Instant(BaseChatModel):
+    """A model that answers at once."""
+
+    @property
+    def _llm_type(self):
+        return "instant"
+
+    def _generate(self, _messages, _stop=None, _run_manager=None, **_options):
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(SUMMARY))])
+
+
+def native(messages):
+    """As the library's own values."""
+    return [_native(message, f"m{number}") for number, message in enumerate(messages)]
+
+
+def _native(message, id=None):
+    match message["role"]:
+        case "system":
+            return SystemMessage(message["content"], id=id)
+        case "user":
+            return HumanMessage(message["content"], id=id)
+        case "tool":
+            return ToolMessage(message["content"], tool_call_id=message["tool_call_id"], id=id)
+    calls = [
+        {
+            "id": call["id"],
+            "name": call["function"]["name"],
+            "args": json.loads(call["function"]["arguments"]),
+        }
+        for call in message.get("tool_calls") or ()
+    ]
+    return AIMessage(message["content"] or "", tool_calls=calls, id=id)
+
+
+def plain(messages):
+    """As messages of the `openai` dialect."""
+    return [_plain(message) for message in messages]
+
+
+def _plain(message):
+    match message:
+        case ToolMessage():
+            return {
+                "role": "tool",
+                "tool_call_id": message.tool_call_id,
+                "content": message.content,
+            }
+        case AIMessage():
+            calls = [{"id": call["id"], "function": call["args"]} for call in message.tool_calls]
+            return {"role": "assistant", "content": message.content, "tool_calls": calls}
+        case SystemMessage():
+            return {"role": "system", "content": message.content}
+    return {"role": "user", "content": message.content}
+
+
+def middleware_turn(messages):
+    """The state is the summary and what came after it; the rest is gone."""
+    summarize = SummarizationMiddleware(
+        Instant(), trigger=("tokens", PLENTY), keep=("messages", 20)
+    )
+    state = [HumanMessage(SUMMARY, id="s"), *native(messages[-KEPT:])]
+
+    def step(question, answer):
+        nonlocal state
+        state = add_messages(state, [_native(question), _native(answer)])
+        summarize.before_model({"messages": state}, None)
+        return state
+
+    return turns(step, "lost")
+
+
+def trim_turn(messages):
+    """Everything is kept in a list, and cut anew each time."""
+    state = native(messages)
+    limit = count_tokens_approximately(state[-KEPT:])
+
+    def step(question, answer):
+        state.extend((_native(question), _native(answer)))
+        return trim_messages(
+            state,
+            max_tokens=limit,
+            token_counter=count_tokens_approximately,
+            strategy="last",
+            start_on="human",
+            include_system=True,
+        )
+
+    return turns(step, "memory")
+
+
+def langmem_turn(messages):
+    """Everything stays in the state, beside a running summary."""
+    state = native(messages)
+    folded = state[:-KEPT]
+    running = RunningSummary(
+        SUMMARY, {each.id for each in folded}, folded[-1].id if folded else None
+    )
+
+    def step(question, answer):
+        nonlocal state, running
+        state = add_messages(state, [_native(question), _native(answer)])
+        done = summarize_messages(
+            state,
+            running_summary=running if folded else None,
+            model=Instant(),
+            max_tokens=PLENTY,
+            max_summary_tokens=600,
+        )
+        running = done.running_summary
+        return done.messages
+
+    return turns(step, "memory")
+
+
+def middleware_fold(messages):
+    """One summary, and the state put together again."""
+    summarize = SummarizationMiddleware(
+        Instant(), trigger=("tokens", 1_000), keep=("tokens", KEEP_TOKENS)
+    )
+    state = native(messages)
+
+    def step(_number=0):
+        changed = summarize.before_model({"messages": list(state)}, None) or {"messages": []}
+        return add_messages(list(state), changed["messages"])
+
+    return folded(step)
+
+
+def langmem_fold(messages):
+    """One summary of what is above the limit."""
+    state = native(messages)
+    total = count_tokens_approximately(state)
+
+    def step(_number=0):
+        return summarize_messages(
+            list(state),
+            running_summary=None,
+            model=Instant(),
+            max_tokens=total,
+            max_tokens_before_summary=total - KEEP_TOKENS,
+            max_summary_tokens=600,
+        ).messages
+
+    return folded(step)
+
+
+def folded(step):
+    """The result of a fold."""
+    seconds, after = timed(step)
+    return {
+        "seconds": seconds,
+        "sent": len(after),
+        "orphans": orphans(plain(after)),
+        "peak": peak(step),
+    }
+
+
+def clear_prune(messages):
+    """Results of tools replaced by a word, the newest three excepted."""
+    edit = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=3)])
+
+    def step(_number):
+        state = native(messages)
+        got = []
+        asked = ModelRequest(
+            model=Instant(),
+            messages=state,
+            system_message=None,
+            tools=[],
+            tool_choice=None,
+            response_format=None,
+            state={"messages": state},
+            runtime=None,
+        )
+        edit.wrap_model_call(asked, lambda request: got.extend(request.messages))
+        return got
+
+    seconds, after = timed(step, rounds=3)
+    return {"seconds": seconds, "after": plain(after), "restored": False}
+
+
+start(
+    {
+        "turn": {
+            "LangChain SummarizationMiddleware": middleware_turn,
+            "LangChain trim_messages": trim_turn,
+            "LangMem": langmem_turn,
+        },
+        "fold": {"LangChain SummarizationMiddleware": middleware_fold, "LangMem": langmem_fold},
+        "prune": {"LangChain ClearToolUsesEdit": clear_prune},
+    }
+)
