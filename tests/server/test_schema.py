@@ -31,7 +31,7 @@ schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with the session of the examples in it."""
     folder: Path = tmp_path_factory.mktemp("schema")
-    with serve(folder / "chats.db") as process:
+    with serve(folder / "chats.db", "--no-ui") as process:
         httpx.post(f"{process.address}/api/sessions", json={"id": "festival"})
         yield process.address
 

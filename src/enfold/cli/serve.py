@@ -1,7 +1,8 @@
-"""`enfold serve`: the API and the proxy, behind one address."""
+"""`enfold serve`: the web UI, the API and the proxy, behind one address."""
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Annotated
 
@@ -16,6 +17,7 @@ app = App(
     help_epilogue="""\
 Examples:
   enfold serve
+  enfold serve --sample
   ENFOLD_TOKEN=$(openssl rand -hex 32) enfold serve --host 0.0.0.0
   enfold serve --db postgresql://enfold@database/enfold --no-ui""",
 )
@@ -38,16 +40,22 @@ def serve(
     no_ui: Annotated[
         bool, Parameter(help="Only the API and the proxy, as for several processes.")
     ] = False,
+    sample: Annotated[
+        bool, Parameter(help="Begin with a sample conversation, if nothing is stored yet.")
+    ] = False,
 ) -> None:
-    """Serve the API and the proxy until you stop it with Ctrl+C."""
+    """Serve the web UI, the API and the proxy until you stop it with Ctrl+C."""
     # A door of its own, started from here and not used: that is what this command is for.
     server = import_module("enfold.server")
-    server.run(server.Options(host, port, db, ui=not no_ui), _tell)
+    options = server.Options(host, port, db, ui=not no_ui, sample=sample)
+    server.run(options, partial(_tell, ui=not no_ui and server.has_ui()))
     say("stopped; everything that was under way is done")
 
 
-def _tell(address: str) -> None:
+def _tell(address: str, *, ui: bool) -> None:
     say(f"enfold serves on {address}")
+    if ui:
+        say(f"  UI        open {address} in a browser")
     say(f"  API       {address}/api, explained at {address}/docs")
     say(f"  OpenAI    set a client's base URL to {address}/v1")
     say(f"  Anthropic set a client's base URL to {address}")

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from types import FrameType
 
 import uvicorn
@@ -28,6 +29,7 @@ from enfold.server.guard import is_loopback
 from enfold.server.logs import log_to_standard_error
 from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
+from enfold.server.welcome import give_sample
 from enfold.settings import Serving, serving
 from enfold.store import access
 from enfold.wiring import open_engine
@@ -56,6 +58,8 @@ class Options:
     """0 for any that is free."""
     db: str | None = None
     ui: bool = True
+    sample: bool = False
+    """Begin with a sample conversation, if nothing is stored yet."""
 
 
 class Server(uvicorn.Server):
@@ -127,6 +131,8 @@ async def _serve(
         open_proxy(engine, body_limit=given.body_limit, tell=metrics.used) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):
+        if options.sample:
+            await give_sample(engine)
         app = create_app(
             engine,
             host=options.host,
@@ -154,21 +160,21 @@ async def _serve(
 @asynccontextmanager
 async def _open_ui(engine: Engine, *, wanted: bool) -> AsyncIterator[ASGIApp | None]:
     """The web UI; None where it is not wanted, or not installed, and the rest is served then."""
-    ui = None
-    if wanted:
-        try:
-            # A door of its own, and slow to load: only whoever wants it pays for it.
-            ui = import_module("enfold.ui")
-        except ModuleNotFoundError as error:
-            if error.name != "nicegui":
-                raise
-            _log.warning("%s", _NO_UI)
-    if ui is None:
+    if wanted and not has_ui():
+        _log.warning("%s", _NO_UI)
+    if not (wanted and has_ui()):
         yield None
         return
+    # A door of its own, and slow to load: only whoever wants it pays for it.
+    ui = import_module("enfold.ui")
     host = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     async with ui.open_ui(engine, host, caller_in):
         yield host
+
+
+def has_ui() -> bool:
+    """Whether the web UI is installed."""
+    return find_spec("nicegui") is not None
 
 
 async def admit(engine: Engine, host: str, given: Serving) -> bool:
