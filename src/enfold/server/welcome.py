@@ -19,7 +19,8 @@ async def give_sample(engine: Engine) -> bool:
 
     Whoever deletes it does not get it again, and whoever has conversations needs none.
     """
-    if await engine.sessions(limit=1) or await engine.store.read(catalog.settings, _SCOPE):
+    given = await engine.store.read(catalog.settings, _SCOPE)
+    if given or await engine.sessions(limit=1):
         return False
     await engine.store.write(catalog.put_setting, _SCOPE, _GIVEN, value=True)
     session = await engine.session(SAMPLE, title=TITLE)
