@@ -30,7 +30,7 @@ from peers import PEERS, SCRIPTS, run_script
 
 import enfold
 
-LIMIT = 120.0
+LIMIT = 90.0
 """Seconds that one contender may take for one size, its preparations included."""
 PATIENCE = 900.0
 """And enfold, which writes a million messages to a file before its turn is measured."""
