@@ -39,6 +39,20 @@ class Api:
     def profile(self, name: str, **fields: Any) -> None:
         self._ask("PUT", f"/profiles/{name}", {"fields": fields})
 
+    def compress(self, id: str, **options: Any) -> dict[str, Any]:
+        done: dict[str, Any] = self._ask("POST", f"/sessions/{id}/compress", options)
+        return done
+
+    def prepare_in_vain(self, id: str, **settings: Any) -> None:
+        """Ask for the view of a session that must be compressed and cannot be."""
+        body = {"pending": "And now?", "settings": settings}
+        assert self._client.post(f"/sessions/{id}/prepare", json=body).status_code == 409
+
+    def summaries(self, id: str) -> list[dict[str, Any]]:
+        """Newest first."""
+        found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{id}/summaries")
+        return found
+
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._client.request(method, path, json=body)
         assert answer.is_success, answer.text

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from enfold.engine import Engine
 from enfold.engine.comparison import read_comparison
 from enfold.messages import text_of
-from enfold.ui.folding.markers import MARKER, Piece, pieces
+from enfold.ui.folding.markers import MARKER, Piece, original_of, pieces, split
 from tests.ui.talks import in_engine, read_files
 
 
@@ -78,6 +78,15 @@ def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> N
         for index, text in enumerate(texts)
     )
     assert restored(pieces(shown, said)) == said
+
+
+def test_every_marker_is_opened_by_its_number() -> None:
+    shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
+    said = "He wrote ⟨ so ⟩ and then a lot more"
+    assert split(shown)[1::2] == ("⟨ so ⟩", "⟨ ... truncated, 16 of 35 characters ⟩")
+    assert original_of(shown, said, 0) == "⟨ so ⟩"
+    assert original_of(shown, said, 1) == "then a lot more"
+    assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", said, 1) == said
 
 
 @pytest.mark.parametrize("strategy", ["lossless", "truncation"])

@@ -1,18 +1,27 @@
-"""The summary card: what a compression says of itself in the chat."""
+"""The summary card: what a compression says of itself in the chat, and what can be done with it."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+
+from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
 from enfold.ui.folding.summarycard import folded_messages
-from tests.ui.talks import in_engine, talk
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.filling import Api, talk, user
+from tests.ui.talks import in_engine
+from tests.ui.talks import talk as talk_in
+
+EVIL = "<img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script>"
 
 
 def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
     async def places(engine: Engine) -> tuple[list[int], int]:
         session = await engine.session("talk")
-        await talk(session, 30)
+        await talk_in(session, 30)
         done = await session.compress(keep_first=2)
         (snapshot,) = await session.summaries()
         rows = await folded_messages(engine, session, snapshot)
@@ -20,3 +29,134 @@ def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
 
     depths, folded = in_engine(tmp_path / "chats.db", places)
     assert depths == list(range(3, 3 + folded))
+
+
+async def open_folded(page: Page, server: Process, api: Api, id: str) -> Locator:
+    """A window on a session that was folded; its card, opened."""
+    path = api.session(id, *talk(30, 40))
+    api.compress(id)
+    await page.goto(server.address + path)
+    card = page.get_by_role("region", name="Summary of")
+    await card.get_by_role("button", name="Summary of").click()
+    return card
+
+
+async def test_closed_it_says_what_it_is_and_opened_what_it_says(
+    page: Page, server: Process, api: Api
+) -> None:
+    path = api.session("closed", *talk(30, 40))
+    api.compress("closed")
+    await page.goto(server.address + path)
+    card = page.get_by_role("region", name="Summary of")
+    head = card.get_by_role("button", name="Summary of")
+    await expect(head).to_have_attribute("aria-expanded", "false")
+    await expect(head).to_contain_text(re.compile(r"Summary of \d+ messages"))
+    await expect(head).to_contain_text(re.compile(r"[\d,]+ tokens"))
+    await expect(head).to_contain_text("native, by local")
+    await expect(card.get_by_text("Question 0:")).not_to_be_visible()
+    await head.click()
+    await expect(head).to_have_attribute("aria-expanded", "true")
+    await expect(card.get_by_text("Question 0:").first).to_be_visible()
+    await head.click()
+    await expect(card.get_by_text("Question 0:").first).not_to_be_visible()
+
+
+async def test_the_messages_that_it_stands_for_are_at_hand(
+    page: Page, server: Process, api: Api
+) -> None:
+    card = await open_folded(page, server, api, "stands")
+    await card.get_by_role("button", name="The messages that it stands for").click()
+    await expect(card.locator("article")).to_have_count(20)
+    await card.get_by_role("button", name="Show more").click()
+    await expect(card.locator("article")).to_have_count(40)
+
+
+async def test_it_can_be_edited_and_what_it_said_stays_on_record(
+    page: Page, server: Process, api: Api
+) -> None:
+    card = await open_folded(page, server, api, "edited")
+    await card.get_by_role("button", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Summary").fill("  ")
+    await expect(dialog.get_by_role("button", name="Save")).to_be_disabled()
+    await dialog.get_by_label("Summary").fill(f"In *my* words. {EVIL}")
+    await dialog.get_by_role("button", name="Save").click()
+    head = page.get_by_role("button", name="Summary of")
+    await expect(head).to_contain_text("by you")
+    await head.click()
+    await expect(page.get_by_text("words.")).to_be_visible()
+    assert await page.locator(".ef-summary img, .ef-summary script").count() == 0
+    assert "taken" not in await page.title()
+    assert len(api.summaries("edited")) == 2
+
+
+async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> None:
+    card = await open_folded(page, server, api, "anew")
+    first = api.summaries("anew")[0]
+    await card.get_by_role("button", name="Regenerate").click()
+    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    again = api.summaries("anew")
+    assert len(again) == 2
+    assert again[0]["cutoff"] == first["cutoff"]
+
+
+async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, api: Api) -> None:
+    card = await open_folded(page, server, api, "deleted")
+    await card.get_by_role("button", name="Delete").click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("The messages that it stood for are all still there")
+    await dialog.get_by_role("button", name="Keep it").click()
+    await expect(card).to_be_visible()
+    await card.get_by_role("button", name="Delete").click()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(card).not_to_be_visible()
+    assert api.summaries("deleted")[0]["text"] is None
+
+
+async def test_undone_in_one_window_it_is_gone_in_both(
+    page: Page, browser: Browser, server: Process, api: Api
+) -> None:
+    card = await open_folded(page, server, api, "undone")
+    async with window(browser) as (other, _):
+        await other.goto(f"{server.address}/s/undone")
+        await expect(other.get_by_role("button", name="Summary of")).to_be_visible()
+        await card.get_by_role("button", name="Undo").click()
+        await expect(card).not_to_be_visible()
+        await expect(other.get_by_role("button", name="Summary of")).not_to_be_visible()
+
+
+async def test_it_leads_to_what_changed_and_to_the_receipt(
+    page: Page, server: Process, api: Api
+) -> None:
+    card = await open_folded(page, server, api, "leads")
+    await card.get_by_role("link", name="Receipt").click()
+    tab = page.get_by_role("tab", name="Receipt")
+    await expect(tab).to_have_attribute("aria-selected", "true")
+    await expect(page.get_by_text("No exact items left the view")).to_be_visible()
+
+
+async def test_what_was_shortened_without_a_summary_has_a_card_too(
+    page: Page, server: Process, api: Api
+) -> None:
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "read", "arguments": '{"path": "a.txt"}'},
+    }
+    lines = "\n".join(f"line {n} of the file" for n in range(80))
+    for n in range(4):
+        said = {**call, "id": f"c{n}"}
+        answer = {"role": "tool", "tool_call_id": f"c{n}", "content": lines}
+        calling = {"role": "assistant", "content": None, "tool_calls": [said]}
+        rest = (user("Read it."), calling, answer, {"role": "assistant", "content": "Read."})
+        path = api.session("shortened", *rest)
+    api.compress("shortened", keep_tokens=50, settings={"strategy": "lossless"})
+    await page.goto(server.address + path)
+    card = page.get_by_role("region", name="messages shortened")
+    await card.get_by_role("button", name="messages shortened").click()
+    await expect(card.get_by_role("link", name="What changed")).to_be_visible()
+    await expect(card.get_by_role("button", name="Edit")).not_to_be_visible()
+    marker = page.get_by_role("button", name="⟨ File content already provided").first
+    await page.locator("summary", has_text="Result").last.click()
+    await marker.click()
+    await expect(page.locator(".ef-original")).to_contain_text("line 79 of the file")

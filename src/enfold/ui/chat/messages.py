@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -31,6 +32,7 @@ from enfold.store.words import storable
 from enfold.tokens import count_message
 from enfold.ui import figures
 from enfold.ui.chat.shelf import Entry
+from enfold.ui.folding.unfolding import show_shortened
 from enfold.ui.markdown import markdown, render
 
 WHO: Mapping[str, str] = {
@@ -56,6 +58,8 @@ class Hands:
     regenerate: Act
     switch: Callable[[str], Awaitable[None]]
     """Go on with the branch through that message."""
+    said: Callable[[Edit], Awaitable[Message]]
+    """What an edited message said."""
 
 
 def prepare(entries: Sequence[Entry]) -> dict[str, str]:
@@ -85,8 +89,11 @@ def draw(
         drawn.props["aria-label"] = f"{WHO[message.role]}, message {item.depth:,}"
         if not only_tools or entry.siblings:
             _head(entry, item, message, hands)
-        for part in message.parts:
-            _draw_part(part, message, item, names)
+        if isinstance(item, Edit):
+            show_shortened(message, partial(hands.said, item))
+        else:
+            for part in message.parts:
+                _draw_part(part, message, item, names)
         if is_interrupted(message):
             ui.label("interrupted: this is as far as the answer came").classes("ef-note")
         if isinstance(item, Edit):

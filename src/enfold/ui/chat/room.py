@@ -7,10 +7,10 @@ from nicegui.events import KeyEventArguments
 
 from enfold.engine import Session
 from enfold.engine.viewing import message_of
-from enfold.errors import EnfoldError
+from enfold.errors import EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
 from enfold.store import sessions, tree
-from enfold.store.records import Snapshot, StoredMessage
+from enfold.store.records import Edit, Snapshot, StoredMessage
 from enfold.talk import Talk, chooser, commands
 from enfold.talk.commands import Effect
 from enfold.ui import failures
@@ -19,7 +19,7 @@ from enfold.ui.chat.asking import Asking
 from enfold.ui.chat.composer import Composer
 from enfold.ui.chat.editing import ask_for_text
 from enfold.ui.chat.messages import Hands
-from enfold.ui.chat.shelf import tip_below
+from enfold.ui.chat.shelf import read_standing, tip_below
 from enfold.ui.chat.transcript import Transcript
 from enfold.ui.contextbar import ContextBar
 from enfold.ui.folding import Compressing, summary_card
@@ -38,13 +38,18 @@ class Room:
         choose = chooser(window.engine, session)
         self._talk = Talk(window.engine, session, choose)
         self._asking = Asking(self._talk, self.refresh)
-        hands = Hands(edit=self._edit, regenerate=self._regenerate, switch=self._switch)
+        hands = Hands(
+            edit=self._edit,
+            regenerate=self._regenerate,
+            switch=self._switch,
+            said=self._as_said,
+        )
         self._transcript = Transcript(window, session, hands, self._draw_summary)
         self._composer = Composer(self._said)
         self._answering = Answering(window, self._talk, choose, self._composer)
         self._compressing = Compressing(window, session, self.refresh)
         self._bar = ContextBar(window, session)
-        self._seen: tuple[int, str | None] | None = None
+        self._seen: tuple[int, str | None, str | None] | None = None
 
     async def place(self) -> None:
         """Put it on the page, and follow the session from now on."""
@@ -55,7 +60,7 @@ class Room:
             await self._compressing.show()
         self._composer.place()
         page = await self._transcript.show()
-        self._seen = (page.session.updated_at, page.session.tip)
+        self._seen = page.standing
         await self._answering.show()
         # Counting a long history takes longer than drawing its end, and is not waited for.
         ui.timer(0.01, self._bar.show, once=True)
@@ -65,7 +70,7 @@ class Room:
     async def refresh(self) -> None:
         """Show what has become of the session."""
         page = await self._transcript.show()
-        self._seen = (page.session.updated_at, page.session.tip)
+        self._seen = page.standing
         await self._bar.show()
 
     async def summarize(self) -> None:
@@ -75,10 +80,12 @@ class Room:
     async def _follow(self) -> None:
         """Look whether somebody else has changed the session."""
         engine = self._window.engine
-        found = await engine.store.read(sessions.find, self._session.namespace, self._session.id)
-        if found is None:
+        try:
+            found = await engine.store.read(read_standing, self._session.key, engine.outside)
+        except NotFoundError:
             ui.navigate.to("/")
-        elif (found.updated_at, found.tip) != self._seen:
+            return
+        if found != self._seen:
             await self.refresh()
 
     async def _said(self, text: str) -> None:
@@ -141,6 +148,9 @@ class Room:
         await self._session.switch(row.parent)
         await self.refresh()
         self._asking.answer(otherwise=go_back)
+
+    async def _as_said(self, edit: Edit) -> Message:
+        return message_of(await self._session.message(edit.message))
 
     async def _switch(self, id: str) -> None:
         tip = await self._window.engine.store.read(tip_below, self._session.key, id)

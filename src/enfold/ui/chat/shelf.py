@@ -68,6 +68,22 @@ class Page:
     snapshot: Snapshot | None
     """The compression in use."""
 
+    @property
+    def standing(self) -> tuple[int, str | None, str | None]:
+        """As `read_standing` gave it when this was read."""
+        used = self.snapshot.id if self.snapshot is not None else None
+        return self.session.updated_at, self.session.tip, used
+
+
+def read_standing(
+    db: Database, key: SessionKey, outside: Sequence[Level]
+) -> tuple[int, str | None, str | None]:
+    """What tells whether anything has changed: when, the last message, the compression in use."""
+    session = sessions.get(db, key)
+    share = read_session_settings(db, key, outside).share_across_branches
+    snapshot = snapshots.applicable(db, key, share_across_branches=share)
+    return session.updated_at, session.tip, snapshot.id if snapshot is not None else None
+
 
 def read_page(
     db: Database,

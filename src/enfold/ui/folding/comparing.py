@@ -8,10 +8,10 @@ from nicegui import ui
 
 from enfold.engine.comparison import Comparison, Pair, Stretch
 from enfold.messages import Message
-from enfold.store.words import storable
 from enfold.ui import saying
 from enfold.ui.blocks import badge, few_at_a_time, number_of, opening
-from enfold.ui.folding.unfolding import show_shortened
+from enfold.ui.folding.unfolding import Said, show_shortened
+from enfold.ui.markdown import markdown
 
 _AT_ONCE = 30
 """Rows that are shown at a time."""
@@ -95,7 +95,7 @@ def _gone(stretch: Stretch, summary: str | None = None) -> None:
 
 
 def _words(summary: str) -> None:
-    ui.markdown(storable(summary)).classes("ef-summary-text").props("dir=auto")
+    markdown(summary).classes("ef-summary-text")
 
 
 def _shown_again(stretch: Stretch) -> None:
@@ -116,7 +116,7 @@ def _edited(stretch: Stretch) -> None:
             _side_name("After")
             _head(pair, "shortened")
             if pair.after is not None:
-                show_shortened(pair.after, pair.said)
+                show_shortened(pair.after, _saying(pair))
 
 
 _SHOW = {"kept": _kept, "folded": _folded, "shown": _shown_again, "edited": _edited}
@@ -137,7 +137,14 @@ def _message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None
     if shown is None or shown == pair.said:
         saying.show(pair.said)
     else:
-        show_shortened(shown, pair.said)
+        show_shortened(shown, _saying(pair))
+
+
+def _saying(pair: Pair) -> Said:
+    async def said() -> Message:
+        return pair.said
+
+    return said
 
 
 def _head(pair: Pair, badge_text: str = "") -> None:

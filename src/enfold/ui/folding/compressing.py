@@ -125,7 +125,6 @@ class Compressing:
             case CompressionFailed():
                 self._show_failed(event)
             case SessionBlocked() | SessionUnblocked():
-                self._latest.clear()
                 await self._show_standing()
                 await self._changed()
 

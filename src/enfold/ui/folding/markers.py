@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 MARKER = re.compile(r"⟨ [^⟨⟩\n]{1,400} ⟩")
+_BESIDE = re.compile(f"({MARKER.pattern})")
 _LINES = re.compile(r"⟨ [+\- ]?lines? (\d+)(?:-(\d+))?\b")
 _SIZED = re.compile(r"⟨ (\d+) (?:[+\- ]?(lines?)|(characters)) from ")
 _SPARE = "\n "
@@ -41,6 +42,25 @@ def pieces(shown: str, said: str) -> tuple[Piece, ...]:
     for marker, gap, literal in zip(markers, gaps, literals[1:], strict=True):
         found += (Piece(marker, gap), Piece(literal))
     return tuple(piece for piece in found if piece.text)
+
+
+def split(shown: str) -> tuple[str, ...]:
+    """The shown text cut at what may be a marker: texts and markers in turn, a text first."""
+    return tuple(_BESIDE.split(shown))
+
+
+def original_of(shown: str, said: str, number: int) -> str:
+    """What the marker of that number stands for; the first is 0.
+
+    Of brackets that somebody wrote, they themselves; of what cannot be made out, everything.
+    """
+    before = 0
+    for piece in pieces(shown, said):
+        found = MARKER.findall(piece.text)
+        if number < before + len(found):
+            return found[number - before] if piece.original is None else piece.original
+        before += len(found)
+    return said
 
 
 def _divided(shown: str, said: str) -> tuple[list[str], list[str]]:

@@ -16,6 +16,7 @@ from enfold.store.words import storable
 from enfold.ui import failures, figures, saying
 from enfold.ui.blocks import BY_HAND, badge, by_text, few_at_a_time, heading, number_of, opening
 from enfold.ui.folding.compressing import Changed, Compressing
+from enfold.ui.markdown import markdown
 from enfold.ui.window import Window, path_of
 
 
@@ -97,8 +98,7 @@ class _Card:
     def _body(self) -> None:
         snapshot = self._snapshot
         if snapshot.text is not None:
-            # The browser cleans what a summary says before it shows it.
-            ui.markdown(storable(snapshot.text)).classes("ef-summary-text").props("dir=auto")
+            markdown(snapshot.text).classes("ef-summary-text")
         self._actions()
         if snapshot.content.get("messagesIncluded"):
             self._folded()

@@ -1,0 +1,257 @@
+"""Compressions as a person asks for them, follows them, and gets over those that fail."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+
+import pytest
+from playwright.async_api import Browser, Locator, Page, expect
+
+from enfold.engine import Engine
+from tests.cli.processes import ROOT
+from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.openai import failed, streamed
+from tests.llm.servers.protocol import Said
+from tests.server.processes import Process, serve
+from tests.ui.browser import window
+from tests.ui.filling import Api, talk
+from tests.ui.talks import in_engine
+from tests.ui.talks import talk as talk_in
+
+BUTTON = "Summarize conversation history"
+WRITTEN = streamed(Said(("They talked ", "about **files**.")))
+SILENT = Answer(silent=True)
+
+
+@asynccontextmanager
+async def model(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
+    """A model that gives these answers, and writes the summaries of all sessions meanwhile."""
+    async with Loopback(*answers) as away:
+        api.profile("away", provider="compatible", model="test", base_url=f"{away.url}/v1")
+        api.set(summarizer="away")
+        try:
+            yield away
+        finally:
+            api.set(summarizer=None)
+
+
+async def open_session(page: Page, server: Process, api: Api, id: str, turns: int = 30) -> None:
+    """A window on a new session of so many turns."""
+    await page.goto(server.address + api.session(id, *talk(turns, 40)))
+    await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+
+
+async def preview(page: Page) -> Locator:
+    """The dialog, once it knows what it comes to."""
+    await page.get_by_role("button", name=BUTTON).first.click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.get_by_text("Folds", exact=True)).to_be_visible()
+    return dialog
+
+
+async def test_a_compression_is_previewed_confirmed_and_reported(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "usual")
+    dialog = await preview(page)
+    await expect(dialog).to_contain_text(re.compile(r"Folds\s*\d+ of 60 messages"))
+    await expect(dialog).to_contain_text("none, no model is asked")
+    await expect(dialog).to_contain_text("Native, summary by local")
+    await dialog.get_by_role("button", name="Summarize now").click()
+    report = page.get_by_role("status").filter(has_text="Folded")
+    for name in ("Before", "After", "Less", "Cost", "Time", "native, by local"):
+        await expect(report).to_contain_text(name)
+    await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
+    await report.get_by_role("link", name="What changed").click()
+    await expect(page.get_by_role("region", name="This compression")).to_be_visible()
+
+
+async def test_nothing_happens_if_it_is_thought_better_of(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "cancelled")
+    dialog = await preview(page)
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(dialog).not_to_be_visible()
+    await expect(page.get_by_role("button", name="Summary of")).not_to_be_visible()
+
+
+async def test_one_run_may_keep_more_and_use_another_strategy(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "once")
+    dialog = await preview(page)
+    await dialog.get_by_role("button", name="For this run only").click()
+    await dialog.get_by_label("What stays verbatim").click()
+    await page.get_by_role("option", name="So many messages").click()
+    await dialog.get_by_label("How many").fill("20")
+    await expect(dialog).to_contain_text("40 of 60 messages")
+    await dialog.get_by_label("How many").fill("")
+    await expect(dialog.get_by_role("alert")).to_contain_text("How many messages are to stay?")
+    await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
+    await dialog.get_by_label("How many").fill("20")
+    await dialog.get_by_label("Strategy").click()
+    await page.get_by_role("option", name="smart").click()
+    await expect(dialog).to_contain_text("Smart, summary by local")
+    await dialog.get_by_role("button", name="Summarize now").click()
+    await expect(page.get_by_role("status").filter(has_text="passes")).to_be_visible()
+    await page.get_by_role("button", name=re.compile(r"\d passes")).click()
+    await expect(page.get_by_text("Lossless prelude:")).to_be_visible()
+
+
+async def test_the_command_summarizes_at_once(page: Page, server: Process, api: Api) -> None:
+    await open_session(page, server, api, "command")
+    await page.get_by_role("textbox", name="Message").fill("/summarize")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+
+
+async def test_nothing_to_summarize_is_said(page: Page, server: Process, api: Api) -> None:
+    await open_session(page, server, api, "short", turns=1)
+    await page.get_by_role("button", name=BUTTON).first.click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog).to_contain_text("There is nothing to summarize")
+    await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
+
+
+async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
+    page: Page, browser: Browser, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "slow")
+    async with window(browser) as (other, _), model(api, SILENT) as away:
+        await other.goto(f"{server.address}/s/slow")
+        await expect(other.get_by_role("textbox", name="Message")).to_be_visible()
+        dialog = await preview(page)
+        await expect(dialog).to_contain_text("unknown")  # what the model costs
+        await dialog.get_by_role("button", name="Summarize now").click()
+        for each in (page, other):
+            running = each.get_by_role("status").filter(has_text="Summarizing")
+            await expect(running).to_contain_text(re.compile(r"\d+ messages \([\d,]+ tokens\)"))
+        await away.asked.wait()
+        await expect(other.get_by_role("button", name="Cancel")).not_to_be_visible()
+        # The page goes on while it runs.
+        await page.get_by_role("textbox", name="Message").fill("not held up")
+        await page.get_by_role("button", name="Cancel").click()
+        for each in (page, other):
+            await expect(each.get_by_text("Called off. Nothing was changed.")).to_be_visible()
+
+
+async def test_what_others_start_is_followed_to_its_result(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "elsewhere")
+    api.compress("elsewhere")
+    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
+    await page.get_by_role("button", name="Dismiss").click()
+    await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
+
+
+async def test_a_failure_says_why_and_can_be_tried_again(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "failing")
+    async with model(api, failed(401), WRITTEN):
+        await page.get_by_role("textbox", name="Message").fill("/summarize")
+        await page.keyboard.press("Enter")
+        alert = page.get_by_role("alert").filter(has_text="The summary failed.")
+        await expect(alert).to_contain_text("away")
+        await expect(alert).to_contain_text("a request may be too large for the model")
+        await alert.get_by_role("button", name="Retry").click()
+        await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+        await expect(alert).not_to_be_visible()
+
+
+async def test_after_a_failure_one_can_go_on_at_own_risk(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "risky")
+    async with model(api, failed(401)):
+        await page.get_by_role("textbox", name="Message").fill("/summarize")
+        await page.keyboard.press("Enter")
+        alert = page.get_by_role("alert").filter(has_text="The summary failed.")
+        await alert.get_by_role("button", name="Continue at own risk").click()
+        await expect(alert).not_to_be_visible()
+
+
+async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decides(
+    page: Page, browser: Browser, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "waiting")
+    async with window(browser) as (other, _):
+        async with model(api, failed(401)):
+            api.prepare_in_vain("waiting", max_tokens=500)
+            banner = page.get_by_role("alert").filter(has_text="This conversation waits")
+            await expect(banner).to_contain_text("Nothing more is sent until a summary succeeds.")
+            await other.goto(f"{server.address}/s/waiting")
+            there = other.get_by_role("alert").filter(has_text="This conversation waits")
+            await there.get_by_role("button", name="Continue at own risk").click()
+            for each in (page, other):
+                await expect(each.get_by_text("You continue at your own risk")).to_be_visible()
+            await expect(banner).not_to_be_visible()
+        await page.get_by_role("button", name="Retry the summary").click()
+        for each in (page, other):
+            await expect(each.get_by_text("You continue at your own risk")).not_to_be_visible()
+
+
+async def test_notices_can_be_switched_off_but_errors_are_always_shown(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "quiet")
+    dialog = await preview(page)
+    await dialog.get_by_role("switch", name="Show compressions while they run").click()
+    await dialog.get_by_role("button", name="Cancel").click()
+    await page.reload()
+    await page.get_by_role("textbox", name="Message").fill("/summarize")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
+    await expect(page.get_by_text("Folded", exact=False)).not_to_be_visible()
+    async with model(api, failed(401)):
+        card = page.get_by_role("region", name="Summary of")
+        await card.get_by_role("button", name="Summary of").click()
+        await card.get_by_role("button", name="Regenerate").click()
+        await expect(page.get_by_role("alert")).to_contain_text("The summary failed.")
+
+
+@pytest.fixture(scope="module")
+def countless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server on a machine on which the libraries that count have gone."""
+    folder = tmp_path_factory.mktemp("countless")
+    for library in ("toktok", "splintr"):
+        (folder / f"{library}.py").write_text("raise ImportError('it has gone')\n")
+    database = folder / "chats.db"
+
+    async def fill(engine: Engine) -> None:
+        await talk_in(await engine.session("countless"), 30)
+
+    in_engine(database, fill)
+    with serve(database, PYTHONPATH=f"{folder}:{ROOT / 'src'}") as process:
+        yield process
+
+
+async def test_after_a_failed_count_there_is_only_another_try(
+    browser: Browser, countless: Process
+) -> None:
+    async with window(browser) as (page, watch):
+        watch.expected = ("500",)
+        await page.goto(f"{countless.address}/s/countless")
+        await page.get_by_role("textbox", name="Message").fill("/summarize")
+        await page.keyboard.press("Enter")
+        alert = page.get_by_role("alert").filter(has_text="The tokens could not be counted")
+        await expect(alert.get_by_role("button", name="Retry")).to_be_visible()
+        await expect(alert.get_by_role("button", name="Continue at own risk")).not_to_be_visible()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_on_a_phone_the_dialog_and_the_report_fit(
+    browser: Browser, server: Process, api: Api, dark: bool
+) -> None:
+    async with window(browser, width=390, height=800, dark=dark) as (page, _):
+        await open_session(page, server, api, f"phone-{dark}")
+        dialog = await preview(page)
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await dialog.get_by_role("button", name="Summarize now").click()
+        await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+        assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
