@@ -15,7 +15,7 @@ ITEMS = (Item("m1", b'{"id":"m1","said":"\x00 \xc3\xa9"}'), Item(None, b'{"type"
 
 
 def _response(session: Session, id: str = "resp_1") -> Response:
-    return Response(session.key, id, "a tip", "a snapshot", ITEMS)
+    return Response(session.key, id, "a tip", "a snapshot", ITEMS, b'["\xc3\xa9"]')
 
 
 async def test_a_response_is_found_by_its_id_with_its_items(store: Store, session: Session) -> None:

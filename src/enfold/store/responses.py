@@ -38,6 +38,8 @@ class Response:
     snapshot: str | None
     """The id of the one whose view was sent. None: the whole history was."""
     items: tuple[Item, ...]
+    lead: bytes = field(default=b"[]", repr=False)
+    """The system messages before the history, as an array of JSON."""
 
 
 def put(db: Database, response: Response) -> None:
@@ -46,7 +48,7 @@ def put(db: Database, response: Response) -> None:
     now = db.now()
     db.change("drop_old_responses", before=now - KEPT)
     named = {"session": response.session, "id": response.id}
-    made_of = {"tip": response.tip, "snapshot": response.snapshot}
+    made_of = {"tip": response.tip, "snapshot": response.snapshot, "lead": response.lead}
     if not db.change("put_response", **named, **made_of, now=now):
         return
     for row in db.rows("response_key", **named):
@@ -71,6 +73,7 @@ def find(db: Database, namespace: str, id: str) -> Response | None:
         tip=row["tip"],
         snapshot=row["snapshot"],
         items=tuple(Item(item["id"], bytes(item["content"])) for item in items),
+        lead=bytes(row["lead"]),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +17,17 @@ def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
     assert b"[" + b", ".join(body.messages) + b"]" == messages
     made = body.with_messages([body.messages[0]])
     assert made == b'{"model":"m","messages":[' + body.messages[0] + b'],"n":1.50}'
-    assert list(json.loads(body.with_messages([], without=("n",)))) == ["model", "messages"]
+    assert list(json.loads(replace(body, elsewhere=("n",)).with_messages([]))) == [
+        "model",
+        "messages",
+    ]
+
+
+def test_messages_stand_at_the_end_where_none_came() -> None:
+    body = bodies.read(bodies.RESPONSES, b'{"previous_response_id": "r", "model": "m"}')
+    whole = replace(body, elsewhere=("previous_response_id",))
+    assert body.messages == ()
+    assert whole.with_messages([b"{}"]) == b'{"model":"m","input":[{}]}'
 
 
 def test_a_text_is_the_one_message_that_it_stands_for() -> None:

@@ -69,6 +69,8 @@ class Body:
     """Each still as JSON; the messages' own is empty, so that they are not held twice."""
     messages: tuple[bytes, ...]
     """Each still as JSON."""
+    elsewhere: tuple[str, ...] = ()
+    """Fields that name messages at the provider, which stand among these messages too."""
 
     @property
     def beside(self) -> bytes:
@@ -92,14 +94,11 @@ class Body:
                 return found
         return None
 
-    def with_messages(self, messages: Iterable[bytes], *, without: tuple[str, ...] = ()) -> bytes:
+    def with_messages(self, messages: Iterable[bytes]) -> bytes:
         """The same request with other messages; its other fields as they came, where they were."""
         array = b"[" + b",".join(messages) + b"]"
-        return _object(
-            (name, array if name == self.form.messages else raw)
-            for name, raw in self.fields.items()
-            if name not in without
-        )
+        fields = {**self.fields, self.form.messages: array}
+        return _object((name, raw) for name, raw in fields.items() if name not in self.elsewhere)
 
 
 def read(form: Form, raw: bytes) -> Body:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeAlias, TypeVar
 
@@ -16,13 +18,14 @@ from enfold.errors import EnfoldError, InputError
 from enfold.server.bodies import unpacked
 from enfold.server.proxy import bodies
 from enfold.server.proxy.accounts import Accounts, Answered
-from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.calls import Call, read_call
-from enfold.server.proxy.hearing import Ear, Heard
+from enfold.server.proxy.chains import complete, may_be_referred_to
+from enfold.server.proxy.hearing import Ear, Heard, Keep
 from enfold.server.proxy.namespaces import open_namespaces
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
-from enfold.server.proxy.turn import Asked, Outgoing, Turns
+from enfold.server.proxy.replies import Reply
+from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns
 from enfold.server.proxy.upstream import Answer, Header, Upstream
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
@@ -33,9 +36,6 @@ NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
 BODY_LIMIT = Serving().body_limit
 NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
-_ELSEWHERE = ("previous_response_id", "conversation")
-"""Fields of a request whose history is at the provider."""
-
 _VERSIONS = ("v1", "v1beta", "v1alpha")
 
 
@@ -52,6 +52,7 @@ class Proxy:
         tell: Callable[[UsageEvent], None] | None = None,
     ) -> None:
         """`body_limit` is what a body may have once it is unpacked; `tell` hears what was used."""
+        self._store = engine.store
         self._turns = Turns(engine)
         self._accounts = Accounts(engine.store, tell)
         self._upstream = upstream
@@ -82,8 +83,8 @@ class Proxy:
         session = call.header(b"x-enfold-session")
         try:
             asked, warning = await self._asked(call, scope)
-            if asked is None:
-                return await self._pass(call, warning, to)
+            if asked is None or warning is not None:
+                return await self._pass(call, asked, warning, to)
             out = await _finished(self._turns.take(asked))
             session = out.session
             await self._forward(call, asked, out, to)
@@ -95,7 +96,7 @@ class Proxy:
             await to.end(body)
 
     async def _asked(self, call: Call, scope: Scope) -> tuple[Asked | None, str | None]:
-        """The conversation that is asked for; None, and why, where it is passed on as it is."""
+        """The conversation that is asked for, if it is one, and why it is passed on as it is."""
         namespace = await self._namespace_of(scope)
         if call.form is None:
             return None, None
@@ -104,12 +105,18 @@ class Proxy:
             model = call.model or body.value("model")
         except InputError:
             return None, NOT_UNDERSTOOD
-        if not isinstance(model, str) or not body.messages:
+        if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
-        if _is_elsewhere(body):
-            return None, HISTORY_NOT_VISIBLE
         name = call.header(b"x-enfold-session")
-        return Asked(body, f"{call.form.provider}:{model}", namespace, name), None
+        asked = Asked(body, f"{call.form.provider}:{model}", namespace, name)
+        whole = await complete(self._store, namespace, body)
+        if whole is None:
+            return asked, HISTORY_NOT_VISIBLE
+        if not whole.body.messages:
+            return asked, NOT_UNDERSTOOD
+        has = whole.at_provider
+        name = name or (has.session if has is not None else None)
+        return replace(asked, body=whole.body, session=name, provider_has=has), None
 
     async def _unpacked(self, call: Call) -> bytes:
         encoding = call.header(b"content-encoding")
@@ -117,11 +124,13 @@ class Proxy:
             return call.raw
         return await asyncio.to_thread(unpacked, call.raw, encoding, self._body_limit)
 
-    async def _pass(self, call: Call, warning: str | None, to: Receiver) -> None:
+    async def _pass(
+        self, call: Call, asked: Asked | None, warning: str | None, to: Receiver
+    ) -> None:
         """The request as it is."""
         own = [(b"x-enfold-warning", warning.encode())] if warning else []
         async with self._ask(call) as answer:
-            await relay(answer, own, to)
+            await relay(answer, own, to, self._ear(asked, None, answer))
 
     async def _forward(self, call: Call, asked: Asked, out: Outgoing, to: Receiver) -> None:
         async with self._ask(call, None if out.raw is asked.body.raw else out.raw) as answer:
@@ -137,14 +146,21 @@ class Proxy:
         async with self._ask(call, again.raw) as second:
             return await relay(second, _said(again), to, self._ear(asked, again, second))
 
-    def _ear(self, asked: Asked, out: Outgoing, answer: Answer) -> Ear | None:
-        if answer.status >= HTTPStatus.BAD_REQUEST:
+    def _ear(self, asked: Asked | None, out: Outgoing | None, answer: Answer) -> Ear | None:
+        if asked is None or answer.status >= HTTPStatus.BAD_REQUEST:
             return None
+        session = asked.session if out is None else out.session
 
         def count(heard: Heard) -> None:
-            self._accounts.add(Answered(asked.namespace, out.session, asked.model, heard))
+            self._accounts.add(Answered(asked.namespace, session, asked.model, heard))
 
-        return Ear(Heard(asked.body.form, answer.headers), count, None)
+        keep: Keep | None = None
+        if out is not None and out.seen is not None and may_be_referred_to(asked.body):
+            keep = partial(self._keep, out.seen)
+        return Ear(Heard(asked.body.form, answer.headers), count, keep)
+
+    async def _keep(self, seen: Seen, reply: Reply) -> None:
+        await _finished(self._turns.keep(seen, reply))
 
     def _ask(self, call: Call, new: bytes | None = None) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer to the call as it came, packed or not, or with a new body."""
@@ -176,10 +192,6 @@ async def open_proxy(
 
 def _without(headers: list[Header], unwanted: bytes) -> list[Header]:
     return [(name, value) for name, value in headers if name != unwanted]
-
-
-def _is_elsewhere(body: Body) -> bool:
-    return any(body.fields.get(name, b"null") != b"null" for name in _ELSEWHERE)
 
 
 def _said(out: Outgoing) -> list[Header]:

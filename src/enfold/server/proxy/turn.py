@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from enfold.budget import Decision, Load, decide
@@ -17,11 +17,14 @@ from enfold.engine import Engine, Session, blocking
 from enfold.engine.ahead import compress_soon
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
-from enfold.errors import BlockedError, CompressionError, StoreError
+from enfold.errors import BlockedError, CompressionError, InputError, StoreError
+from enfold.jsontext import dumps
 from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body
+from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
 from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.server.proxy.replies import Reply
 from enfold.store.records import Snapshot
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
@@ -44,6 +47,8 @@ class Asked:
     namespace: str = ""
     session: str | None = None
     """The name that the client gave it. None: it is recognised."""
+    provider_has: AtProvider | None = None
+    """What need not be sent, as long as nothing has to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class Outgoing:
     tokens_after: int
     session: str | None
     warnings: tuple[str, ...] = ()
+    seen: Seen | None = field(default=None, repr=False)
+    """The request that it stands for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +87,10 @@ class Seen:
         raw = body.raw
         if self.known.snapshot is not None:
             raw = body.with_messages((*self.lead, *self._view(self.known.snapshot)))
+        elif has_a_view(self.asked.provider_has):
+            raw = body.with_messages(body.messages)
         total = self.decision.load.total
-        return Outgoing(raw, what, self.tokens_before, total, self.name, warnings)
+        return Outgoing(raw, what, self.tokens_before, total, self.name, warnings, self)
 
     def _view(self, snapshot: Snapshot) -> list[bytes]:
         cutoff = snapshot.cutoff
@@ -121,6 +130,26 @@ class Turns:
             _log.warning("compression after an overflow failed: %s", error)
             return None
         return (await self._look(asked)).outgoing("compressed") if done.compressed else None
+
+    async def keep(self, seen: Seen, reply: Reply) -> None:
+        """Remember an answer that a later request may go on from."""
+        if not seen.sent or not can_be_gone_on_from(reply):
+            return
+        try:
+            raws = [dumps(item) for item in reply.messages]
+            session = await self._record(seen, seen.name or await self._name(seen, raws))
+            snapshot = seen.known.snapshot.id if seen.known.snapshot is not None else None
+            await keep(self._engine.store, session, reply, lead=seen.lead, snapshot=snapshot)
+        except (InputError, StoreError) as error:
+            # The client has its answer all the same; what goes on from it passes as it is.
+            _log.warning("session %s: a response was not kept: %s", seen.name, error)
+
+    async def _name(self, seen: Seen, answer: Sequence[bytes]) -> str | None:
+        """What a client that sends the answer back will be recognised by."""
+        facts = await self._memory.facts(answer, seen.asked.body.form.dialect, DEFAULT)
+        roles = (*seen.history.roles, *(fact.role for fact in facts))
+        contents = (*seen.history.contents, *(fact.content for fact in facts))
+        return History(roles, contents).name()
 
     async def idle(self) -> None:
         """Wait until what was begun in the background is done."""
@@ -177,10 +206,10 @@ class Turns:
         after = await self._look(seen.asked)
         return replace(after.outgoing("compressed"), tokens_before=seen.tokens_before)
 
-    async def _record(self, seen: Seen) -> Session:
+    async def _record(self, seen: Seen, name: str | None = None) -> Session:
         """The session, with all that was sent in it, at the end of that branch."""
         known = seen.known
-        name = seen.name or f"c-{seen.history.ids[-1]}"
+        name = name or seen.name or f"c-{seen.history.ids[-1]}"
         session = await self._engine.session(
             name, namespace=seen.asked.namespace, model=seen.asked.model
         )

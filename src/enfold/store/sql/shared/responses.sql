@@ -1,6 +1,6 @@
 -- name: put_response
-INSERT INTO responses (session, id, tip, snapshot, created_at)
-VALUES (:session, :id, :tip, :snapshot, :now)
+INSERT INTO responses (session, id, tip, snapshot, created_at, lead)
+VALUES (:session, :id, :tip, :snapshot, :now, :lead)
 ON CONFLICT (session, id) DO NOTHING
 
 -- name: response_key
@@ -15,7 +15,7 @@ DELETE FROM responses WHERE created_at < :before
 
 -- name: response
 -- The last one, should two sessions have the same.
-SELECT r.seq, r.session, r.id, r.tip, r.snapshot
+SELECT r.seq, r.session, r.id, r.tip, r.snapshot, r.lead
 FROM responses AS r JOIN sessions AS s ON s.key = r.session
 WHERE r.id = :id AND s.namespace = :namespace
 ORDER BY r.seq DESC

@@ -3,7 +3,8 @@
 --
 -- A client that goes on from a response does not send its items again. tip is the identity of the
 -- last message that was sent, items are what the model answered; they become messages when a later
--- request refers to them. snapshot is what the provider was sent in place of the whole history.
+-- request refers to them. snapshot is what the provider was sent in place of the whole history,
+-- lead an array of the system messages before it, which are no part of a session.
 
 CREATE TABLE responses (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -12,6 +13,7 @@ CREATE TABLE responses (
     tip TEXT NOT NULL,
     snapshot TEXT,
     created_at INTEGER NOT NULL,
+    lead BLOB NOT NULL,
     UNIQUE (session, id)
 ) STRICT;
 
