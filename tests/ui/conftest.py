@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.server.processes import Process, serve
 from tests.ui.browser import FLAGS, Watch, executable, window
 from tests.ui.filling import Api
 
 HOW = "run `make browser`, or name one in ENFOLD_TEST_BROWSER"
+expect.set_options(timeout=20_000)  # a limit for what never comes; such a machine may be busy
 HERE = Path(__file__).parent
 
 

@@ -70,7 +70,7 @@ async def frame(
         theme.scheme_button()
         if window.visitor.name:
             _sign_out(window.visitor.name)
-    with ui.element("main").classes("ef-page" if narrow else "ef-room"):
+    with ui.element("div").classes("ef-page" if narrow else "ef-room"):
         try:
             yield Frame(heading, actions, sessions)
         except EnfoldError as error:

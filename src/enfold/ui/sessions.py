@@ -2,40 +2,156 @@
 
 from __future__ import annotations
 
-from nicegui import ui
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from urllib.parse import urlencode
 
-from enfold.store.records import Session
+from nicegui import ui
+from nicegui.events import ValueChangeEventArguments
+
+from enfold.engine.transfer import export_archive
+from enfold.store.records import Hit, Session
+from enfold.ui import figures
+from enfold.ui.importing import import_field
+from enfold.ui.naming import ask_for_name, confirm
 from enfold.ui.window import Window, path_of
 
 _SHOWN = 50
+"""Sessions that are listed at a time."""
+_LOOKED_THROUGH = 2_000
+"""Sessions whose titles a search looks at, the last used first."""
+_HITS = 8
+NEW_TITLE = "New conversation"
 
 
 class Sessions:
-    """The list."""
+    """The list, the field that searches it, and what begins another."""
 
     def __init__(self, window: Window, current: str | None) -> None:
         self._window = window
         self._current = current
-        self._list = (
-            ui.element("div").classes("ef-sessions").props('role=list aria-label="Sessions"')
-        )
+        self._last: Session | None = None
 
     async def show(self) -> None:
-        """Fill it."""
-        found = await self._window.engine.sessions(namespace=self._window.namespace, limit=_SHOWN)
-        with self._list:
-            for each in found:
-                self._row(each)
+        """Put it on the page."""
+        with ui.element("div").classes("ef-sessions-head"):
+            new = ui.button("New", icon="add", on_click=self._begin).props("unelevated no-wrap")
+            new.props("color=primary").props["aria-label"] = "New conversation"
+            search = ui.input(placeholder="Search", on_change=self._search)
+            search.props("dense outlined clearable debounce=300 type=search").classes("ef-grow")
+            search.props["aria-label"] = "Search all conversations"
+        self._list = ui.element("div").classes("ef-sessions").props("role=list")
+        self._list.props["aria-label"] = "Sessions"
+        await self.refresh()
+        import_field(self._window)
 
     async def refresh(self) -> None:
         """Fill it again, after something changed."""
         self._list.clear()
-        await self.show()
+        self._last = None
+        with self._list:
+            await self._page()
+
+    async def _page(self) -> None:
+        found = await self._window.engine.sessions(
+            namespace=self._window.namespace, limit=_SHOWN, after=self._last
+        )
+        for each in found:
+            self._row(each)
+        if len(found) == _SHOWN:
+            self._last = found[-1]
+            more = ui.button("Show more").props("flat dense color=primary")
+
+            async def show_more() -> None:
+                more.delete()
+                with self._list:
+                    await self._page()
+
+            more.on_click(show_more)
 
     def _row(self, session: Session) -> None:
-        with (
-            ui.link(target=path_of(session.id)).classes("ef-session").props("role=listitem") as link
+        title = session.title or session.id
+        with ui.element("div").classes("ef-session-row").props("role=listitem"):
+            with ui.link(target=path_of(session.id)).classes("ef-session") as link:
+                ui.label(title).classes("ef-ellipsis").props("dir=auto")
+                used = datetime.fromtimestamp(session.updated_at / 1000, UTC)
+                said = f"{session.depth:,} messages · {figures.age_text(used)}"
+                ui.label(said).classes("ef-tiny ef-soft ef-ellipsis")
+            if session.id == self._current:
+                link.props("aria-current=page")
+            self._menu(session, title)
+
+    def _menu(self, session: Session, title: str) -> None:
+        button = ui.button(icon="more_vert").props("flat round dense size=sm")
+        button.props["aria-label"] = f"More about {title}"
+        with button, ui.menu().props("auto-close"):
+            ui.menu_item("Summarize conversation history", lambda: _go(session, "?do=summarize"))
+            ui.menu_item("Full history", lambda: ui.navigate.to(path_of(session.id, "history")))
+            ui.menu_item("Rename", lambda: self._rename(session))
+            ui.menu_item("Export", lambda: self._export(session))
+            ui.separator()
+            ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
+
+    async def _begin(self) -> None:
+        name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
+        made = await self._window.engine.session(
+            name, namespace=self._window.namespace, title=NEW_TITLE
+        )
+        ui.navigate.to(path_of(made.id))
+
+    async def _rename(self, session: Session) -> None:
+        title = await ask_for_name("Rename the conversation", "Title", session.title or session.id)
+        if title is not None:
+            await (await self._window.session(session.id)).configure(title=title)
+            await self.refresh()
+
+    async def _delete(self, session: Session) -> None:
+        title = session.title or session.id
+        if not await confirm(
+            "Delete the conversation?",
+            f"“{title}”, all that was said in it and its summaries are deleted for good.",
+            "Delete",
         ):
-            ui.label(session.title or session.id).classes("ef-ellipsis").props("dir=auto")
+            return
+        await (await self._window.session(session.id)).delete()
         if session.id == self._current:
-            link.props("aria-current=page")
+            ui.navigate.to("/")
+        else:
+            await self.refresh()
+
+    async def _export(self, session: Session) -> None:
+        found = await self._window.session(session.id)
+        ui.download.content(
+            await export_archive(self._window.engine, found), f"{session.id[:60]}.json"
+        )
+
+    async def _search(self, event: ValueChangeEventArguments[str | None]) -> None:
+        words = (event.value or "").strip()
+        if not words:
+            await self.refresh()
+            return
+        engine, namespace = self._window.engine, self._window.namespace
+        named = await engine.sessions(namespace=namespace, limit=_LOOKED_THROUGH)
+        hits = await engine.search(words, namespace=namespace, limit=_HITS)
+        self._list.clear()
+        with self._list:
+            for each in named:
+                if words.lower() in (each.title or each.id).lower():
+                    self._row(each)
+            for hit in hits:
+                _hit(hit, words, {each.id: each.title for each in named})
+            if not self._list.default_slot.children:
+                ui.label(f"Nothing is called “{words}”, or says it.").classes("ef-empty ef-small")
+
+
+def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
+    """A message that says it, as a link to its place in the full history."""
+    place = f"{path_of(hit.session_id, 'history')}?{urlencode({'m': hit.depth, 'q': words})}"
+    with ui.link(target=place).classes("ef-session").props("role=listitem"):
+        ui.label(" ".join(hit.snippet.split())).classes("ef-two-lines ef-small").props("dir=auto")
+        title = titles.get(hit.session_id) or hit.session_id
+        ui.label(f"{title} · message {hit.depth:,}").classes("ef-tiny ef-soft ef-ellipsis")
+
+
+def _go(session: Session, then: str) -> None:
+    ui.navigate.to(path_of(session.id) + then)

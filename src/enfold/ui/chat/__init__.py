@@ -16,6 +16,9 @@ from enfold.ui.window import Window
 
 __all__ = ["chat"]
 
+SUMMARIZE = "summarize"
+"""What a page can be asked to do as soon as it is there: `/s/…?do=summarize`."""
+
 
 async def chat(window: Window, session: str | None = None) -> None:
     """The page of a session; without one, of the last that was used."""
@@ -32,6 +35,8 @@ async def chat(window: Window, session: str | None = None) -> None:
             button.props("flat color=primary no-wrap").classes("ef-summarize")
             button.props["aria-label"] = button.props["title"] = "Summarize conversation history"
         await room.place()
+        if ui.context.client.request.query_params.get("do") == SUMMARIZE:
+            ui.timer(0.1, room.summarize, once=True)
 
 
 async def _record(window: Window, session: str | None) -> Session | None:

@@ -1,0 +1,81 @@
+"""The list of sessions: begun, named, found, exported and deleted as a person does it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+from playwright.async_api import Locator, Page, expect
+
+from tests.server.processes import Process
+from tests.ui.filling import Api, assistant, user
+
+
+def listed(page: Page) -> Locator:
+    return page.get_by_role("list", name="Sessions")
+
+
+async def choose(page: Page, session: str, item: str) -> None:
+    """Open the session's menu, and choose from it."""
+    await page.get_by_role("button", name=f"More about {session}").click()
+    await page.get_by_role("menu").get_by_text(item, exact=True).click()
+
+
+async def test_one_is_begun_and_named(page: Page) -> None:
+    await page.get_by_role("button", name="New conversation").click()
+    await expect(page).to_have_url(re.compile("/s/chat-"))
+    await choose(page, "New conversation", "Rename")
+    await page.get_by_role("textbox", name="Title").fill("The quay <b>today</b>")
+    await page.get_by_role("button", name="Save").click()
+    await expect(listed(page)).to_contain_text("The quay <b>today</b>")
+
+
+async def test_one_is_deleted_only_if_that_is_meant(page: Page, server: Process, api: Api) -> None:
+    api.session("doomed", user("x"), title="The doomed one")
+    await page.goto(f"{server.address}/s/doomed")
+    await choose(page, "The doomed one", "Delete")
+    await page.get_by_role("button", name="Cancel").click()
+    await expect(page.get_by_role("dialog")).not_to_be_visible()
+    await choose(page, "The doomed one", "Delete")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page).not_to_have_url(re.compile("doomed"))
+    await expect(listed(page)).not_to_contain_text("doomed")
+
+
+async def test_they_are_searched_by_title_and_by_what_was_said(
+    page: Page, server: Process, api: Api
+) -> None:
+    api.session("one", user("about the lighthouse"), title="Alpha talk")
+    api.session("two", user("nothing"), title="Beta talk")
+    await page.goto(f"{server.address}/s/two")
+    search = page.get_by_role("searchbox", name="Search all conversations")
+    await search.fill("alpha")
+    await expect(listed(page)).to_contain_text("Alpha talk")
+    await expect(listed(page)).not_to_contain_text("Beta talk")
+    await search.fill("lighthouse")
+    await expect(listed(page)).to_contain_text("about the lighthouse")
+    await listed(page).get_by_text("about the lighthouse").click()
+    await expect(page).to_have_url(re.compile("/s/one/history"))
+    await expect(page.get_by_role("main")).to_contain_text("lighthouse")
+
+
+async def test_a_search_without_a_find_says_so(page: Page) -> None:
+    await page.get_by_role("searchbox", name="Search all conversations").fill("zyxwv")
+    await expect(listed(page)).to_contain_text("Nothing is called “zyxwv”, or says it.")
+
+
+async def test_one_leaves_as_a_file(page: Page, server: Process, api: Api) -> None:
+    await page.goto(server.address + api.session("leaving", user("a"), assistant("b")))
+    async with page.expect_download() as download:
+        await choose(page, "leaving", "Export")
+    written = json.loads(Path(await (await download.value).path()).read_text("utf-8"))
+    assert [each["message"]["content"] for each in written["entries"]] == ["a", "b"]
+
+
+async def test_the_menu_summarizes(page: Page, server: Process, api: Api) -> None:
+    api.session("menu", user("a"), title="Menu talk")
+    await page.goto(server.address)
+    await choose(page, "Menu talk", "Summarize conversation history")
+    await expect(page).to_have_url(re.compile("/s/menu"))
+    await expect(page.get_by_role("dialog")).to_contain_text("Summarize conversation history")
