@@ -69,8 +69,12 @@ async def test_one_leaves_as_a_file(page: Page, server: Process, api: Api) -> No
     await page.goto(server.address + api.session("leaving", user("a"), assistant("b")))
     async with page.expect_download() as download:
         await choose(page, "leaving", "Export")
-    written = json.loads(Path(await (await download.value).path()).read_text("utf-8"))
-    assert [each["message"]["content"] for each in written["entries"]] == ["a", "b"]
+    assert _contents(await (await download.value).path()) == ["a", "b"]
+
+
+def _contents(file: Path) -> list[str]:
+    entries = json.loads(file.read_text("utf-8"))["entries"]
+    return [each["message"]["content"] for each in entries]
 
 
 async def test_the_menu_summarizes(page: Page, server: Process, api: Api) -> None:
