@@ -11,7 +11,7 @@ from tests.server.processes import serve
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit
 
-SECTIONS = ("General", "Strategy")
+SECTIONS = ("General", "Strategy", "Presets", "Profiles", "Prompts", "Models")
 TOKEN = "the-first-token-of-this-server"
 
 

@@ -11,6 +11,10 @@ from nicegui import ui
 from enfold.errors import NotFoundError
 from enfold.ui.frame import frame
 from enfold.ui.settings.general import general
+from enfold.ui.settings.models import models
+from enfold.ui.settings.presets import presets
+from enfold.ui.settings.profiles import profiles
+from enfold.ui.settings.prompts import prompts
 from enfold.ui.settings.strategy import strategy
 from enfold.ui.window import Window
 
@@ -27,6 +31,10 @@ class Section:
 SECTIONS: Mapping[str, Section] = {
     "general": Section("General", "tune", general),
     "strategy": Section("Strategy", "compress", strategy),
+    "presets": Section("Presets", "bookmarks", presets),
+    "profiles": Section("Profiles", "key", profiles),
+    "prompts": Section("Prompts", "edit_note", prompts),
+    "models": Section("Models", "memory", models),
 }
 
 

@@ -1,16 +1,17 @@
-"""Summarizing a session from the settings: choose one, and its old messages are folded."""
+"""Summarizing a session from the settings: choose one, and what is old in it is folded."""
 
 from __future__ import annotations
 
 from nicegui import ui
 
+from enfold.ui.folding.compressing import Compressing
 from enfold.ui.settings.labels import card
 from enfold.ui.settings.scope import session_choices
 from enfold.ui.window import Window
 
 
 async def summarize_now(window: Window) -> None:
-    """A card with a choice of sessions and a button."""
+    """A card with a choice of sessions and a button, which does what the chat's does."""
     choices = await session_choices(window)
     about = "Folds what is old in one session, with the settings that hold for it."
     with card("Summarize now", about):
@@ -20,26 +21,20 @@ async def summarize_now(window: Window) -> None:
         with ui.element("div").classes("ef-row"):
             field = ui.select(choices, value=next(iter(choices)), label="Session")
             field.classes("st-scope").props("outlined dense options-dense")
-            button = ui.button("Summarize conversation history", icon="compress").props(
-                "unelevated"
-            )
-        outcome = ui.label().classes("ef-small ef-wrap").props("aria-live=polite")
+            button = ui.button("Summarize conversation history", icon="compress")
+        outcomes = ui.element("div").classes("ef-stack")
+    begun: dict[str, Compressing] = {}
 
     async def run() -> None:
-        button.disable()
-        outcome.text = "Summarizing …"
-        try:
+        if field.value not in begun:
             session = await window.session(field.value)
-            done = await session.compress(force=True)
-        finally:
-            button.enable()
-            outcome.text = ""
-        if done.compressed:
-            outcome.text = (
-                f"{done.tokens_before:,} → {done.tokens_after:,} tokens, "
-                f"{done.messages:,} messages folded."
-            )
-        else:
-            outcome.text = "; ".join(done.warnings) or "There is nothing to summarize yet."
+            with outcomes:
+                begun[field.value] = Compressing(window, session, _nothing_more)
+                await begun[field.value].show()
+        await begun[field.value].ask()
 
-    button.on_click(run)
+    button.props("unelevated").on_click(run)
+
+
+async def _nothing_more() -> None:
+    """The page shows no view that would have to follow."""

@@ -1,0 +1,205 @@
+"""The models section: limits and defaults of every model, who says so, and changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from nicegui import ui
+
+from enfold.errors import ConfigError, EnfoldError
+from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
+from enfold.tokens import NAMES
+from enfold.ui import figures
+from enfold.ui.settings.labels import card, icon_button, labelled
+from enfold.ui.settings.scope import require_owner
+from enfold.ui.window import Window
+
+_ON_A_PAGE = 20
+_SHIPPED = frozenset(config.id for config in SHIPPED)
+_FIELDS = {
+    "max_input": "Max input, in tokens",
+    "max_output": "Max output, in tokens",
+    "threshold": "Threshold, a share of the limit",
+    "retention_tokens": "Newest tokens kept",
+    "correction": "The model's tokens for one counted token",
+}
+
+
+async def models(window: Window) -> None:
+    """The section."""
+    await Models(window).build()
+
+
+def source_words(config: ModelConfig) -> str:
+    """Who says what a model takes."""
+    if config.source == "default":
+        shipped = config.id in _SHIPPED
+        return "shipped with enfold" if shipped else "assumed: nobody says it"
+    return {"api": "the provider", "library": "the price list", "manual": "set by hand"}[
+        config.source
+    ]
+
+
+class Models:
+    """The list, some at a time, and the dialog in which one is changed."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._found: tuple[ModelConfig, ...] = ()
+
+    async def build(self) -> None:
+        """Put everything on the page, then fill it."""
+        about = "What decisions go by. A change holds for the next one, in every process."
+        with card("Models", about):
+            with ui.element("div").classes("ef-row"):
+                self._query = ui.input(placeholder="Search the models", on_change=self._search)
+                self._query.props("outlined dense clearable debounce=200 type=search")
+                labelled(self._query.classes("ef-grow"), "Search the models")
+                add = ui.button("Add a model", icon="add", on_click=self._add).props("unelevated")
+                add.set_enabled(self._window.visitor.is_owner)
+            self._list = labelled(ui.element("div").classes("ef-stack"), "Models").props(
+                "role=list"
+            )
+            self._pages = ui.pagination(1, 1, direction_links=True, on_change=self._show)
+            labelled(self._pages.props("max-pages=5"), "Pages of models")
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        self._all = await self._window.engine.models.all()
+        self._search()
+
+    def _search(self) -> None:
+        words = (self._query.value or "").casefold().split()
+        self._found = tuple(
+            each for each in self._all if all(word in each.id.casefold() for word in words)
+        )
+        self._pages.max = max(1, -(-len(self._found) // _ON_A_PAGE))
+        self._pages.value = min(self._pages.value or 1, self._pages.max)
+        self._show()
+
+    def _show(self) -> None:
+        start = ((self._pages.value or 1) - 1) * _ON_A_PAGE
+        self._list.clear()
+        with self._list:
+            for config in self._found[start : start + _ON_A_PAGE]:
+                self._row(config)
+            if not self._found:
+                ui.label("No model answers to that; it can be added.").classes("ef-soft")
+
+    def _row(self, config: ModelConfig) -> None:
+        with labelled(ui.element("div").classes("st-model").props("role=listitem"), config.id):
+            with ui.element("div").classes("ef-grow"):
+                ui.label(config.id).classes("st-title ef-wrap")
+                with ui.element("div").classes("ef-row ef-small"):
+                    if config.source == "default" and config.id not in _SHIPPED:
+                        why = "Nobody says what this model takes; the usual is assumed."
+                        figures.estimate(config.max_input, "in", why)
+                    else:
+                        figures.count(config.max_input, "in")
+                    figures.count(config.max_output, "out")
+                    ui.label(f"threshold {figures.share_text(config.threshold)}")
+                    ui.label(f"keeps {config.retention_tokens:,}")
+                    ui.label(config.tokenizer).classes("ef-mono")
+                    ui.label(f"from: {source_words(config)}").classes("st-source")
+            with ui.element("div").classes("ef-row-tight"):
+                for icon, what, action in (
+                    ("edit", "Edit", self._edit),
+                    ("undo", "Reset", self._reset),
+                    ("delete", "Forget", self._forget),
+                ):
+                    button = icon_button(icon, f"{what} {config.id}")
+                    button.on_click(partial(action, config))
+                    button.set_enabled(self._window.visitor.is_owner)
+
+    async def _reset(self, config: ModelConfig) -> None:
+        require_owner(self._window)
+        await self._window.engine.models.reset(config.id)
+        ui.notify(f"{config.id}: what is known of it holds again.", type="positive")
+        await self._refresh()
+
+    async def _forget(self, config: ModelConfig) -> None:
+        require_owner(self._window)
+        await self._window.engine.models.delete(config.id)
+        await self._refresh()
+
+    def _add(self) -> None:
+        new = ModelConfig("provider:model", FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT)
+        _Dialog("Add a model", new, self._keep, is_new=True).open()
+
+    def _edit(self, config: ModelConfig) -> None:
+        _Dialog(f"Edit {config.id}", config, self._keep, is_new=False).open()
+
+    async def _keep(self, id: str, values: dict[str, Any]) -> None:
+        require_owner(self._window)
+        await self._window.engine.models.edit(id, **values)
+        await self._refresh()
+
+
+class _Dialog:
+    """The fields of one model."""
+
+    def __init__(
+        self,
+        title: str,
+        config: ModelConfig,
+        keep: Callable[[str, dict[str, Any]], Awaitable[None]],
+        *,
+        is_new: bool,
+    ) -> None:
+        self._config = config
+        self._keep = keep
+        self._dialog = labelled(ui.dialog(), title)
+        with self._dialog, ui.card().classes("ef-card st-dialog"):
+            ui.label(title).classes("st-heading ef-wrap")
+            self._id = ui.input("Model, as provider:model", value="" if is_new else config.id)
+            self._id.props("outlined dense").classes("ef-full").set_enabled(is_new)
+            self._numbers = {name: self._number(name, words) for name, words in _FIELDS.items()}
+            if is_new:
+                self._numbers["max_input"].props(
+                    'hint="128,000 is suggested: most models take at least that"'
+                )
+            self._tokenizer = ui.select(
+                list(NAMES), value=config.tokenizer, label="Tokenizer"
+            ).props("outlined dense")
+            self._tokenizer.classes("ef-full")
+            self._wrong = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
+            with ui.element("div").classes("ef-row"):
+                ui.button("Save the model", on_click=self._save).props("unelevated")
+                ui.button("Cancel", on_click=self._dialog.close).props("flat")
+
+    def open(self) -> None:
+        """Show it."""
+        self._dialog.open()
+
+    def _number(self, name: str, words: str) -> ui.number:
+        field = ui.number(words, value=getattr(self._config, name), on_change=self._check)
+        return field.props("outlined dense").classes("ef-full")
+
+    def _values(self) -> dict[str, Any]:
+        found: dict[str, Any] = {"tokenizer": self._tokenizer.value}
+        for name, field in self._numbers.items():
+            value = field.value
+            if value is None:
+                raise ConfigError(f"{_FIELDS[name]}: a number is needed")
+            whole = isinstance(getattr(self._config, name), int)
+            found[name] = int(value) if whole else float(value)
+        return found
+
+    def _check(self) -> None:
+        """What the engine says of the figures as they stand."""
+        try:
+            ModelConfig(self._id.value or "provider:model", **self._values())
+        except ConfigError as error:
+            self._wrong.text = str(error)
+        else:
+            self._wrong.text = ""
+
+    async def _save(self) -> None:
+        try:
+            await self._keep((self._id.value or "").strip(), self._values())
+        except EnfoldError as error:
+            self._wrong.text = str(error)
+            return
+        self._dialog.close()

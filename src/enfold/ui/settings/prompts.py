@@ -1,0 +1,137 @@
+"""The prompts section: what a model is told when it writes a summary, seen on a real excerpt."""
+
+from __future__ import annotations
+
+from nicegui import ui
+
+from enfold.engine.viewing import message_of
+from enfold.errors import ConfigError
+from enfold.messages import Message
+from enfold.settings import Settings
+from enfold.summaries import SummaryRequest
+from enfold.summaries.prompts import CONVERSATION, build, validate
+from enfold.ui.settings.catalogue import SOURCES
+from enfold.ui.settings.labels import card, labelled
+from enfold.ui.settings.scope import Scope, choose, session_choices
+from enfold.ui.window import Window
+
+_EXCERPT = 6
+"""Messages that are shown in place of what would be folded."""
+
+
+async def prompts(window: Window) -> None:
+    """The section."""
+    await Prompts(window).build()
+
+
+class Prompts:
+    """The prompt, checked while it is written, and what becomes of it."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._scope = Scope(window)
+        self._settings = Settings()
+
+    async def build(self) -> None:
+        """Put everything on the page, then fill it."""
+        chooser = ui.element("div")
+        about = (
+            f"Instructions of your own in place of the style's. {{{CONVERSATION}}} says where the "
+            "conversation goes; without it, it comes last. A profile may have its own. Only models "
+            "read prompts: the built-in summarizer does not."
+        )
+        with card("Summary prompt", about):
+            self._source = ui.label().classes("st-source")
+            self._text = ui.textarea(
+                "Your prompt", placeholder="Not set: the style's own", validation=_fault
+            ).props("outlined autogrow debounce=250")
+            self._text.classes("ef-full")
+            self._text.on_value_change(self._changed)
+            with ui.element("div").classes("ef-row"):
+                self._save = ui.button("Save the prompt", icon="save", on_click=self._keep)
+                self._save.props("unelevated")
+                self._reset = ui.button("Reset the prompt", icon="undo", on_click=self._unset)
+                self._reset.props("flat")
+            self._note = ui.label().classes("ef-small ef-warm ef-wrap")
+        await self._preview_card()
+        with chooser:
+            await choose(self._window, self._follow)
+
+    async def _preview_card(self) -> None:
+        choices = await session_choices(self._window)
+        about = "What a model would be told, with the newest messages of a session as an example."
+        with card("Preview", about):
+            if not choices:
+                ui.label("There is no session yet to take an example from.").classes("ef-soft")
+            self._example = ui.select(
+                {"": "A word in place of the conversation", **choices},
+                value=next(iter(choices), ""),
+                label="Example from",
+                on_change=self._preview,
+            ).props("outlined dense options-dense")
+            self._example.classes("st-scope")
+            self._told = ui.element("div").classes("ef-stack").props("aria-live=polite")
+
+    async def _follow(self, scope: Scope) -> None:
+        self._scope = scope
+        await self._refresh()
+
+    async def _refresh(self) -> None:
+        self._settings = await self._scope.settings()
+        source = self._settings.sources["prompt"]
+        self._source.text = f"from: {SOURCES[source]}"
+        self._text.value = self._settings.prompt or ""
+        self._text.set_enabled(self._scope.may_change)
+        self._reset.set_visibility(source == self._scope.level and self._scope.may_change)
+        own = self._settings.strategy_config.get("native", {})
+        self._note.text = (
+            "The native strategy's config has a prompt of its own, which wins over this one."
+            if own.get("prompt")
+            else ""
+        )
+        await self._preview()
+
+    async def _changed(self) -> None:
+        is_right = _fault(self._text.value) is None
+        self._save.set_enabled(is_right and self._scope.may_change)
+        if is_right:
+            await self._preview()
+
+    async def _keep(self) -> None:
+        await self._scope.set("prompt", self._text.value or None)
+        ui.notify("Kept. It applies from the next summary on.", type="positive")
+        await self._refresh()
+
+    async def _unset(self) -> None:
+        await self._scope.set("prompt", None)
+        await self._refresh()
+
+    async def _preview(self) -> None:
+        request = await self._request()
+        told = build(request)
+        self._told.clear()
+        with self._told:
+            for title, text in (("System", told.system), ("User", told.user)):
+                ui.label(title).classes("st-title")
+                shown = labelled(ui.element("pre").classes("st-prompt"), f"{title} text")
+                with shown.props("tabindex=0 role=region dir=auto"):
+                    ui.label(text)
+
+    async def _request(self) -> SummaryRequest:
+        messages: tuple[Message, ...] = ()
+        if self._example.value:
+            session = await self._window.session(self._example.value)
+            rows = await session.history(limit=_EXCERPT)
+            messages = tuple(message_of(row) for row in rows)
+        return SummaryRequest(messages, style=self._settings.style, prompt=self._text.value or None)
+
+
+def _fault(text: str | None) -> str | None:
+    """What the engine says of a prompt; none is fine."""
+    if not text:
+        return None
+    try:
+        validate(text)
+    except ConfigError as error:
+        return str(error)
+    return None

@@ -1,0 +1,94 @@
+"""Models: found, added with a suggestion, edited, reset, forgotten."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from enfold.modelconfig import ModelConfig
+from enfold.ui.settings.models import source_words
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.settings.conftest import Api, Visit, fits
+
+
+async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) -> None:
+    page = await visit("/settings/models")
+    await page.get_by_role("button", name="Add a model").click()
+    dialog = page.get_by_role("dialog", name="Add a model")
+    size = dialog.get_by_role("spinbutton", name="Max input, in tokens")
+    await expect(size).to_have_value("128000")
+    await expect(dialog).to_contain_text("128,000 is suggested")
+    await dialog.get_by_role("textbox", name="Model, as provider:model").fill("mine")
+    await dialog.get_by_role("button", name="Save the model").click()
+    await expect(dialog).to_contain_text("expected provider:model")
+    await dialog.get_by_role("textbox", name="Model, as provider:model").fill("mine:tiny")
+    await size.fill("0")
+    await expect(dialog).to_contain_text("max_input is 0, expected 1")
+    await size.fill("32000")
+    await dialog.get_by_role("button", name="Save the model").click()
+    await expect(dialog).not_to_be_visible()
+    await page.get_by_role("searchbox", name="Search the models").fill("tiny")
+    row = page.get_by_role("listitem", name="mine:tiny")
+    await expect(row).to_contain_text("32,000 in")
+    await expect(row).to_contain_text("from: set by hand")
+    assert api.ask("GET", "/models/mine:tiny")["max_input"] == 32_000
+
+
+async def test_a_model_is_edited_reset_and_forgotten(visit: Visit, api: Api) -> None:
+    page = await visit("/settings/models")
+    await page.get_by_role("searchbox", name="Search the models").fill("gpt-4-turbo")
+    row = page.get_by_role("listitem", name="openai:gpt-4-turbo", exact=True)
+    await expect(row).to_contain_text("from: shipped with enfold")
+    await row.get_by_role("button", name="Edit openai:gpt-4-turbo").click()
+    dialog = page.get_by_role("dialog", name="Edit openai:gpt-4-turbo")
+    await dialog.get_by_role("spinbutton", name="Threshold, a share of the limit").fill("0.7")
+    await dialog.get_by_role("button", name="Save the model").click()
+    await expect(row).to_contain_text("threshold 70 %")
+    await expect(row).to_contain_text("from: set by hand")
+    await row.get_by_role("button", name="Reset openai:gpt-4-turbo").click()
+    await expect(row).to_contain_text("threshold 95 %")
+    await row.get_by_role("button", name="Forget openai:gpt-4-turbo").click()
+    await expect(row).not_to_be_visible()
+
+
+async def test_what_nobody_says_looks_like_an_estimate(visit: Visit, api: Api) -> None:
+    api.ask("GET", "/models/nobody:knows")
+    page = await visit("/settings/models")
+    await page.get_by_role("searchbox", name="Search the models").fill("nobody")
+    row = page.get_by_role("listitem", name="nobody:knows")
+    await expect(row).to_contain_text("≈ 128,000 in")
+    await expect(row).to_contain_text("from: assumed")
+
+
+async def test_many_models_come_in_pages(visit: Visit) -> None:
+    page = await visit("/settings/models")
+    items = page.get_by_role("list", name="Models").get_by_role("listitem")
+    first = await items.first.get_attribute("aria-label")
+    await expect(items).to_have_count(20)
+    await page.get_by_role("button", name="2", exact=True).click()
+    await expect(items.first).not_to_have_attribute("aria-label", first or "")
+
+
+async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+    async with window(browser, width=390, height=800, dark=True) as (page, _):
+        await page.goto(f"{server.address}/settings/models")
+        await expect(page.get_by_role("listitem").first).to_be_visible()
+        assert await fits(page)
+        await page.get_by_role("button", name="Add a model").click()
+        await expect(page.get_by_role("dialog", name="Add a model")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (ModelConfig("openai:gpt-4o", 1, 1), "shipped with enfold"),
+        (ModelConfig("a:b", 1, 1), "assumed: nobody says it"),
+        (ModelConfig("a:b", 1, 1, source="api"), "the provider"),
+        (ModelConfig("a:b", 1, 1, source="library"), "the price list"),
+        (ModelConfig("a:b", 1, 1, source="manual"), "set by hand"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_who_says_so(config: ModelConfig, words: str) -> None:
+    assert source_words(config) == words

@@ -1,0 +1,176 @@
+"""Profiles: added with a key that is never seen again, tried, compared by cost, deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from enfold.llm.profiles import read
+from enfold.ui.settings.profiles import key_words
+from tests.llm.servers.loopback import Loopback
+from tests.llm.servers.openai import failed, whole
+from tests.llm.servers.protocol import Said
+from tests.server.processes import Process, serve
+from tests.ui.browser import window
+from tests.ui.settings.conftest import Api, Visit, choose, fits
+
+KEY = "sk-never-to-be-seen-again"
+COMPATIBLE = "Any server with OpenAI's protocol, such as Ollama, llama.cpp or vLLM"
+
+
+@pytest.fixture(scope="module")
+def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+    """A server that has something to encrypt keys with."""
+    home = tmp_path_factory.mktemp("home")
+    with serve(database, HOME=str(home), ENFOLD_SECRET_KEY="k" * 32, WORK_KEY="w") as process:
+        yield process
+
+
+@pytest.fixture
+def nobody(api: Api) -> Iterator[None]:
+    """No profile before and after."""
+    yield
+    for each in api.ask("GET", "/profiles"):
+        api.ask("DELETE", f"/profiles/{each['name']}?force=true")
+    api.set(summarizer=None)
+
+
+async def add(page: Page, name: str, model: str, provider: str = "OpenAI") -> None:
+    await page.get_by_role("button", name="Add a profile").click()
+    dialog = page.get_by_role("dialog", name="Add a profile")
+    await dialog.get_by_role("textbox", name="Name", exact=True).fill(name)
+    if provider != "OpenAI":
+        await choose(page, "Provider", provider)
+    await dialog.get_by_role("textbox", name="Model, as the provider names it").fill(model)
+
+
+async def save(page: Page) -> None:
+    await page.get_by_role("button", name="Save the profile").click()
+    await expect(page.get_by_role("dialog")).not_to_be_visible()
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_a_key_is_stored_and_never_shown_again(
+    visit: Visit, api: Api, database: Path
+) -> None:
+    page = await visit("/settings/profiles")
+    await expect(page.get_by_text("No profile yet.")).to_be_visible()
+    await add(page, "work", "gpt-4o")
+    await choose(page, "Where its key is", "Stored here, encrypted")
+    await page.get_by_role("textbox", name="Key", exact=True).fill(KEY)
+    await save(page)
+    profile = page.get_by_role("article", name="work")
+    await expect(profile).to_contain_text("Key: stored, encrypted")
+    await expect(profile).to_contain_text("Summaries for it by gpt-4o-mini.")
+    await profile.get_by_role("button", name="Edit work").click()
+    field = page.get_by_role("textbox", name="Key; leave it empty to keep the stored one")
+    await expect(field).to_have_value("")
+    assert KEY not in await page.content()
+    await save(page)
+    assert api.ask("GET", "/profiles/work")["fields"]["key"] == "stored"
+    assert KEY.encode() not in b"".join(
+        file.read_bytes() for file in database.parent.glob(f"{database.name}*")
+    )
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Api) -> None:
+    page = await visit("/settings/profiles")
+    await add(page, "home", "tiny", COMPATIBLE)
+    dialog = page.get_by_role("dialog", name="Add a profile")
+    await expect(dialog.get_by_role("alert")).to_contain_text("needs the server's address")
+    await expect(page.get_by_role("button", name="Save the profile")).to_be_disabled()
+    address = dialog.get_by_role("textbox", name="Address, if not the provider's public one")
+    await address.fill("nowhere")
+    await expect(dialog.get_by_role("alert")).to_contain_text("expected an address such as")
+    await address.fill("http://127.0.0.1:9/v1")
+    await page.get_by_text("Condensing, threshold, prices").click()
+    percent = page.get_by_role("spinbutton", name="Threshold in percent")
+    await percent.fill("3")
+    await expect(dialog.get_by_role("alert")).to_contain_text("threshold: 3 is not 5 to 100")
+    await percent.fill("80")
+    await page.get_by_role("spinbutton", name="Input price").fill("0.5")
+    await save(page)
+    fields = api.ask("GET", "/profiles/home")["fields"]
+    assert (fields["threshold"], fields["prices"]) == (80, {"input": 0.5})
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
+    visit: Visit, api: Api
+) -> None:
+    async with Loopback(whole(Said()), failed(401)) as model:
+        fields = {"provider": "compatible", "model": "tiny", "base_url": f"{model.url}/v1"}
+        api.ask("PUT", "/profiles/local-one", json={"fields": fields})
+        page = await visit("/settings/profiles")
+        profile = page.get_by_role("article", name="local-one")
+        await profile.get_by_role("button", name="Test local-one").click()
+        # The library that asks models is loaded by the first call, which takes a while.
+        await expect(profile).to_contain_text("It works:", timeout=60_000)
+        await expect(profile.get_by_role("status")).to_contain_text("unknown")
+        await profile.get_by_role("button", name="Test local-one").click()
+        await expect(profile).to_contain_text("It does not work:", timeout=30_000)
+        await expect(profile).to_contain_text("key")
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api: Api) -> None:
+    work = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
+    tiny = {"provider": "compatible", "model": "tiny", "base_url": "http://127.0.0.1:9/v1"}
+    small = {**work, "model": "gpt-4o-mini"}
+    for name, fields in (("work", work), ("tiny", tiny), ("small", small)):
+        api.ask("PUT", f"/profiles/{name}", json={"fields": fields})
+    page = await visit("/settings/profiles")
+    table = page.get_by_role("table", name="Costs compared")
+    await expect(page.get_by_text("small does it for")).to_be_visible()
+    await expect(table.get_by_role("row", name="small")).to_contain_text("recommended")
+    unknown = table.get_by_role("row", name="tiny")
+    await expect(unknown.locator(".ef-unknown").first).to_have_text("unknown")
+    await expect(table.get_by_role("row", name="small")).to_contain_text("≈ $0.016")
+    await page.get_by_role("button", name="Let small write all summaries").click()
+    await expect(table.get_by_role("row", name="small")).to_contain_text("in use")
+    assert api.setting("summarizer") == "small"
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_a_profile_that_others_need_is_not_deleted(visit: Visit, api: Api) -> None:
+    cheap = {"provider": "openai", "model": "gpt-4o-mini", "key": "env:WORK_KEY"}
+    work = {"provider": "openai", "model": "gpt-4o", "condensing_profile": "cheap"}
+    api.ask("PUT", "/profiles/cheap", json={"fields": cheap})
+    api.ask("PUT", "/profiles/work", json={"fields": work})
+    page = await visit("/settings/profiles")
+    await page.get_by_role("button", name="Delete cheap").click()
+    await expect(page.get_by_text("condenses for work; change that first")).to_be_visible()
+    await page.get_by_role("button", name="Delete work").click()
+    await expect(page.get_by_role("article", name="work")).not_to_be_visible()
+    await page.get_by_role("button", name="Delete cheap").click()
+    await expect(page.get_by_text("No profile yet.")).to_be_visible()
+
+
+@pytest.mark.usefixtures("nobody")
+async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+    name = "a-very-long-name-of-a-profile-that-nobody-can-pronounce-without-a-pause-in-the-middle"
+    fields = {"provider": "openai", "model": "gpt-4o-with-an-unusually-long-name-2026-01-01"}
+    api.ask("PUT", f"/profiles/{name}", json={"fields": fields})
+    async with window(browser, width=390, height=800, dark=True) as (page, _):
+        await page.goto(f"{server.address}/settings/profiles")
+        await expect(page.get_by_role("article", name=name)).to_be_visible()
+        assert await fits(page)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"provider": "openai", "key": "env:MINE"}, "the variable MINE"),
+        ({"provider": "openai", "key": "file:/k"}, "the file /k"),
+        ({"provider": "openai", "key": "stored"}, "stored, encrypted"),
+        ({"provider": "openai"}, "the variable OPENAI_API_KEY"),
+        ({"provider": "compatible", "base_url": "http://127.0.0.1/v1"}, "none is needed"),
+    ],
+    ids=["environment", "file", "stored", "usual", "none"],
+)
+def test_where_a_key_is(fields: dict[str, str], words: str) -> None:
+    assert key_words(read("p", {"model": "m", **fields})) == words
