@@ -29,6 +29,24 @@ async def test_what_is_sent_has_an_example(client: Client) -> None:
     assert without == []
 
 
+async def test_every_field_and_parameter_is_described(client: Client) -> None:
+    api = (await client.get("/openapi.json")).json()
+    fields = [
+        f"{name}.{field}"
+        for name, shape in api["components"]["schemas"].items()
+        for field, about in shape.get("properties", {}).items()
+        if not about.get("description") and "$ref" not in about
+    ]
+    parameters = [
+        f"{about['operationId']}: {each['name']}"
+        for methods in api["paths"].values()
+        for about in methods.values()
+        for each in about.get("parameters", ())
+        if not each.get("description")
+    ]
+    assert fields + parameters == []
+
+
 def _bodies(api: dict[str, Any]) -> set[str]:
     return {
         about["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]

@@ -37,10 +37,14 @@ def _example(**values: Any) -> ConfigDict:
 class Checking(Camel):
     """Which session, for which model, and what is said next."""
 
-    session_id: str = Field(max_length=256)
-    provider: str | None = Field(None, max_length=128)
-    model: str | None = Field(None, max_length=128)
-    additional_input: str | None = None
+    session_id: str = Field(max_length=256, description="The session's name.")
+    provider: str | None = Field(
+        None,
+        max_length=128,
+        description="With `model`: whose window counts, in place of the session's.",
+    )
+    model: str | None = Field(None, max_length=128, description="Likewise.")
+    additional_input: str | None = Field(None, description="What is said next.")
     model_config = _example(sessionId="festival", provider="openai", model="gpt-4o")
 
     def call(self) -> dict[str, Any]:
@@ -51,11 +55,17 @@ class Checking(Camel):
 class Manual(Camel):
     """What to compress by hand."""
 
-    session_id: str = Field(max_length=256)
-    provider: str | None = Field(None, max_length=128)
-    model: str | None = Field(None, max_length=128)
-    retention_token_count: int | None = Field(None, ge=0, le=10**9)
-    force: bool = True
+    session_id: str = Field(max_length=256, description="The session's name.")
+    provider: str | None = Field(
+        None,
+        max_length=128,
+        description="With `model`: whose window counts, in place of the session's.",
+    )
+    model: str | None = Field(None, max_length=128, description="Likewise.")
+    retention_token_count: int | None = Field(
+        None, ge=0, le=10**9, description="So many of the newest tokens stay, this time."
+    )
+    force: bool = Field(default=True, description="Even if it is not due.")
     model_config = _example(sessionId="festival", retentionTokenCount=2_000)
 
     def call(self) -> dict[str, Any]:
@@ -66,53 +76,55 @@ class Manual(Camel):
 class ContextCheck(Camel):
     """How full the context is."""
 
-    needs_compression: bool
-    current_token_count: int
-    context_limit: int
-    threshold_token_count: int
-    utilization_percentage: float
-    retention_token_budget: int
-    retained_message_count: int
-    compressible_message_count: int
+    needs_compression: bool = Field(description="Whether one is due before the next request.")
+    current_token_count: int = Field(description="Of all that would be sent.")
+    context_limit: int = Field(description="What the history may take.")
+    threshold_token_count: int = Field(description="Above so many a compression is due.")
+    utilization_percentage: float = Field(description="0 to 100; above where it does not fit.")
+    retention_token_budget: int = Field(description="So many of the newest tokens stay.")
+    retained_message_count: int = Field(description="How many messages would stay.")
+    compressible_message_count: int = Field(description="How many could be folded.")
 
 
 class CompressionResult(Camel):
     """What came of a compression."""
 
-    compressed: bool
-    summary_id: str | None
-    original_token_count: int
-    new_token_count: int
-    messages_compressed: int
-    message_cutoff_id: str | None
-    summary: str | None
+    compressed: bool = Field(description="Whether a summary was recorded.")
+    summary_id: str | None = Field(description="Its id; null if there is none.")
+    original_token_count: int = Field(description="Of the view before.")
+    new_token_count: int = Field(description="Of the view since.")
+    messages_compressed: int = Field(description="How many were folded.")
+    message_cutoff_id: str | None = Field(description="The last of them.")
+    summary: str | None = Field(description="The summary's words.")
 
 
 class CompressionConfig(Camel):
     """What is set for a session."""
 
-    auto_compress: bool
+    auto_compress: bool = Field(description="Whether it happens unasked at the threshold.")
     threshold: float = Field(description="Share of the limit at which a compression is due.")
-    threshold_source: str
-    retention_token_count: int
-    strategy: str
-    summarizer: str | None
-    model: str
-    context_limit: int
+    threshold_source: str = Field(description="The level that set the threshold.")
+    retention_token_count: int = Field(description="So many of the newest tokens stay.")
+    strategy: str = Field(description="How views are condensed.")
+    summarizer: str | None = Field(
+        description="Who writes summaries; null for the profile in use, else the built-in one."
+    )
+    model: str = Field(description="Whose window it is, as provider:model.")
+    context_limit: int = Field(description="What the history may take.")
 
 
 class SnapshotShape(Camel):
     """A stored summary."""
 
-    id: str
-    session_id: str
-    kind: str
-    content: dict[str, Any]
-    message_cutoff_id: str | None
-    token_count: int | None
-    undone: bool
-    created_at: int
-    updated_at: int
+    id: str = Field(description="The snapshot's id.")
+    session_id: str = Field(description="The session's name.")
+    kind: str = Field(description="summary, title or memory.")
+    content: dict[str, Any] = Field(description="The summary's text and range, and more.")
+    message_cutoff_id: str | None = Field(description="The last message that it stands for.")
+    token_count: int | None = Field(description="Of the summary.")
+    undone: bool = Field(description="Whether it was taken back.")
+    created_at: int = Field(description="Milliseconds since 1970.")
+    updated_at: int = Field(description="Milliseconds since 1970.")
 
 
 @router.post("/check", name="check", summary="Check whether a compression is needed")

@@ -21,9 +21,11 @@ router = APIRouter(prefix="/api", tags=["context"], route_class=StrictRoute)
 class ToolShape(Shape):
     """A tool that the model is offered."""
 
-    name: str
-    description: str = ""
-    parameters: dict[str, Any] | None = None
+    name: str = Field(description="As the model calls it.")
+    description: str = Field("", description="What it is for.")
+    parameters: dict[str, Any] | None = Field(
+        None, description="A JSON schema; null where it takes none."
+    )
 
 
 class Sending(Shape):
@@ -31,7 +33,11 @@ class Sending(Shape):
 
     pending: str | dict[str, Any] | None = Field(None, description="What the user says next.")
     system: str = Field("", description="The system prompt that goes along.")
-    tools: list[ToolShape] = Field(default_factory=list, max_length=1_000)
+    tools: list[ToolShape] = Field(
+        default_factory=list,
+        max_length=1_000,
+        description="Tools that the model is offered; they take room too.",
+    )
     max_output: int | None = Field(None, ge=1, description="The longest reply.")
     settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
     model_config = example(pending="And where do the boats moor?", system="Be brief.")
@@ -73,71 +79,75 @@ class DecisionShape(Shape):
     """Whether a compression is due, and why."""
 
     action: str = Field(description="keep, should or must.")
-    reason: str
-    words: str
-    tokens: int
-    limit: int
-    threshold_tokens: int
-    early_tokens: int
-    hard_tokens: int
+    reason: str = Field(description="One word for programs.")
+    words: str = Field(description="The same for people, with figures.")
+    tokens: int = Field(description="Of the history, as it would be sent.")
+    limit: int = Field(description="What the history may take.")
+    threshold_tokens: int = Field(description="Above so many a compression must come first.")
+    early_tokens: int = Field(description="Above so many one may be made in the background.")
+    hard_tokens: int = Field(description="Above so many no reply would fit.")
 
 
 class StatusShape(Shape):
     """How full a session's context is."""
 
-    needs_compression: bool
-    current_token_count: int
-    context_limit: int
-    threshold_token_count: int
+    needs_compression: bool = Field(description="Whether one is due before the next request.")
+    current_token_count: int = Field(description="Of all that would be sent.")
+    context_limit: int = Field(description="What the history may take.")
+    threshold_token_count: int = Field(description="Above so many a compression is due.")
     utilization: float = Field(description="0 to 1; above 1 where it does not fit.")
-    retention_token_budget: int
-    retained_message_count: int
-    compressible_message_count: int
-    estimated_tokens: int
-    summary_tokens: int
-    messages: int
-    tokenizer: str
-    model: str
+    retention_token_budget: int = Field(
+        description="So many of the newest tokens stay word for word."
+    )
+    retained_message_count: int = Field(description="How many messages would stay.")
+    compressible_message_count: int = Field(description="How many could be folded.")
+    estimated_tokens: int = Field(description="Of the current count, what is an estimate.")
+    summary_tokens: int = Field(description="Of the summary in use.")
+    messages: int = Field(description="In the whole branch, folded or not.")
+    tokenizer: str = Field(description="Who counted.")
+    model: str = Field(description="Whose window it is, as provider:model.")
     threshold_source: str = Field(description="The level that set the threshold.")
-    blocked: str | None
-    decision: DecisionShape
+    blocked: str | None = Field(description="Why the session waits; null while it does not.")
+    decision: DecisionShape = Field(description="What follows from it.")
 
 
 class CompressionShape(Shape):
     """What came of a compression. That there was nothing to do is an outcome, not an error."""
 
-    outcome: str
-    compressed: bool
-    tokens_before: int
-    tokens_after: int
-    reduction: float
+    outcome: str = Field(
+        description="compressed, kept, no_gain, nothing_new or nothing_to_compress."
+    )
+    compressed: bool = Field(description="Whether a snapshot was recorded.")
+    tokens_before: int = Field(description="Of the view before.")
+    tokens_after: int = Field(description="Of the view since.")
+    reduction: float = Field(description="The share that is gone, 0 to 1.")
     messages: int = Field(description="How many were folded.")
     edited: int = Field(description="How many are shown with other content.")
-    snapshot: str | None
-    cutoff: str | None
-    summary: str | None
-    author: str | None
-    strategy: str | None
-    seconds: float
+    snapshot: str | None = Field(description="The snapshot's id; null if there is none.")
+    cutoff: str | None = Field(description="The last message that it stands for.")
+    summary: str | None = Field(description="The summary's words; null if nothing was folded.")
+    author: str | None = Field(description="Who wrote the summary.")
+    strategy: str | None = Field(description="Which did it.")
+    seconds: float = Field(description="How long it took.")
     cost: float | None = Field(description="In US dollars; null is unknown.")
     saved: float | None = Field(description="With every later request; null is unknown.")
-    operations: list[str]
-    steps: list[dict[str, Any]]
-    warnings: list[str]
+    operations: list[str] = Field(description="What ran and what was left out.")
+    steps: list[dict[str, Any]] = Field(description="Tokens before and after each step.")
+    warnings: list[str] = Field(description="What went otherwise than it should.")
     receipt: dict[str, Any] | None = Field(description="Figures; the items are in the receipt.")
 
 
 class PreviewShape(Shape):
     """What a compression would do."""
 
-    messages: int
-    kept_messages: int
-    tokens_before: int
+    messages: int = Field(description="How many would be folded or edited.")
+    kept_messages: int = Field(description="How many would stay.")
+    tokens_before: int = Field(description="Of the view now.")
     tokens_after: int = Field(description="At most.")
-    summary_tokens: int
-    author: str
-    warnings: list[str]
-    strategy: str
+    summary_tokens: int = Field(description="The summary's limit.")
+    author: str = Field(description="Who would write it.")
+    warnings: list[str] = Field(description="What to know before.")
+    strategy: str = Field(description="Which would do it.")
     cost: float | None = Field(description="Expected, in US dollars; null is unknown.")
     steps: list[dict[str, Any]] = Field(description="Where the strategy has several.")
 
@@ -145,10 +155,10 @@ class PreviewShape(Shape):
 class View(Shape):
     """What to send to the model."""
 
-    messages: list[Any]
-    decision: DecisionShape
+    messages: list[Any] = Field(description="In the dialect that was asked for.")
+    decision: DecisionShape = Field(description="Of the view as it is sent.")
     compression: CompressionShape | None = Field(description="What was compressed on the way.")
-    warnings: list[str]
+    warnings: list[str] = Field(description="What went otherwise than it should.")
 
 
 class Undone(Shape):

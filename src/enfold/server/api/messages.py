@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from enfold import dialects
@@ -38,15 +38,15 @@ _TEA = {
 class MessageShape(Shape):
     """A message as it was said."""
 
-    id: str
+    id: str = Field(description="Made from what it says and what came before.")
     parent: str | None = Field(description="The message before it; null for the first.")
     depth: int = Field(description="Its place on its branch; the first is 1.")
-    role: str
+    role: str = Field(description="system, user, assistant or tool.")
     dialect: str = Field(description="The wire format of `message`.")
-    tokens: int
-    tokenizer: str
+    tokens: int = Field(description="As counted when it was stored.")
+    tokenizer: str = Field(description="Who counted.")
     estimate: int = Field(description="Of what has no exact count, such as an image.")
-    created_at: int
+    created_at: int = Field(description="Milliseconds since 1970.")
     message: Any = Field(description="As it came.")
     model_config = example(**_TEA)
 
@@ -54,7 +54,7 @@ class MessageShape(Shape):
 class History(Shape):
     """Some messages of a branch, oldest first."""
 
-    messages: list[MessageShape]
+    messages: list[MessageShape] = Field(description="The messages.")
 
 
 class NewMessages(Shape):
@@ -75,7 +75,7 @@ class NewMessages(Shape):
 class Appended(Shape):
     """The ids of the messages, in order."""
 
-    ids: list[str]
+    ids: list[str] = Field(description="Of those that were there already, too.")
 
 
 @router.get("/sessions/{session}/messages", name="list", summary="Read the history")
@@ -103,7 +103,9 @@ async def append(new: NewMessages, session: TheSession, request: Request) -> App
 
 
 @router.get("/sessions/{session}/messages/{message}", name="get", summary="Read one message")
-async def read_message(message: str, session: TheSession) -> MessageShape:
+async def read_message(
+    message: Annotated[str, Path(description="The message's id.")], session: TheSession
+) -> MessageShape:
     """One message of the branch, folded or not."""
     return shown(await session.message(message))
 

@@ -21,12 +21,12 @@ Model: TypeAlias = Annotated[
 class ModelShape(Shape):
     """What a decision needs to know of a model."""
 
-    id: str
-    max_input: int
-    max_output: int
-    threshold: float
-    retention_tokens: int
-    tokenizer: str
+    id: str = Field(description="As provider:model.")
+    max_input: int = Field(description="The largest input, in the model's tokens.")
+    max_output: int = Field(description="The longest reply.")
+    threshold: float = Field(description="The share of the limit at which a compression is due.")
+    retention_tokens: int = Field(description="So many of the newest tokens stay.")
+    tokenizer: str = Field(description="Who counts for it.")
     correction: float = Field(description="The model's tokens for one counted token.")
     source: str = Field(description="Who said so: api, library, manual or default.")
 
@@ -34,12 +34,20 @@ class ModelShape(Shape):
 class ModelChanges(Shape):
     """New values; what is absent stays as it is."""
 
-    max_input: int | None = Field(None, ge=1, le=10**12)
-    max_output: int | None = Field(None, ge=0, le=10**12)
-    threshold: float | None = Field(None, ge=0.05, le=1)
-    retention_tokens: int | None = Field(None, ge=0, le=10**12)
-    tokenizer: str | None = None
-    correction: float | None = Field(None, ge=0.1, le=100)
+    max_input: int | None = Field(
+        None, ge=1, le=10**12, description="The largest input, in the model's tokens."
+    )
+    max_output: int | None = Field(None, ge=0, le=10**12, description="The longest reply.")
+    threshold: float | None = Field(
+        None, ge=0.05, le=1, description="The share of the limit at which a compression is due."
+    )
+    retention_tokens: int | None = Field(
+        None, ge=0, le=10**12, description="So many of the newest tokens stay."
+    )
+    tokenizer: str | None = Field(None, description="Who counts for it.")
+    correction: float | None = Field(
+        None, ge=0.1, le=100, description="The model's tokens for one counted token."
+    )
     model_config = example(max_input=128_000, threshold=0.9)
 
 

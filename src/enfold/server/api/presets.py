@@ -27,20 +27,20 @@ Name: TypeAlias = Annotated[str, Path(description="The preset's name.", examples
 class PresetShape(Shape):
     """A strategy with its config."""
 
-    name: str
-    description: str
-    strategy: str
-    config: dict[str, Any]
-    built_in: bool
+    name: str = Field(description="What it is called.")
+    description: str = Field(description="What it is for.")
+    strategy: str = Field(description="Which strategy it uses.")
+    config: dict[str, Any] = Field(description="That strategy's config.")
+    built_in: bool = Field(description="Whether it came with enfold.")
     fault: str = Field(description="Why it can no longer be used; empty if it can.")
 
 
 class NewPreset(Shape):
     """A preset to be kept, in place of another of that name."""
 
-    description: str = Field("", max_length=1_000)
-    strategy: str
-    config: dict[str, Any] = Field(default_factory=dict)
+    description: str = Field("", max_length=1_000, description="What it is for.")
+    strategy: str = Field(description="Which strategy it uses.")
+    config: dict[str, Any] = Field(default_factory=dict, description="That strategy's config.")
     model_config = example(
         description="The last ten, the rest cut short.",
         strategy="truncation",

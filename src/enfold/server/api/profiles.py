@@ -23,7 +23,7 @@ _FILE = "file:"
 class ProfileShape(Shape):
     """A profile. It says where its key is found, never the key."""
 
-    name: str
+    name: str = Field(description="What it is called.")
     fields: dict[str, Any] | None = Field(description="Null if it cannot be used.")
     fault: str = Field(description="Why it cannot be used; empty if it can.")
 
@@ -43,7 +43,9 @@ class NewProfile(Shape):
 class NewKey(Shape):
     """A key to be stored, encrypted."""
 
-    key: SecretStr = Field(min_length=1, max_length=10_000)
+    key: SecretStr = Field(
+        min_length=1, max_length=10_000, description="The key itself; it is never shown again."
+    )
     model_config = example(key="the provider's key")
 
 
@@ -51,9 +53,9 @@ class Trial(Shape):
     """What came of one small call."""
 
     model: str = Field(description="The model that answered.")
-    seconds: float
-    input_tokens: int | None
-    output_tokens: int | None
+    seconds: float = Field(description="How long it took.")
+    input_tokens: int | None = Field(description="Null is unknown.")
+    output_tokens: int | None = Field(description="Null is unknown.")
     cost: float | None = Field(description="In US dollars; null is unknown.")
 
 

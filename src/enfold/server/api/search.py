@@ -15,15 +15,15 @@ router = APIRouter(prefix="/api", tags=["search"], route_class=StrictRoute)
 class HitShape(Shape):
     """A message that was found."""
 
-    session: str
-    message: str
-    depth: int
-    role: str
-    created_at: int
+    session: str = Field(description="Where it was said.")
+    message: str = Field(description="The message's id.")
+    depth: int = Field(description="Its place on its branch; the first is 1.")
+    role: str = Field(description="Who said it.")
+    created_at: int = Field(description="Milliseconds since 1970.")
     snippet: str = Field(description="What was found, with some text around it.")
     snippet_start: int = Field(description="Where the snippet begins, in characters.")
-    start: int
-    end: int
+    start: int = Field(description="Where in the message it begins, in characters.")
+    end: int = Field(description="Where it ends.")
     rank: float | None = Field(description="Greater is better; null if the newest come first.")
 
 

@@ -44,23 +44,23 @@ class SessionShape(Shape):
     """A session: a tree of messages, and the branch it is on."""
 
     id: str = Field(description="Its name, which is unique in your namespace.")
-    title: str
+    title: str = Field(description="What it is about.")
     model: str | None = Field(description="As provider:model; null for the settings' model.")
-    profile: str | None
+    profile: str | None = Field(description="Which profile answers and condenses; null for none.")
     tip: str | None = Field(description="The last message of the current branch.")
     messages: int = Field(description="In the current branch, folded or not.")
     tokens: int = Field(description="Of these messages, as counted when they were stored.")
     settings: dict[str, Any] = Field(description="What is set for this session alone.")
     blocked: str | None = Field(description="Why the session waits; null while it does not.")
     created_at: int = Field(description="Milliseconds since 1970.")
-    updated_at: int
+    updated_at: int = Field(description="Milliseconds since 1970.")
     model_config = example(**_FESTIVAL)
 
 
 class SessionPage(Shape):
     """Some sessions, the last used first."""
 
-    sessions: list[SessionShape]
+    sessions: list[SessionShape] = Field(description="The sessions.")
     next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
 
 
@@ -70,17 +70,21 @@ class NewSession(Shape):
     id: str | None = Field(
         None, min_length=1, max_length=256, description="Its name; null for one made up."
     )
-    title: str | None = Field(None, max_length=1_000)
+    title: str | None = Field(None, max_length=1_000, description="What it is about.")
     model: str | None = Field(None, max_length=256, description="As provider:model.")
-    profile: str | None = Field(None, max_length=256)
-    settings: dict[str, Any] = Field(default_factory=dict)
+    profile: str | None = Field(
+        None, max_length=256, description="Which profile answers and condenses."
+    )
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="What is set for this session alone."
+    )
     model_config = example(id="festival", title="The harbour festival")
 
 
 class SessionChanges(Shape):
     """New values; what is absent stays as it is."""
 
-    title: str | None = Field(None, max_length=1_000)
+    title: str | None = Field(None, max_length=1_000, description="What it is about.")
     model: str | None = Field(None, max_length=256, description='As provider:model; "" for none.')
     profile: str | None = Field(None, max_length=256, description='"" for none.')
     settings: dict[str, Any] = Field(
@@ -92,7 +96,9 @@ class SessionChanges(Shape):
 class Fork(Shape):
     """A session to be made from the beginning of another."""
 
-    id: str | None = Field(None, min_length=1, max_length=256)
+    id: str | None = Field(
+        None, min_length=1, max_length=256, description="Its name; null for one made up."
+    )
     at: str | None = Field(
         None, description="The last message to be taken along; null for the tip."
     )
@@ -102,10 +108,10 @@ class Fork(Shape):
 class BranchShape(Shape):
     """A path from the first message to one that nothing follows."""
 
-    tip: str
-    messages: int
-    tokens: int
-    created_at: int
+    tip: str = Field(description="Its last message.")
+    messages: int = Field(description="How many it has.")
+    tokens: int = Field(description="Of these messages.")
+    created_at: int = Field(description="Of its last message, in milliseconds since 1970.")
     current: bool = Field(description="Whether the session is on it.")
 
 

@@ -25,7 +25,7 @@ router = APIRouter(prefix="/api", tags=["settings"], route_class=StrictRoute)
 class SettingShape(Shape):
     """A setting's value, and who set it."""
 
-    value: Any
+    value: Any = Field(description="Null is unset.")
     level: str = Field(
         description="call, session, profile, database, config file, environment or default."
     )
@@ -34,7 +34,7 @@ class SettingShape(Shape):
 class SettingChanges(Shape):
     """Settings by name; null lets one be inherited again."""
 
-    settings: dict[str, Any] = Field(min_length=1)
+    settings: dict[str, Any] = Field(min_length=1, description="New values by name.")
     model_config = example(settings={"threshold": 0.8, "style": None})
 
 

@@ -48,7 +48,7 @@ class Fault(BaseModel):
 class Failure(BaseModel):
     """The one shape of every error."""
 
-    error: Fault
+    error: Fault = Field(description="What went wrong.")
 
 
 class StrictRequest(Request):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from enfold.server.api.context import CompressionShape, compression_shape
@@ -15,27 +15,31 @@ router = APIRouter(prefix="/api", tags=["summaries"], route_class=StrictRoute)
 
 _MOST_ITEMS = 10_000
 
+SummaryId: TypeAlias = Annotated[str, Path(description="The summary's id.")]
+
 
 class SummaryShape(Shape):
     """A summary, and what it stands for."""
 
-    id: str
+    id: str = Field(description="The snapshot's id.")
     text: str | None = Field(description="Null if it was deleted, or there never was one.")
     author: str = Field(description="A model, the built-in summarizer, or user.")
-    strategy: str
-    tokens: int | None
+    strategy: str = Field(description="Which strategy made it.")
+    tokens: int | None = Field(description="Of the summary; null where there is none.")
     cutoff: str | None = Field(description="The last message that it covers.")
     parent: str | None = Field(description="The end of the branch when it was made.")
     previous: str | None = Field(description="The one that was in use before.")
-    undone: bool
-    range: dict[str, Any] | None
-    created_at: int
+    undone: bool = Field(description="Whether it was taken back.")
+    range: dict[str, Any] | None = Field(
+        description="The first and the last message that it stands for."
+    )
+    created_at: int = Field(description="Milliseconds since 1970.")
 
 
 class NewText(Shape):
     """Other words for the summary in use."""
 
-    text: str = Field(min_length=1, max_length=1_000_000)
+    text: str = Field(min_length=1, max_length=1_000_000, description="The summary's new words.")
     model_config = example(text="They agreed that the boats moor at the north quay.")
 
 
@@ -80,7 +84,7 @@ async def edit(new: NewText, session: TheSession) -> SummaryShape:
     summary="Delete a summary",
     status_code=204,
 )
-async def delete(summary: str, session: TheSession) -> Response:
+async def delete(summary: SummaryId, session: TheSession) -> Response:
     """Stop using it, and delete its words. The messages that it stood for are still there."""
     await session.delete_summary(summary)
     return Response(status_code=204)
@@ -88,7 +92,7 @@ async def delete(summary: str, session: TheSession) -> Response:
 
 @router.get("/sessions/{session}/summaries/{summary}/receipt", name="receipt", summary="Receipt")
 async def receipt(
-    summary: str,
+    summary: SummaryId,
     session: TheSession,
     limit: Annotated[
         int, Query(ge=0, le=_MOST_ITEMS, description="Items named of each fate.")

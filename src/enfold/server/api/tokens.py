@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
 from enfold.server.api.shapes import (
@@ -25,15 +25,15 @@ router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 class TokenShape(Shape):
     """An access token without its secret."""
 
-    id: str
-    name: str
-    created_at: int
+    id: str = Field(description="To delete it by.")
+    name: str = Field(description="Whose it is.")
+    created_at: int = Field(description="Milliseconds since 1970.")
 
 
 class NewTokenName(Shape):
     """Whose token is to be made."""
 
-    name: str = Field(min_length=1, max_length=64)
+    name: str = Field(min_length=1, max_length=64, description="Whose it is.")
     model_config = example(name="ann")
 
 
@@ -46,14 +46,14 @@ class MadeToken(TokenShape):
 class AuditShape(Shape):
     """Something that was done."""
 
-    seq: int
-    at: int
+    seq: int = Field(description="Grows with every entry.")
+    at: int = Field(description="Milliseconds since 1970.")
     actor: str = Field(description="The token's name; empty for somebody on the machine itself.")
-    action: str
-    status: int
-    request_id: str
-    session: str | None
-    counts: dict[str, int]
+    action: str = Field(description="Method and route.")
+    status: int = Field(description="What was answered.")
+    request_id: str = Field(description="What the log has more under.")
+    session: str | None = Field(description="Which session it was about; null for none.")
+    counts: dict[str, int] = Field(description="Figures, such as tokens; never words.")
 
 
 @router.get("/tokens", name="tokens", summary="List access tokens")
@@ -73,7 +73,11 @@ async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeTo
 @router.delete(
     "/tokens/{token}", name="delete_token", summary="Delete an access token", status_code=204
 )
-async def delete_token(token: str, engine: TheEngine, _: TheOwner) -> Response:
+async def delete_token(
+    token: Annotated[str, Path(description="The token's id, as the list has it.")],
+    engine: TheEngine,
+    _: TheOwner,
+) -> Response:
     """By its id. It may still open for a few seconds; its sessions stay and nobody sees them."""
     await engine.store.write(access.delete, token)
     return Response(status_code=204)

@@ -23,12 +23,12 @@ class UsageShape(Shape):
     """What the calls of one model used, for one purpose."""
 
     kind: str = Field(description="What the calls were for: a reply, a summary.")
-    profile: str | None
-    model: str | None
-    calls: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
+    profile: str | None = Field(description="Which profile asked; null for none.")
+    model: str | None = Field(description="Which model was asked.")
+    calls: int = Field(description="How many.")
+    input_tokens: int = Field(description="Sent, cached ones included.")
+    cached_tokens: int = Field(description="Of these, what the provider had in its cache.")
+    output_tokens: int = Field(description="Received.")
     cost: float = Field(description="In US dollars, of the calls whose cost is known.")
     unknown_costs: int = Field(description="How many calls have no known cost.")
 
@@ -38,8 +38,8 @@ class Usage(Shape):
 
     cost: float | None = Field(description="In US dollars; null if some of it is unknown.")
     known_cost: float = Field(description="What is known of it.")
-    calls: int
-    totals: list[UsageShape]
+    calls: int = Field(description="How many.")
+    totals: list[UsageShape] = Field(description="One entry per purpose, profile and model.")
 
 
 @router.get("/usage", name="total", summary="Show usage and costs")
