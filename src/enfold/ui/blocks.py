@@ -41,6 +41,15 @@ def heading(text: str, level: int = 2) -> ui.label:
 
 
 @contextmanager
+def asking(title: str) -> Iterator[ui.dialog]:
+    """A dialog; what is put inside is its contents. Awaited it opens, and gives what is chosen."""
+    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
+        dialog.props["aria-label"] = title
+        heading(title)
+        yield dialog
+
+
+@contextmanager
 def facts() -> Iterator[None]:
     """A list of names and values; each is a `fact`."""
     with ui.element("dl").classes("ef-facts"):

@@ -130,6 +130,8 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
             running = each.get_by_role("status").filter(has_text="Summarizing")
             await expect(running).to_contain_text(re.compile(r"\d+ messages \([\d,]+ tokens\)"))
         await away.asked.wait()
+        await other.reload()  # a window that opens in the middle sees it too
+        await expect(other.get_by_role("status").filter(has_text="Summarizing")).to_be_visible()
         await expect(other.get_by_role("button", name="Cancel")).not_to_be_visible()
         # The page goes on while it runs.
         await page.get_by_role("textbox", name="Message").fill("not held up")

@@ -12,7 +12,7 @@ from enfold.store import sessions
 from enfold.store.records import Session
 from enfold.ui.chat.room import Room
 from enfold.ui.frame import frame
-from enfold.ui.window import Window
+from enfold.ui.window import Window, path_of
 
 __all__ = ["chat"]
 
@@ -31,6 +31,11 @@ async def chat(window: Window, session: str | None = None) -> None:
             return
         room = Room(window, await window.session(record.id))
         with framed.actions:
+            past = ui.button(
+                icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))
+            )
+            past.props("flat round dense color=primary")
+            past.props["aria-label"] = past.props["title"] = "Full history"
             button = ui.button("Summarize", icon="unfold_less", on_click=room.summarize)
             button.props("flat color=primary no-wrap").classes("ef-summarize")
             button.props["aria-label"] = button.props["title"] = "Summarize conversation history"

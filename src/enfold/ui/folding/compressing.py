@@ -31,6 +31,7 @@ from enfold.ui.folding import outcomes
 from enfold.ui.folding.notices import Notices
 from enfold.ui.folding.outcomes import Ways
 from enfold.ui.folding.previewing import ask_for_run
+from enfold.ui.folding.running import running
 from enfold.ui.folding.runs import AS_SET, Run
 from enfold.ui.window import Window, path_of
 
@@ -59,6 +60,9 @@ class Compressing:
             self._standing = ui.element("div")
             self._latest = ui.element("div")
         await self._show_standing()
+        started = running(engine, self._window.namespace).of(self._session.id)
+        if started is not None:
+            self._show_running(started)
         following = background_tasks.create(self._follow(), name="follow a session")
         ui.context.client.on_delete(following.cancel)
 

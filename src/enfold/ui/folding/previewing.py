@@ -15,7 +15,7 @@ from enfold.engine import Preview, Session
 from enfold.errors import EnfoldError
 from enfold.strategies import registry
 from enfold.ui import figures
-from enfold.ui.blocks import fact, facts, heading, notice
+from enfold.ui.blocks import asking, fact, facts, notice
 from enfold.ui.folding.notices import Notices
 from enfold.ui.folding.runs import AS_SET, KEEPINGS, STYLES, SUGGESTED, Run
 
@@ -25,10 +25,10 @@ _AS_SET = "as set"
 
 async def ask_for_run(session: Session, notices: Notices) -> Run | None:
     """What somebody wants done, once they have seen what it comes to; None if nothing."""
-    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-        asking = _Asking(session, dialog)
-        asking.show(notices)
-    await asking.preview()
+    with asking(TITLE) as dialog:
+        contents = _Asking(session, dialog)
+        contents.show(notices)
+    await contents.preview()
     answer = await dialog
     dialog.delete()
     return answer if isinstance(answer, Run) else None
@@ -45,7 +45,6 @@ class _Asking:
 
     def show(self, notices: Notices) -> None:
         """Put it on the page."""
-        heading(TITLE)
         ui.label(
             "What is old is folded into a summary, which the model is sent in its place. "
             "Nothing is deleted: you can read, search and restore all of it."

@@ -14,7 +14,7 @@ from enfold.store import tree
 from enfold.store.records import Snapshot, StoredMessage
 from enfold.store.words import storable
 from enfold.ui import failures, figures, saying
-from enfold.ui.blocks import BY_HAND, badge, by_text, few_at_a_time, heading, number_of, opening
+from enfold.ui.blocks import BY_HAND, asking, badge, by_text, few_at_a_time, number_of, opening
 from enfold.ui.folding.compressing import Changed, Compressing
 from enfold.ui.markdown import markdown
 from enfold.ui.window import Window, path_of
@@ -109,6 +109,7 @@ class _Card:
         with ui.element("div").classes("ef-row"):
             ui.link("What changed", changes).classes("ef-link-button")
             ui.link("Receipt", f"{changes}?show=receipt").classes("ef-link-button")
+            ui.link("Full history", path_of(self._session.id, "history")).classes("ef-link-button")
             if has_text and self._snapshot.content.get("messagesIncluded"):
                 ui.button("Regenerate", on_click=self._compressing.regenerate).props("flat dense")
             if has_text:
@@ -118,8 +119,7 @@ class _Card:
                 ui.button("Delete", on_click=self._delete).props("flat dense color=negative")
 
     async def _edit(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-            heading("Edit the summary")
+        with asking("Edit the summary") as dialog:
             ui.label("The model is sent your words from now on. The old ones stay on record.")
             words = ui.textarea("Summary", value=storable(self._snapshot.text or ""))
             words.props("outlined autogrow dir=auto input-style='max-height: 50vh'")
@@ -135,8 +135,7 @@ class _Card:
             await self._do(lambda: self._session.edit_summary(text), "The summary is edited.")
 
     async def _delete(self) -> None:
-        with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-            heading("Delete the summary?")
+        with asking("Delete the summary?") as dialog:
             ui.label(
                 "Its words are deleted for good. The messages that it stood for are all still "
                 "there, and the model is sent them again."

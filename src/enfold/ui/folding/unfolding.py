@@ -32,7 +32,8 @@ def show_shortened(shown: Message, said: Said) -> None:
         if section.title:
             ui.label(storable(section.title)).classes("ef-said-title")
         _show_section(section, place, len(found), said)
-    _button("Show as it was said", lambda: _whole(said), "ef-start ef-small")
+    if not any(len(split(section.text)) > 1 for section in found):
+        _button("Show as it was said", lambda: _whole(said))
 
 
 def _show_section(section: Section, place: int, number: int, said: Said) -> None:
@@ -69,12 +70,12 @@ def _show_marker(section: Section, number: int, place: _Place) -> None:
     async def original() -> str:
         return original_of(section.text, await place.text(), number)
 
-    _button(split(section.text)[2 * number + 1], original, "")
+    _button(split(section.text)[2 * number + 1], original)
 
 
-def _button(name: str, original: Original, classes: str) -> None:
+def _button(name: str, original: Original) -> None:
     """A button that opens to a text where it stands, and closes again."""
-    button = ui.element("button").classes(f"ef-marker {classes}")
+    button = ui.element("button").classes("ef-marker ef-start")
     button.props("type=button aria-expanded=false")
     with button:
         ui.html(markup(name), sanitize=False, tag="span")

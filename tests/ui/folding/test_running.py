@@ -1,0 +1,33 @@
+"""What is under way, for windows that open in the middle of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import enfold
+from enfold.events import CompressionFailed, CompressionFinished, CompressionStarted, Event
+from enfold.ui.folding.running import running
+
+STARTED = CompressionStarted("talk", messages=45, tokens=90_000, strategy="native", automatic=True)
+
+
+@pytest.mark.parametrize(
+    "ended",
+    [
+        CompressionFinished("talk", "id", 45, 90_000, 9_000, 1.0, "local", automatic=True),
+        CompressionFailed("talk", "summary_failed", "away", retryable=True, automatic=True),
+    ],
+    ids=["finished", "failed"],
+)
+async def test_what_has_started_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
+    async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as engine:
+        known = running(engine, "")
+        assert running(engine, "") is known
+        engine.events.within("").emit(STARTED)
+        assert known.of("talk") == STARTED
+        assert known.of("another") is None
+        assert running(engine, "others").of("talk") is None
+        engine.events.within("").emit(ended)
+        assert known.of("talk") is None
