@@ -72,6 +72,8 @@ class Settings:
     """What the proxy does when a compression that is due fails: `block`, or `pass` it on."""
     proxy_background: bool = False
     """Let the proxy compress from the early mark on in the background: a turn seldom waits."""
+    proxy_recall: str = "tools"
+    """When models may recall what was folded: with other `tools`, `always`, or `off`."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For every setting the level it came from."""
 
@@ -131,6 +133,16 @@ def _choice(*names: str) -> Callable[[Any], str]:
     return check
 
 
+def _recall(value: Any) -> str:
+    """A choice; plain yes and no are understood too."""
+    if value in ("tools", "always", "off"):
+        return str(value)
+    try:
+        return "tools" if _flag(value) else "off"
+    except ValueError:
+        raise ValueError("expected one of tools, always, off") from None
+
+
 def _configs(value: Any) -> dict[str, Any]:
     found = loads(value) if isinstance(value, str) else value
     if isinstance(found, Mapping) and all(isinstance(each, Mapping) for each in found.values()):
@@ -150,6 +162,7 @@ _share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "proxy_on_failure": _choice("block", "pass"),
     "proxy_background": _flag,
+    "proxy_recall": _recall,
     "strategy": _text,
     "strategy_config": _configs,
     "preset": _text,
@@ -180,6 +193,7 @@ ALIASES: Mapping[str, str] = {
     "provider": "strategy",
     "proxy.background": "proxy_background",
     "proxy.on_failure": "proxy_on_failure",
+    "proxy.recall": "proxy_recall",
 }
 """Names that other systems use for a setting."""
 

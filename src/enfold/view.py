@@ -81,10 +81,13 @@ class View:
 
 
 def place_summary(
-    summary: str, before: Message | None, after: Message | None, dialect: str
+    summary: str, before: Message | None, after: Message | None, dialect: str, *, note: str = ""
 ) -> tuple[Message, ...]:
-    """The summary between two messages, or in one of them, as the dialect wants it."""
-    text = Text(fence(summary))
+    """The summary between two messages, or in one of them, as the dialect wants it.
+
+    `note` is what the model is told of it, by enfold.
+    """
+    text = Text(fence(summary, note=note))
     ahead = (before,) if before is not None else ()
     behind = (after,) if after is not None else ()
     if dialect not in USER_ROLE_SUMMARIES:

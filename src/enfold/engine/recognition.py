@@ -17,7 +17,7 @@ from enfold.identity import chain
 from enfold.messages import Role
 from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
-from enfold.store import nodes, records, sessions, snapshots, tree, views
+from enfold.store import exchanges, nodes, records, sessions, snapshots, tree, views
 from enfold.store.database import Database
 
 BY_CUTOFF = {"share_across_branches": True}
@@ -59,6 +59,8 @@ class Known:
     snapshot: records.Snapshot | None = None
     shown: tuple[records.Shown, ...] = ()
     """What the snapshot shows."""
+    exchanges: tuple[records.Exchange, ...] = ()
+    """What was really said while the snapshot applied, where the client saw less."""
     is_diverging: bool = False
     """The last two summaries of the session are on branches that were left again."""
 
@@ -94,6 +96,7 @@ def read_known(
         found.tip,
         snapshot,
         tuple(views.entries(db, snapshot)) if snapshot is not None else (),
+        exchanges.under(db, session.key, snapshot.id) if snapshot is not None else (),
         snapshot is None and _is_diverging(db, session.key),
     )
 

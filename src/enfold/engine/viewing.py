@@ -103,9 +103,9 @@ def _settled(rows: ViewRows, entries: int) -> int:
     return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
 
 
-def summary_tokens(text: str, tokenizer: str) -> int:
-    """What a summary takes in a view, its fence included."""
-    return STRUCTURE_TOKENS + get(tokenizer).count(fence(text))
+def summary_tokens(text: str, tokenizer: str, *, note: str = "") -> int:
+    """What a summary takes in a view, with its fence and what is noted beside it."""
+    return STRUCTURE_TOKENS + get(tokenizer).count(fence(text, note=note))
 
 
 def _shown(row: StoredMessage | Edit) -> Shown:

@@ -37,6 +37,8 @@ class Wording:
 
     dialect: str
     tokenizer: str
+    note: str = ""
+    """What the model is told beside a summary."""
 
 
 def assemble(
@@ -87,11 +89,12 @@ def _with_summary(pieces: list[Piece], at: int, summary: str, wording: Wording) 
     neighbours = [(parse(piece.raw, wording.dialect), piece) for piece in pieces[start:end]]
     ahead = neighbours[0][0] if start < at else None
     behind = neighbours[-1][0] if at < len(pieces) else None
-    placed = place_summary(summary, ahead, behind, wording.dialect)
+    placed = place_summary(summary, ahead, behind, wording.dialect, note=wording.note)
     still = {id(message) for message in placed}
     unchanged = {id(message): piece for message, piece in neighbours if id(message) in still}
     changed = [piece for message, piece in neighbours if id(message) not in still]
-    tokens = summary_tokens(summary, wording.tokenizer) + sum(piece.tokens for piece in changed)
+    own = summary_tokens(summary, wording.tokenizer, note=wording.note)
+    tokens = own + sum(piece.tokens for piece in changed)
     estimate = sum(piece.estimate for piece in changed)
     new = [
         unchanged.get(id(message)) or Piece(_render(message, wording.dialect), tokens, estimate)

@@ -39,6 +39,11 @@ class Call:
     model: str | None = None
     """Where the path names it."""
 
+    @property
+    def is_array(self) -> bool:
+        """Whether Gemini streams its reply as one array in place of events."""
+        return ":streamGenerateContent" in self.path and "alt=sse" not in self.path
+
     def header(self, name: bytes) -> str | None:
         """The value of a header, whose name is in small letters."""
         found = next((value for key, value in self.headers if key == name), None)

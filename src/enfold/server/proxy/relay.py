@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from starlette.types import Message, Send
 
 from enfold.server.proxy.hearing import Ear
-from enfold.server.proxy.upstream import Answer, Header
+from enfold.server.proxy.upstream import Arriving, Header
 
 
 class Receiver:
@@ -35,7 +35,7 @@ class Receiver:
 
 
 async def relay(
-    answer: Answer, own: Iterable[Header], to: Receiver, ear: Ear | None = None
+    answer: Arriving, own: Iterable[Header], to: Receiver, ear: Ear | None = None
 ) -> None:
     """The answer as it is, with headers of our own; `ear` listens to it."""
     await to.start(answer.status, [*answer.headers, *own])

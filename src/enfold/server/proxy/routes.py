@@ -22,11 +22,12 @@ from enfold.server.proxy.calls import Call, read_call
 from enfold.server.proxy.chains import complete, may_be_referred_to
 from enfold.server.proxy.hearing import Ear, Heard, Keep
 from enfold.server.proxy.namespaces import open_namespaces
+from enfold.server.proxy.recall.turn import RecallTurn
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.replies import Reply
 from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns
-from enfold.server.proxy.upstream import Answer, Header, Upstream
+from enfold.server.proxy.upstream import Answer, Arriving, Header, Upstream
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
 
@@ -108,7 +109,8 @@ class Proxy:
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
         name = call.header(b"x-enfold-session")
-        asked = Asked(body, f"{call.form.provider}:{model}", namespace, name)
+        model_id = f"{call.form.provider}:{model}"
+        asked = Asked(body, model_id, namespace, name, may_recall=not call.is_array)
         whole = await complete(self._store, namespace, body)
         if whole is None:
             return asked, HISTORY_NOT_VISIBLE
@@ -135,7 +137,7 @@ class Proxy:
     async def _forward(self, call: Call, asked: Asked, out: Outgoing, to: Receiver) -> None:
         async with self._ask(call, None if out.raw is asked.body.raw else out.raw) as answer:
             if answer.status < HTTPStatus.BAD_REQUEST:
-                return await relay(answer, _said(out), to, self._ear(asked, out, answer))
+                return await self._relay(call, asked, out, answer, to)
             body = await answer.read()
         again = None
         if is_overflow(answer.status, body):
@@ -144,9 +146,19 @@ class Proxy:
             await to.start(answer.status, [*answer.headers, *_said(out)])
             return await to.end(body)
         async with self._ask(call, again.raw) as second:
-            return await relay(second, _said(again), to, self._ear(asked, again, second))
+            return await self._relay(call, asked, again, second, to)
 
-    def _ear(self, asked: Asked | None, out: Outgoing | None, answer: Answer) -> Ear | None:
+    async def _relay(
+        self, call: Call, asked: Asked, out: Outgoing, answer: Answer, to: Receiver
+    ) -> None:
+        """The answer; where the model may recall, the one that all its answers make up."""
+        arriving: Arriving = answer
+        if out.recall is not None and answer.status < HTTPStatus.BAD_REQUEST:
+            turn = RecallTurn(out.recall, lambda raw: self._ask(call, raw))
+            arriving = await turn.answered(answer)
+        await relay(arriving, _said(out), to, self._ear(asked, out, arriving))
+
+    def _ear(self, asked: Asked | None, out: Outgoing | None, answer: Arriving) -> Ear | None:
         if asked is None or answer.status >= HTTPStatus.BAD_REQUEST:
             return None
         session = asked.session if out is None else out.session

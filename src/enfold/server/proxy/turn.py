@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from typing import Literal, TypeAlias
 
 from enfold.budget import Decision, Load, decide
@@ -19,12 +21,18 @@ from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, InputError, StoreError
 from enfold.jsontext import dumps
+from enfold.modelconfig import ModelConfig
 from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
 from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.server.proxy.recall.answering import share
+from enfold.server.proxy.recall.exchange import put_back
+from enfold.server.proxy.recall.offer import Offer, offer
+from enfold.server.proxy.recall.turn import Recall
 from enfold.server.proxy.replies import Reply
+from enfold.store import exchanges
 from enfold.store.records import Snapshot
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
@@ -49,6 +57,8 @@ class Asked:
     """The name that the client gave it. None: it is recognised."""
     provider_has: AtProvider | None = None
     """What need not be sent, as long as nothing has to change."""
+    may_recall: bool = True
+    """Whether its reply can be joined from several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,8 @@ class Outgoing:
     warnings: tuple[str, ...] = ()
     seen: Seen | None = field(default=None, repr=False)
     """The request that it stands for."""
+    recall: Recall | None = None
+    """Where the model may recall: how that is done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,27 +92,39 @@ class Seen:
     tokens_before: int
     """Of all that came."""
     decision: Decision
+    body: Body
+    """As it came, or with one tool more."""
+    instead: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """What was really said, in place of messages that were sent."""
+    recalling: Callable[..., Recall] | None = None
+    """Where the model may recall: how, once it is known how the request is sent again."""
 
     def outgoing(self, what: What, *warnings: str) -> Outgoing:
         """The request as it stands, sent."""
-        body = self.asked.body
-        raw = body.raw
-        if self.known.snapshot is not None:
-            raw = body.with_messages((*self.lead, *self._view(self.known.snapshot)))
-        elif has_a_view(self.asked.provider_has):
-            raw = body.with_messages(body.messages)
         total = self.decision.load.total
-        return Outgoing(raw, what, self.tokens_before, total, self.name, warnings, self)
+        raw, before = self.body.raw, self.tokens_before
+        out = Outgoing(raw, what, before, total, self.name, warnings, self)
+        if self.known.snapshot is not None:
+            view = (*self.lead, *self._view(self.known.snapshot))
+            recall = self.recalling and self.recalling(resend=partial(_resend, self.body, view))
+            return replace(out, raw=self.body.with_messages(view), recall=recall)
+        if has_a_view(self.asked.provider_has):
+            return replace(out, raw=self.body.with_messages(self.body.messages))
+        return out
 
     def _view(self, snapshot: Snapshot) -> list[bytes]:
         cutoff = snapshot.cutoff
-        return marks.set_again(
+        covered = 0 if cutoff is None else self.history.ids.index(cutoff) + 1
+        view = marks.set_again(
             self.asked.body,
             lead=self.lead,
-            covered=0 if cutoff is None else self.history.ids.index(cutoff) + 1,
+            covered=covered,
             sent=self.sent,
             view=[piece.raw for piece in self.pieces],
         )
+        stable = len(view) - (len(self.sent) - covered)
+        said = [self.instead.get(at, (raw,)) for at, raw in enumerate(view[stable:], start=covered)]
+        return [*view[:stable], *chain.from_iterable(said)]
 
 
 class Turns:
@@ -173,13 +197,69 @@ class Turns:
             facts = await self._memory.facts(asked.body.messages, dialect, model.tokenizer)
         system, tools = await self._memory.beside(asked.body.beside, dialect, model.tokenizer)
         system += sum(fact.tokens for fact in facts[:lead])
+        before = _load(facts[lead:], system, tools).total
+        offered = self._offer(asked, known)
+        body, wording = asked.body, Wording(dialect, model.tokenizer)
+        if offered is not None:
+            body, wording = offered.body, replace(wording, note=offered.note)
+            _, tools = await self._memory.beside(body.beside, dialect, model.tokenizer)
         first, sent = asked.body.messages[:lead], asked.body.messages[lead:]
-        wording = Wording(dialect, model.tokenizer)
         pieces = assemble(known, sent, facts[lead:], history, wording)
         load = _load(pieces, system, tools)
-        decision = decide(load, model.limits, known.policy, max_output=asked.body.max_output())
-        before = _load(facts[lead:], system, tools).total
-        return Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision)
+        decision = decide(load, model.limits, known.policy, max_output=body.max_output())
+        seen = Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision, body)
+        return seen if offered is None else await self._with_recall(seen, offered, model)
+
+    def _offer(self, asked: Asked, known: Known) -> Offer | None:
+        """Once there is a summary the tool is there, and stays: what comes after it is cached."""
+        if known.snapshot is None or not asked.may_recall:
+            return None
+        return offer(asked.body, known.settings.proxy_recall)
+
+    async def _with_recall(self, seen: Seen, offered: Offer, model: ModelConfig) -> Seen:
+        """What was recalled before put back, and the way to recall more."""
+        known, dialect = seen.known, seen.body.form.dialect
+        raws = put_back(
+            known.exchanges, seen.history, seen.sent, dialect=dialect, name=offered.name
+        )
+        if raws:
+            seen = await self._put_back(seen, raws, model)
+        if known.session is None or known.snapshot is None:
+            return seen
+        session = Session(self._engine, known.session, known.tip)
+        recalling = partial(
+            Recall,
+            form=seen.body.form,
+            name=offered.name,
+            session=session,
+            message=seen.history.ids[-1],
+            snapshot=known.snapshot.id,
+            room=share(seen.decision),
+            keep=lambda said: self._engine.store.write(exchanges.put, session.key, said),
+            keeps_items=seen.body.value("store") is not False,
+        )
+        return replace(seen, recalling=recalling)
+
+    async def _put_back(
+        self, seen: Seen, raws: Mapping[int, tuple[bytes, ...]], model: ModelConfig
+    ) -> Seen:
+        """What was really said in its place; if that is too much, what the client saw stays."""
+        old = [seen.sent[at] for at in raws]
+        new = [raw for said in raws.values() for raw in said]
+        dialect = seen.body.form.dialect
+        gone = _load(await self._memory.facts(old, dialect, model.tokenizer), 0, 0)
+        came = _load(await self._memory.facts(new, dialect, model.tokenizer), 0, 0)
+        load = seen.decision.load
+        load = replace(
+            load,
+            history=load.history + came.history - gone.history,
+            estimate=load.estimate + came.estimate - gone.estimate,
+        )
+        limits, output = model.limits, seen.body.max_output()
+        decision = decide(load, limits, seen.known.policy, max_output=output)
+        if decision.action == "must":
+            return seen
+        return replace(seen, decision=decision, instead=raws)
 
     async def _make_room(self, seen: Seen) -> Outgoing:
         record = seen.known.session
@@ -241,6 +321,10 @@ class Turns:
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
+
+
+def _resend(body: Body, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
+    return body.with_messages((*view, *more))
 
 
 def _load(parts: Sequence[Facts] | Sequence[Piece], system: int, tools: int) -> Load:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
 import aiohttp
 from yarl import URL
@@ -36,6 +37,18 @@ _OF_A_CONNECTION = frozenset(
 OWN = b"x-enfold-"
 """How the names of headers begin that are said to enfold, or by it."""
 _CONNECT_SECONDS = 30.0
+
+
+class Arriving(Protocol):
+    """An answer on its way to the client."""
+
+    @property
+    def status(self) -> int: ...
+    @property
+    def headers(self) -> list[Header]: ...
+    def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it arrives."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

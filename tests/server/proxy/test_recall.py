@@ -1,0 +1,387 @@
+"""Recall through the proxy, with the libraries that clients use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import openai
+import pytest
+from google.genai import errors as google_errors
+from starlette.responses import JSONResponse, Response
+
+from enfold.server.callers import ON_THIS_MACHINE
+from tests.server.proxy.stage import Stage, question, stage
+from tests.server.proxy.voices import (
+    INPUT,
+    OUTPUT,
+    TALKERS,
+    Say,
+    Think,
+    Use,
+    long_history,
+    script,
+)
+
+pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+every_form = pytest.mark.parametrize("form", TALKERS)
+both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+
+SECRET = "cabin lamp of teal"
+FIRST = f"{question(0)} there hangs a {SECRET} {question(0)}"
+RECALL = Use("r1", "recall", {"query": "cabin lamp"})
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def _client(
+    on: Stage, form: str, *, key: str = "k", first: str = FIRST
+) -> AsyncIterator[Any]:
+    talker = TALKERS[form](on.address, key)
+    on.provider.script = on.provider.script or script()
+    long_history(talker, first=first)
+    talker.ask("Which colour has the lamp?")
+    try:
+        yield talker
+    finally:
+        await talker.close()
+
+
+def _sent(on: Stage, at: int = -1) -> list[Any]:
+    """The messages of a request that reached the provider."""
+    body = json.loads(on.provider.bodies[at])
+    found: list[Any] = body.get("messages") or body.get("input") or body["contents"]
+    return found
+
+
+@every_form
+@both_ways
+async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
+    on: Stage, form: str, stream: bool
+) -> None:
+    on.provider.script = script([Say("Let me look."), RECALL], [Say("It is teal.")])
+    async with _client(on, form) as talker:
+        heard = await talker.hear(stream=stream)
+    assert "".join(heard.text.split()) == "Letmelook.Itisteal."
+    assert heard.calls == []
+    assert heard.finish in {"stop", "completed", "end_turn", "STOP"}
+    assert heard.usage == (2 * INPUT, 2 * OUTPUT)
+    first, second = (json.loads(body) for body in on.provider.bodies)
+    assert SECRET not in json.dumps(first)
+    assert SECRET in json.dumps(_sent(on)[-1])
+    assert '"recall"' in json.dumps(first["tools"])
+    assert '"recall"' in json.dumps(second["tools"])
+    assert _sent(on, 1)[: len(_sent(on, 0))] == _sent(on, 0)
+    assert "recall" not in str(heard.raw)
+
+
+@every_form
+@both_ways
+async def test_later_turns_send_what_was_really_said_with_the_same_bytes(
+    on: Stage, form: str, stream: bool
+) -> None:
+    on.provider.script = script(
+        [Think("Hm"), RECALL], [Think("Ah"), Say("It is teal.")], [Say("Bye.")]
+    )
+    async with _client(on, form) as talker:
+        await talker.hear(stream=stream)
+        talker.ask("Thank you")
+        await talker.hear(stream=stream)
+    before, after = on.provider.bodies[1], on.provider.bodies[2]
+    # All that the provider has seen comes again, to the byte: the end of the array is cut off.
+    end = before.rindex(SECRET.encode()) + len(SECRET)
+    assert after[:end] == before[:end]
+    said = _sent(on)[len(_sent(on, 1)) :]
+    assert "It is teal." in json.dumps(said[:-1])
+    assert "Thank you" in json.dumps(said[-1])
+
+
+@every_form
+@both_ways
+async def test_reasoning_goes_up_with_its_call_and_the_client_keeps_only_its_own(
+    on: Stage, form: str, stream: bool
+) -> None:
+    if form in {"openai", "gemini"}:
+        pytest.skip("reasoning there has no block of its own that is signed")
+    on.provider.script = script([Think("Hm", "s1"), RECALL], [Think("Ah", "s2"), Say("Teal.")])
+    async with _client(on, form) as talker:
+        await talker.hear(stream=stream)
+        kept = json.dumps(talker.history)
+    assert '"s1"' in on.provider.bodies[-1].decode()
+    assert '"s1"' not in kept
+    assert '"s2"' in kept
+
+
+@every_form
+@both_ways
+async def test_with_parallel_calls_the_result_is_held_and_merged(
+    on: Stage, form: str, stream: bool
+) -> None:
+    lookup = Use("c1", "lookup", {"what": "weather"})
+    on.provider.script = script([Say("Both."), RECALL, lookup], [Say("Teal and sunny.")])
+    async with _client(on, form) as talker:
+        heard = await talker.hear(stream=stream)
+        assert [call[1:] for call in heard.calls] == [("lookup", {"what": "weather"})]
+        assert heard.finish in {"tool_calls", "completed", "tool_use", "STOP"}
+        assert len(on.provider.bodies) == 1
+        talker.tell(heard.calls[0], "sunny")
+        heard = await talker.hear(stream=stream)
+    assert heard.text == "Teal and sunny."
+    assert heard.usage == (INPUT, OUTPUT)
+    new = json.dumps(_sent(on)[len(_sent(on, 0)) :])
+    assert [new.count(word) for word in (SECRET, "sunny", '"recall"')][:2] == [1, 1]
+    assert new.index('"recall"') < new.index(SECRET) < new.index("sunny")
+    roles = [message.get("role") for message in _sent(on)]
+    if form in {"anthropic", "gemini"}:
+        assert all(one != other for one, other in pairwise(roles))
+
+
+@every_form
+@both_ways
+async def test_three_recalls_are_answered_and_not_one_more(
+    on: Stage, form: str, stream: bool
+) -> None:
+    again = [[Use(f"r{n}", "recall", {"query": "cabin lamp"})] for n in range(9)]
+    on.provider.script = script(*again)
+    async with _client(on, form) as talker:
+        heard = await talker.hear(stream=stream)
+    assert (heard.text, heard.calls) == ("", [])
+    assert heard.finish in {"stop", "completed", "end_turn", "STOP"}
+    assert len(on.provider.bodies) == 5
+    asked = json.dumps(_sent(on))
+    assert asked.count(SECRET) == 3
+    assert asked.count("at most 3 recalls") == 1
+
+
+@every_form
+@both_ways
+async def test_a_restart_between_turns_changes_nothing(
+    tmp_path: Path, form: str, stream: bool
+) -> None:
+    url = f"sqlite:///{tmp_path / 'proxy.db'}"
+    async with stage(url) as on, _client(on, form) as talker:
+        on.provider.script = script([RECALL], [Say("Teal.")])
+        await talker.hear(stream=stream)
+        before, history = on.provider.bodies[-1], talker.history
+    async with stage(url) as on:
+        on.provider.script = script()
+        talker = TALKERS[form](on.address, "k", history)
+        talker.ask("Thank you")
+        await talker.hear(stream=False)
+        await talker.close()
+    end = before.rindex(SECRET.encode()) + len(SECRET)
+    if not stream:
+        assert on.provider.bodies[-1][:end] == before[:end]
+    assert SECRET in json.dumps(_sent(on))
+    assert "Teal." in json.dumps(_sent(on)[-2])
+
+
+FORCED: dict[str, list[dict[str, Any]]] = {
+    "openai": [
+        {"tool_choice": "required"},
+        {"tool_choice": "none"},
+        {"tool_choice": {"type": "function", "function": {"name": "lookup"}}},
+    ],
+    "openai-responses": [{"tool_choice": "required"}, {"tool_choice": "none"}],
+    "anthropic": [{"tool_choice": {"type": "any"}}, {"tool_choice": {"type": "none"}}],
+    "gemini": [
+        {"tool_config": {"function_calling_config": {"mode": mode}}} for mode in ("ANY", "NONE")
+    ],
+}
+
+
+@every_form
+async def test_under_a_forced_choice_there_is_no_tool_and_nothing_of_it(
+    on: Stage, form: str
+) -> None:
+    on.provider.script = script([RECALL], [Say("Teal.")], *[[Say("Yes.")]] * 3)
+    async with _client(on, form) as talker:
+        await talker.hear(stream=False)
+        talker.ask("Thank you")
+        for options in FORCED[form]:
+            history = list(talker.history)
+            await talker.hear(stream=False, **options)
+            assert "recall" not in on.provider.bodies[-1].decode()
+            assert SECRET not in on.provider.bodies[-1].decode()
+            talker.history[:] = history
+
+
+@every_form
+async def test_who_has_a_tool_of_that_name_keeps_it(on: Stage, form: str) -> None:
+    ours = Use("r1", "enfold_recall", {"query": "cabin lamp"})
+    on.provider.script = script([Use("c1", "recall", {"what": "x"})], [ours], [Say("Teal.")])
+    async with _client(on, form) as talker:
+        talker.tools = json.loads(json.dumps(_plain(talker.tools)).replace("lookup", "recall"))
+        heard = await talker.hear(stream=False)
+        assert [call[1] for call in heard.calls] == ["recall"]
+        talker.tell(heard.calls[0], "nothing")
+        heard = await talker.hear(stream=False)
+    assert (heard.text, heard.calls) == ("Teal.", [])
+    assert SECRET in json.dumps(_sent(on))
+
+
+def _plain(tools: Any) -> Any:
+    return [tool if isinstance(tool, dict) else tool.to_json_dict() for tool in tools]
+
+
+@pytest.mark.parametrize(
+    ("setting", "tools", "offered"),
+    [
+        ("off", True, False),
+        (False, True, False),
+        ("tools", True, True),
+        (True, True, True),
+        ("tools", False, False),
+        ("always", False, True),
+    ],
+)
+@every_form
+async def test_the_setting_says_who_may_recall(
+    on: Stage, form: str, setting: Any, tools: bool, offered: bool
+) -> None:
+    await on.engine.set("proxy.recall", setting)
+    async with _client(on, form) as talker:
+        if not tools:
+            talker.tools = []
+        await talker.hear(stream=False)
+    body = on.provider.last
+    assert ("recall" in json.dumps(body.get("tools", []))) == offered
+    assert ("`recall`" in json.dumps(_sent(on))) == offered
+
+
+async def _namespace_of_the_last(on: Stage) -> str:
+    headers = [(name.encode(), value.encode()) for name, value in on.provider.headers[-1].items()]
+    return await on.namespaces({"headers": headers, "state": {"caller": ON_THIS_MACHINE}})
+
+
+@every_form
+async def test_nobody_recalls_what_somebody_else_said(on: Stage, form: str) -> None:
+    async with _client(on, form, key="anna") as anna:
+        await anna.hear(stream=False)
+    namespace = await _namespace_of_the_last(on)
+    of_anna = await on.engine.sessions(namespace=namespace)
+    hits = await on.engine.search("cabin lamp", namespace=namespace)
+    mine = f"{question(0)} nothing is said of any lamp {question(0)}"
+    guesses = [
+        Use("r1", "recall", {"query": "cabin lamp teal"}),
+        Use("r2", "recall", {"reference": hits[0].message}),
+        Use("r3", "recall", {"reference": of_anna[0].id}),
+    ]
+    on.provider.script = script(guesses, [Say("I do not know.")])
+    headers = {"x-enfold-session": of_anna[0].id}
+    options: Any = (
+        {"http_options": {"headers": headers}} if form == "gemini" else {"extra_headers": headers}
+    )
+    async with _client(on, form, key="bert", first=mine) as bert:
+        await bert.hear(stream=False, **options)
+    asked = json.dumps(_sent(on))
+    assert SECRET not in asked
+    assert asked.count("Not answered: there is no message") == 2
+    assert "of any lamp" in asked
+
+
+@every_form
+async def test_the_same_opening_shares_nothing(on: Stage, form: str) -> None:
+    async with _client(on, form, key="anna") as anna:
+        anna.ask("Only I know that the spare key hangs in the galley")
+        anna.answered("Noted")
+        long_history(anna)
+        anna.ask("Go on")
+        await anna.hear(stream=False)
+    on.provider.script = script(
+        [Use("r1", "recall", {"query": "spare key galley"})], [Say("No idea.")]
+    )
+    async with _client(on, form, key="bert") as bert:
+        await bert.hear(stream=False)
+    assert "spare key hangs" not in json.dumps(_sent(on))
+
+
+async def test_a_branch_recalls_only_what_leads_to_it(on: Stage) -> None:
+    async with _client(on, "openai") as talker:
+        await talker.hear(stream=False)
+        shared = talker.history[:-2]
+        talker.history[:] = [*shared]
+        talker.ask("On this branch the anchor is rusty")
+        await talker.hear(stream=False)
+        talker.history[:] = [*shared]
+        on.provider.script = script(
+            [Use("r1", "recall", {"query": "anchor rusty"})],
+            [Use("r2", "recall", {"query": "cabin lamp"})],
+            [Say("Only the lamp.")],
+        )
+        talker.ask("Elsewhere")
+        await talker.hear(stream=False)
+    asked = json.dumps(_sent(on))
+    assert "anchor is rusty" not in asked
+    assert SECRET in asked
+
+
+async def test_a_reply_that_the_client_changed_goes_out_as_it_has_it(on: Stage) -> None:
+    on.provider.script = script([RECALL], [Say("It is teal.")])
+    async with _client(on, "openai") as talker:
+        await talker.hear(stream=False)
+        talker.history[-1]["content"] = "It is red."
+        talker.ask("Sure?")
+        await talker.hear(stream=False)
+    assert SECRET not in json.dumps(_sent(on))
+    assert "It is red." in json.dumps(_sent(on))
+
+
+@every_form
+async def test_a_stream_without_recall_passes_as_it_came(on: Stage, form: str) -> None:
+    said = script([Think("Hm"), Say("Plain words.")])
+    async with _client(on, form) as talker:
+        await talker.hear(stream=False)
+        talker.ask("And now?")
+        on.provider.script = said
+        heard = await talker.hear(stream=True)
+    assert heard.text == "Plain words."
+    assert heard.usage == (INPUT, OUTPUT)
+
+
+@every_form
+@both_ways
+async def test_a_failure_while_recalling_is_the_providers_own(
+    on: Stage, form: str, stream: bool
+) -> None:
+    first = script([Say("Let me look."), RECALL])
+    said: list[Any] = []
+    error = {"type": "overloaded_error", "message": "try later", "code": 529, "status": "BUSY"}
+
+    def fails(request: Any, body: Any) -> Response | None:
+        said.append(body)
+        whole = {"type": "error", "error": error}
+        return first(request, body) if len(said) == 1 else JSONResponse(whole, 529)
+
+    on.provider.script = fails
+    failures = (openai.APIError, anthropic.APIError, google_errors.APIError)
+    async with _client(on, form) as talker:
+        with pytest.raises(failures, match="try later"):
+            await talker.hear(stream=stream)
+
+
+async def test_a_call_that_was_cut_short_is_not_answered(on: Stage) -> None:
+    def cut(_request: Any, body: Any) -> Response:
+        function = {"name": "recall", "arguments": '{"qu'}
+        call = {"id": "r1", "type": "function", "function": function}
+        message = {"role": "assistant", "content": "Hm.", "tool_calls": [call]}
+        choice = {"index": 0, "message": message, "finish_reason": "length"}
+        about = {"id": "c", "object": "chat.completion", "created": 1, "model": body["model"]}
+        usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+        return JSONResponse({**about, "choices": [choice], "usage": usage})
+
+    async with _client(on, "openai") as talker:
+        on.provider.script = cut
+        heard = await talker.hear(stream=False)
+    assert (heard.text, heard.calls, heard.finish) == ("Hm.", [], "length")
+    assert len(on.provider.bodies) == 1
