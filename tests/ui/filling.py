@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 
@@ -21,13 +22,15 @@ class Api:
         self._ask("POST", "/sessions", {"id": id, **fields})
         if messages:
             self.append(id, *messages)
-        return f"/s/{id}"
+        return f"/s/{quote(id, safe='')}"
 
     def append(self, id: str, *messages: dict[str, Any]) -> None:
-        self._ask("POST", f"/sessions/{id}/messages", {"messages": messages})
+        self._ask("POST", f"/sessions/{quote(id, safe='')}/messages", {"messages": messages})
 
     def messages(self, id: str) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{id}/messages")["messages"]
+        found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{quote(id, safe='')}/messages")[
+            "messages"
+        ]
         return found
 
     def set(self, **values: Any) -> None:

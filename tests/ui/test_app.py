@@ -2,9 +2,121 @@
 
 from __future__ import annotations
 
-from playwright.async_api import Page, expect
+import subprocess
+import sys
+from pathlib import Path
+from time import monotonic
+
+import httpx
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.cli.processes import environment
+from tests.server.processes import Process, serve
+from tests.ui.browser import window
+from tests.ui.filling import Api, user
+
+TOKEN = "quite-a-secret"
+BRIEFLY = 15.0
+"""Seconds. A server that waited for its windows would take twice as long."""
 
 
 async def test_the_first_page_comes_up(page: Page) -> None:
     await expect(page).to_have_title("Chat · enfold")
     await expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    await expect(page.get_by_text("No conversation yet.")).to_be_visible()
+
+
+async def test_what_is_not_there_is_said_to_be_missing(page: Page, server: Process) -> None:
+    await page.goto(f"{server.address}/s/nowhere")
+    await expect(page.get_by_role("alert")).to_contain_text("there is no session 'nowhere'")
+    await page.get_by_role("link", name="Back to the conversations").click()
+    await expect(page).to_have_url(f"{server.address}/")
+
+
+async def test_a_name_may_have_a_slash_in_it(page: Page, server: Process, api: Api) -> None:
+    api.session("a/b %?", user("slashed"))
+    await page.goto(server.address)
+    await page.get_by_role("list", name="Sessions").get_by_text("a/b %?").click()
+    await expect(page.get_by_role("article")).to_contain_text("slashed")
+
+
+async def test_a_sample_is_there_at_once_and_can_be_folded_searched_and_unfolded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with serve(tmp_path / "chats.db", "--sample") as server:
+        async with window(browser) as (page, _):
+            await page.goto(server.address)
+            await expect(page.get_by_text("Planning the harbour festival").first).to_be_visible()
+            await page.get_by_role("button", name="Summarize conversation history").click()
+            await page.get_by_role("button", name="Summarize now").click()
+            card = page.get_by_role("region", name="Summary of")
+            await expect(card).to_be_visible()
+            search = page.get_by_role("searchbox", name="Search all conversations")
+            await search.fill("E-4031")
+            await expect(page.get_by_role("list", name="Sessions")).to_contain_text("E-4031")
+            await card.get_by_role("button", name="Summary of").click()
+            await card.get_by_role("button", name="Undo").click()
+            await expect(card).not_to_be_attached()
+            await expect(page.get_by_role("button", name="Show earlier messages")).to_be_attached()
+
+
+async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path / "chats.db", ENFOLD_TOKEN=TOKEN) as server:
+        async with window(browser) as (page, watch):
+            watch.expected = ("401",)
+            await page.goto(f"{server.address}/?from=afar")
+            await page.get_by_label("Access token").fill("wrong")
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page.get_by_role("alert")).to_contain_text("nobody here knows")
+            await page.get_by_label("Access token").fill(TOKEN)
+            await page.get_by_role("button", name="Sign in").click()
+            await expect(page).to_have_url(f"{server.address}/?from=afar")
+            await page.get_by_role("button", name="New conversation").click()
+            await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+            await page.get_by_role("button", name="Sign out").click()
+            await expect(page.get_by_label("Access token")).to_be_visible()
+        assert TOKEN not in "".join(server.said)
+
+
+async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: Path) -> None:
+    with serve(tmp_path / "chats.db", "--sample") as server:
+        async with window(browser) as (page, watch):
+            watch.expected = ("ERR_CONNECTION", "WebSocket")
+            await page.goto(server.address)
+            await expect(page.get_by_role("article").last).to_be_visible()
+            begin = monotonic()
+            assert server.stop() == 0
+            assert monotonic() - begin < BRIEFLY
+        assert "mistake" not in "".join(server.said)
+
+
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1"])
+def test_a_foreign_page_gets_no_socket(server: Process, origin: str) -> None:
+    upgrade = {
+        "connection": "upgrade",
+        "upgrade": "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "AAAAAAAAAAAAAAAAAAAAAA==",
+        "origin": origin,
+    }
+    path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
+    assert httpx.get(f"{server.address}{path}", headers=upgrade).status_code == 403
+
+
+def test_without_the_library_the_rest_is_served(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['nicegui'] = None\n")
+    path = f"{tmp_path}:{environment()['PYTHONPATH']}"
+    with serve(tmp_path / "chats.db", PYTHONPATH=path) as server:
+        assert httpx.get(f"{server.address}/readyz").status_code == 200
+        assert httpx.get(server.address).status_code == 404
+        assert server.stop() == 0
+    told = "".join(server.said)
+    assert "pip install 'enfold[ui]'" in told
+    assert "in a browser" not in told
+
+
+def test_whoever_does_without_it_does_not_load_it() -> None:
+    program = "import sys, enfold.cli, enfold.server; sys.exit('nicegui' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], env=environment(), check=False)
+    assert done.returncode == 0

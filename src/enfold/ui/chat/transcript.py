@@ -95,10 +95,11 @@ class Transcript:
         self._above.clear()
         if self._earlier is None or self._earlier.earlier is None:
             return
-        with self._above, ui.element("q-intersection").props("margin=300px") as sentinel:
+        with self._above:
+            sentinel = ui.element("q-intersection").props("margin=300px").classes("ef-sentinel")
+            sentinel.on("visibility", self._seen)
             button = ui.button("Show earlier messages", on_click=self.show_earlier)
             button.props("flat dense color=primary")
-        sentinel.on("visibility", self._seen)
 
     async def _seen(self, event: GenericEventArguments) -> None:
         if event.args:
