@@ -7,12 +7,12 @@ warning. A session that is no longer too full is not held up either.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from enfold.errors import BlockedError, CompressionError, TokenCountError, facts
 from enfold.events import CompressionFailed, Events, SessionBlocked, SessionUnblocked
-from enfold.store import sessions
+from enfold.store import activity, sessions
 from enfold.store.records import Session
 from enfold.store.sessions import Changes
 from enfold.store.store import Store
@@ -33,13 +33,17 @@ def refuse_if_blocked(session: Session) -> None:
         raise BlockedError(_words(session.id, str(session.blocked.get("reason"))))
 
 
-@contextmanager
-def telling(events: Events, session: Session, *, automatic: bool) -> Iterator[None]:
-    """Tell of a compression that fails in here, and of a count that does."""
+@asynccontextmanager
+async def telling(
+    store: Store, events: Events, session: Session, *, automatic: bool
+) -> AsyncIterator[None]:
+    """Tell of a compression that fails in here, and of a count that does, and keep count."""
     try:
         yield
     except (CompressionError, TokenCountError) as error:
         _tell(events, session, error, automatic=automatic)
+        code = facts(error).code
+        await store.write(activity.add_failure, session.key, code, automatic=automatic)
         raise
 
 

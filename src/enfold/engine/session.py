@@ -134,7 +134,7 @@ class Session:
             return Compression("kept", status.decision.tokens, status.decision.tokens)
         record = await self._record()
         keep = keeping(keep_tokens, keep_messages)
-        with blocking.telling(self._events, record, automatic=False):
+        async with blocking.telling(self._store, self._events, record, automatic=False):
             done = await self._compress(Request(settings=settings, asked_at=asked_at), keep=keep)
         if done.compressed:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
@@ -144,7 +144,7 @@ class Session:
         """Compress because it is due for that request; a failure blocks the session."""
         record = await self._record()
         try:
-            with blocking.telling(self._events, record, automatic=True):
+            async with blocking.telling(self._store, self._events, record, automatic=True):
                 done = await self._compress(request, automatic=True)
         except CompressionError as error:
             raise await blocking.block(self._store, self._events, record, error) from error
@@ -258,7 +258,7 @@ class Session:
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
-        with blocking.telling(self._events, state.rows.session, automatic=False):
+        async with blocking.telling(self._store, self._events, state.rows.session, automatic=False):
             return await self._compress(Request(settings=settings), instead_of=state.rows.snapshot)
 
     async def edit_summary(self, text: str) -> records.Snapshot:

@@ -42,3 +42,14 @@ WHERE schemaname = current_schema() AND tablename = 'procrastinate_jobs'
 -- name: notify
 -- Told to whoever listens when the transaction is committed.
 SELECT pg_notify(:channel, :text)
+
+-- fragment: tokens_before
+-- Read as text: a summary may hold U+0000, escaped, which PostgreSQL's JSON functions refuse. Within
+-- a text the name's quotes are escaped, so only the field itself answers to this.
+CAST(substring(s.content_json FROM '"originalTokenCount":([0-9]+)') AS bigint)
+
+-- fragment: tokens_after
+CAST(substring(s.content_json FROM '"newTokenCount":([0-9]+)') AS bigint)
+
+-- fragment: previous_tokens_before
+CAST(substring(p.content_json FROM '"originalTokenCount":([0-9]+)') AS bigint)

@@ -33,3 +33,12 @@ FROM json_each(:segments))
 
 -- fragment: skip_locked
 -- Nobody else writes meanwhile.
+
+-- fragment: tokens_before
+CAST(json_extract(s.content_json, '$.originalTokenCount') AS INTEGER)
+
+-- fragment: tokens_after
+CAST(json_extract(s.content_json, '$.newTokenCount') AS INTEGER)
+
+-- fragment: previous_tokens_before
+CAST(json_extract(p.content_json, '$.originalTokenCount') AS INTEGER)

@@ -1,0 +1,201 @@
+"""Activity of the engine: what compressions saved, day by day, what they cost and which failed.
+
+What is saved in money is an estimate: the tokens that a compression freed, at the model's price for
+input, once for every reply that came in the session since, and once at least. Prompt caches are
+left out of account. A model without a known price saves an unknown amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import Any
+
+from enfold.engine.engine import Engine
+from enfold.llm.prices import prices
+from enfold.store import activity, catalog
+from enfold.store.activity import Compressed, DayOfFailures, DayOfUsage
+from enfold.store.database import Database
+
+_DAY = 24 * 3600
+_A_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """One compression, and what it saved."""
+
+    day: date
+    strategy: str
+    model: str
+    tokens: int
+    """How many left the view."""
+    spared: int
+    """How many were not sent again since."""
+    dollars: float | None
+    """What those would have cost. None is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """What several compressions saved."""
+
+    compressions: int = 0
+    tokens: int = 0
+    spared: int = 0
+    dollars: float = 0.0
+    """Of those whose model has a known price."""
+    unknown: int = 0
+    """How many have none."""
+
+    @classmethod
+    def of(cls, savings: Sequence[Saving]) -> Total:
+        """What they saved together."""
+        return cls(
+            len(savings),
+            sum(each.tokens for each in savings),
+            sum(each.spared for each in savings),
+            sum(each.dollars or 0.0 for each in savings),
+            sum(each.dollars is None for each in savings),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What happened since a moment."""
+
+    savings: tuple[Saving, ...] = ()
+    usage: tuple[DayOfUsage, ...] = ()
+    failures: tuple[DayOfFailures, ...] = ()
+
+    @property
+    def total(self) -> Total:
+        """What was saved altogether."""
+        return Total.of(self.savings)
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing at all happened."""
+        return not (self.savings or self.usage or self.failures)
+
+    @property
+    def failed(self) -> int:
+        """How many compressions failed."""
+        return sum(each.failures for each in self.failures)
+
+    @property
+    def cached_share(self) -> float | None:
+        """Of what replies read, the share that came from the provider's cache. None: no replies."""
+        read = sum(each.input_tokens for each in self._used("reply"))
+        return sum(each.cached_tokens for each in self._used("reply")) / read if read else None
+
+    @property
+    def spent(self) -> float:
+        """What summaries cost, as far as it is known."""
+        return sum(each.cost for each in self._used("summary"))
+
+    @property
+    def unknown_costs(self) -> int:
+        """How many calls for summaries have no known cost."""
+        return sum(each.unknown_costs for each in self._used("summary"))
+
+    def by_day(self) -> Mapping[date, Total]:
+        """What was saved on each day on which something was."""
+        return _totals(self.savings, lambda saving: saving.day)
+
+    def by_strategy(self) -> Mapping[str, Total]:
+        """What each strategy saved, most first."""
+        return _most_first(_totals(self.savings, lambda saving: saving.strategy))
+
+    def by_model(self) -> Mapping[str, Total]:
+        """What was saved of each model's tokens, most first."""
+        return _most_first(_totals(self.savings, lambda saving: saving.model))
+
+    def failures_by_day(self) -> Mapping[date, int]:
+        """How many failed on each day on which some did."""
+        found: dict[date, int] = {}
+        for each in self.failures:
+            day = day_of(each.day)
+            found[day] = found.get(day, 0) + each.failures
+        return found
+
+    def cached_by_day(self) -> Mapping[date, float]:
+        """The share of the input that came from the provider's cache, on days with replies."""
+        read: dict[date, int] = {}
+        cached: dict[date, int] = {}
+        for each in self._used("reply"):
+            day = day_of(each.day)
+            read[day] = read.get(day, 0) + each.input_tokens
+            cached[day] = cached.get(day, 0) + each.cached_tokens
+        return {day: cached[day] / tokens for day, tokens in read.items() if tokens}
+
+    def _used(self, kind: str) -> Iterable[DayOfUsage]:
+        return (each for each in self.usage if each.kind == kind)
+
+
+def day_of(days: int) -> date:
+    """The date of a day that is counted from 1970."""
+    return datetime.fromtimestamp(days * _DAY, tz=UTC).date()
+
+
+async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) -> Activity:
+    """What happened in a namespace since a moment, in milliseconds since 1970."""
+    settings = await engine.settings()
+
+    def read(db: Database) -> Activity:
+        models = {row.name: row.fields for row in catalog.profiles(db)}
+        price_of: dict[str, float | None] = {}
+        savings = tuple(
+            _saving(each, models, settings.model, price_of)
+            for each in activity.compressions(db, namespace, since=since)
+        )
+        return Activity(
+            savings,
+            tuple(activity.usage_by_day(db, namespace, since=since)),
+            tuple(activity.failures_by_day(db, namespace, since=since)),
+        )
+
+    return await engine.store.read(read)
+
+
+def _saving(
+    row: Compressed,
+    profiles: Mapping[str, Mapping[str, Any]],
+    usual: str,
+    price_of: dict[str, float | None],
+) -> Saving:
+    fields = profiles.get(row.profile or "", {})
+    model = row.model or _model_in(fields) or usual
+    if model not in price_of:
+        provider, _, name = model.partition(":")
+        known = prices(provider, name, fields.get("prices"))
+        price_of[model] = known.input if known is not None else None
+    freed = max(0, row.tokens_before - row.tokens_after)
+    spared = freed * max(1, row.replies)
+    price = price_of[model]
+    return Saving(
+        day_of(row.created_at // 1000 // _DAY),
+        row.strategy,
+        model,
+        freed,
+        spared,
+        None if price is None else spared * price / _A_MILLION,
+    )
+
+
+def _model_in(fields: Mapping[str, Any]) -> str | None:
+    if "provider" in fields and "model" in fields:
+        return f"{fields['provider']}:{fields['model']}"
+    return None
+
+
+def _totals(savings: Iterable[Saving], key: Callable[[Saving], Any]) -> dict[Any, Total]:
+    found: dict[Any, list[Saving]] = {}
+    for saving in savings:
+        found.setdefault(key(saving), []).append(saving)
+    return {name: Total.of(some) for name, some in found.items()}
+
+
+def _most_first(totals: Mapping[str, Total]) -> dict[str, Total]:
+    return dict(sorted(totals.items(), key=lambda item: (-item[1].tokens, item[0])))
