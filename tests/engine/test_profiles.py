@@ -194,6 +194,23 @@ async def test_a_threshold_of_minus_one_is_inherited(engine: Engine) -> None:
     assert (await session.status()).threshold_source != "profile"
 
 
+async def test_a_preview_says_what_the_summary_is_expected_to_cost(
+    engine: Engine, gateway: ScriptedGateway
+) -> None:
+    await engine.profiles.save("cheap", CHEAP)
+    await engine.profiles.save("work", {**WORK, "condensing_profile": "cheap"})
+    session = await full(engine)
+    expected = (await session.preview()).cost
+    assert gateway.calls == []
+    done = await session.compress()
+    assert expected is not None
+    assert done.cost is not None
+    assert done.cost / 3 < expected < done.cost * 3
+    where = {"provider": "compatible", "model": "tiny", "base_url": "http://127.0.0.1:9"}
+    await engine.profiles.save("tiny", where)
+    assert (await session.preview(summarizer="tiny", keep_tokens=0)).cost is None
+
+
 async def test_a_session_is_condensed_by_its_condensing_profile(
     engine: Engine, gateway: ScriptedGateway
 ) -> None:

@@ -88,6 +88,10 @@ async def test_it_can_be_edited_and_what_it_said_stays_on_record(
     assert await page.locator(".ef-summary img, .ef-summary script").count() == 0
     assert "taken" not in await page.title()
     assert len(api.summaries("edited")) == 2
+    card = page.get_by_role("region", name="Summary of")
+    await card.get_by_role("button", name="Other summaries of this conversation").click()
+    await card.get_by_role("link", name="Summary of").click()
+    await expect(page.get_by_role("region", name="This compression")).to_contain_text("by local")
 
 
 async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> None:

@@ -81,7 +81,7 @@ class _Asking:
         with ui.element("div").classes("ef-stack ef-full"):
             with ui.element("div").classes("ef-row"):
                 keep = ui.select(dict(KEEPINGS), value="as_set", label="What stays verbatim")
-                keep.classes("ef-grow")
+                keep.classes("ef-wide-choice")
                 amount = ui.number("How many", min=0, precision=0, value=0).classes("ef-short")
                 amount.bind_visibility_from(keep, "value", lambda value: value != "as_set")
             strategy = ui.select(
@@ -89,7 +89,7 @@ class _Asking:
             ).classes("ef-full")
             style = ui.select([_AS_SET, *STYLES], value=_AS_SET, label="Style of the summary")
             style.classes("ef-full")
-            prompt = ui.textarea("Instructions for the summary, in place of the set ones")
+            prompt = ui.textarea("Instructions for this summary")
             prompt.props("autogrow debounce=400 dir=auto").classes("ef-full")
         keep.on_value_change(lambda event: self._keep(event.value, amount))
         amount.on_value_change(lambda event: self._choose(amount=_whole(event.value)))

@@ -27,9 +27,9 @@ def summary_card(
 
     `changed` is called after the view has become another by what somebody did here.
     """
-    card = _Card(window, session, snapshot, compressing, changed)
-    with ui.element("section").classes("ef-summary").props(f'aria-label="{card.title}"'):
-        card.show()
+    with ui.element("section").classes("ef-summary") as section:
+        section.props["aria-label"] = title_of(snapshot)
+        _Card(window, session, snapshot, compressing, changed).show()
 
 
 class _Card:
@@ -49,15 +49,6 @@ class _Card:
         self._compressing = compressing
         self._changed = changed
 
-    @property
-    def title(self) -> str:
-        """What it is."""
-        content = self._snapshot.content
-        folded, edited = content.get("messagesIncluded", 0), content.get("messagesEdited", 0)
-        if folded or not edited:
-            return f"Summary of {number_of(folded, 'message')}"
-        return f"{number_of(edited, 'message')} shortened"
-
     def show(self) -> None:
         """Put it on the page."""
         head = ui.element("button").classes("ef-summary-head")
@@ -65,7 +56,7 @@ class _Card:
         with head:
             ui.icon("unfold_less").classes("ef-summary-icon").props('aria-hidden="true"')
             with ui.element("div").classes("ef-grow"):
-                ui.label(self.title).classes("ef-notice-title")
+                ui.label(title_of(self._snapshot)).classes("ef-notice-title")
                 with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
                     self._figures()
             ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
@@ -102,6 +93,7 @@ class _Card:
         self._actions()
         if snapshot.content.get("messagesIncluded"):
             self._folded()
+        opening("Other summaries of this conversation", self._others)
 
     def _actions(self) -> None:
         changes = path_of(self._session.id, f"changes/{self._snapshot.id}")
@@ -167,6 +159,31 @@ class _Card:
             few_at_a_time(rows, _folded_message)
 
         opening("The messages that it stands for", fill)
+
+    async def _others(self) -> None:
+        """What was in use before, or was undone: all of it is on record."""
+        all_of_them = await self._session.summaries()
+        others = [each for each in all_of_them if each.id != self._snapshot.id]
+        few_at_a_time(others, self._other)
+        if not others:
+            ui.label("There are no others.").classes("ef-soft ef-small")
+
+    def _other(self, snapshot: Snapshot) -> None:
+        with ui.element("div").classes("ef-row ef-dotted ef-small"):
+            ui.link(title_of(snapshot), path_of(self._session.id, f"changes/{snapshot.id}"))
+            figures.when(datetime.fromtimestamp(snapshot.created_at / 1_000, UTC))
+            ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
+            if snapshot.undone:
+                badge("undone")
+
+
+def title_of(snapshot: Snapshot) -> str:
+    """What a compression is."""
+    content = snapshot.content
+    folded, edited = content.get("messagesIncluded", 0), content.get("messagesEdited", 0)
+    if folded or not edited:
+        return f"Summary of {number_of(folded, 'message')}"
+    return f"{number_of(edited, 'message')} shortened"
 
 
 async def folded_messages(
