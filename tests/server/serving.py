@@ -11,12 +11,12 @@ import uvicorn
 
 
 @asynccontextmanager
-async def serving(app: Any) -> AsyncIterator[str]:
+async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
     """The address of the application while it is served."""
     config = uvicorn.Config(
         app,
         host="127.0.0.1",
-        port=0,
+        port=port,
         log_level="error",
         lifespan="off",
         timeout_graceful_shutdown=1,

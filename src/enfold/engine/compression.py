@@ -7,11 +7,9 @@ record is only made if the snapshot that applied at the start still applies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
-from uuid import uuid4
 
 from enfold.acceptance import accept
 from enfold.budget import FREED_TARGET, Decision
@@ -33,7 +31,7 @@ from enfold.messages import Message
 from enfold.planning import Aim, Plan, plan, plan_for
 from enfold.receipt import Means
 from enfold.retention import Retention, Split, zones
-from enfold.store import leases, records, snapshots
+from enfold.store import records, snapshots
 from enfold.store.store import Store
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
@@ -46,10 +44,6 @@ CANCELLED = "cancelled"
 """The code under which listeners are told of a compression that was called off."""
 
 NOTHING_SAID: Mapping[int, Message] = {}
-
-_POLL_SECONDS = 0.05
-_SPARE_SECONDS = 30.0
-"""How much longer a lease lasts than the work it is for may take."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +88,6 @@ class Job:
     def goal(self) -> int:
         """Where the compression should end."""
         return max(1, int(self.decision.limit * FREED_TARGET) - self.view.estimate)
-
-
-@asynccontextmanager
-async def alone(store: Store, session: records.Session, seconds: float) -> AsyncIterator[None]:
-    """Wait until nobody else compresses the session, then be the one who does."""
-    name, holder = f"compress:{session.key}", uuid4().hex
-    deadline = monotonic() + seconds
-    lasting = seconds + _SPARE_SECONDS
-    while not await store.write(leases.acquire, name, holder, seconds=lasting, session=session.key):
-        if monotonic() > deadline:
-            raise SummaryError(
-                f"another compression of session {session.id!r} runs for {seconds:g} s; try again"
-            )
-        await asyncio.sleep(_POLL_SECONDS)
-    try:
-        yield
-    finally:
-        await asyncio.shield(store.write(leases.release, name, holder))
 
 
 async def without_pointers_in(store: Store, job: Job) -> Job:

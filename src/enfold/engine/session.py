@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import blocking, compression
+from enfold.engine.alone import alone
 from enfold.engine.compression import Job
 from enfold.engine.presets import check_strategies
 from enfold.engine.receipts import read_change
@@ -345,7 +346,7 @@ class Session:
         instead_of: records.Snapshot | None = None,
     ) -> Compression:
         state, _ = await self._state(request.settings)
-        async with compression.alone(self._store, state.rows.session, state.settings.timeout):
+        async with alone(self._store, state.rows.session, state.settings.timeout):
             without: Collection[str] = ()
             if instead_of is not None:
                 without = await self._store.read(snapshots.wordings, self.key, instead_of.id)

@@ -1,0 +1,62 @@
+"""One at a time for a session: the living keep their turn, the dead lose it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from enfold.engine.alone import alone
+from enfold.errors import SummaryError
+from enfold.store import Store, leases, open_store, sessions
+from enfold.store.records import Session
+
+
+@pytest.fixture
+async def store(url: str) -> AsyncIterator[Store]:
+    async with await open_store(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def session(store: Store) -> Session:
+    return await store.write(sessions.get_or_create, "", "chat")
+
+
+async def test_the_second_waits_for_the_first(store: Store, session: Session) -> None:
+    done: list[str] = []
+
+    async def work(name: str) -> None:
+        async with alone(store, session, 30):
+            done.append(f"{name} begins")
+            await asyncio.sleep(0.05)
+            done.append(f"{name} ends")
+
+    await asyncio.gather(*(work(name) for name in ("one", "two", "three")))
+    names = [said.split()[0] for said in done]
+    assert names[0::2] == names[1::2]
+    assert len(done) == 6
+
+
+async def test_who_lives_keeps_it_longer_than_it_lasts(store: Store, session: Session) -> None:
+    async with alone(store, session, 30, lasting=0.6):
+        await asyncio.sleep(1.2)
+        with pytest.raises(SummaryError, match="another compression of session 'chat'"):
+            async with alone(store, session, 0.1):
+                raise AssertionError("two at once")
+
+
+async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: Session) -> None:
+    name = f"compress:{session.key}"
+    assert await store.write(leases.acquire, name, "dead", seconds=0.5, session=session.key)
+    async with asyncio.timeout(30), alone(store, session, 30):
+        pass
+
+
+async def test_it_is_given_back_when_the_work_fails(store: Store, session: Session) -> None:
+    with pytest.raises(LookupError):
+        async with alone(store, session, 30):
+            raise LookupError
+    async with alone(store, session, 0):
+        pass
