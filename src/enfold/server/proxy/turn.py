@@ -277,6 +277,8 @@ class Turns:
         try:
             if record is not None:
                 blocking.refuse_if_blocked(record)
+            if begun := self._busy.get((seen.asked.namespace, seen.name or "")):
+                await asyncio.wait({begun})  # or what came before would be recorded after this
             session = await self._record(seen)
             await session.make_room(request)
         except (BlockedError, CompressionError):
@@ -307,14 +309,17 @@ class Turns:
         if seen.name is None or not (is_early or known.messages < len(seen.sent)):
             return
         key = (seen.asked.namespace, seen.name)
-        if key in self._busy:
-            return
-        task = asyncio.create_task(self._in_background(seen, compress=is_early))
-        self._busy[key] = task
-        task.add_done_callback(lambda _: self._busy.pop(key, None))
+        work = self._in_background(seen, self._busy.get(key), compress=is_early)
+        self._busy[key] = task = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._busy[key] is not task or self._busy.pop(key))
 
-    async def _in_background(self, seen: Seen, *, compress: bool) -> None:
+    async def _in_background(
+        self, seen: Seen, before: asyncio.Task[None] | None, *, compress: bool
+    ) -> None:
         try:
+            if before is not None:
+                await asyncio.wait({before})
+                seen = await self._look(seen.asked)
             session = await self._record(seen)
             if compress and not seen.known.is_diverging:
                 await compress_soon(self._engine, session)
