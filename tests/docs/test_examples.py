@@ -14,9 +14,10 @@ from tests.docs.upstream import upstream
 
 NOT_RUN: dict[str, str] = {
     "README.md:make run": "it sets up an environment and runs every test",
-    "README.md:pip install": "it installs packages",
     "docs/architecture.md:door": "a drawing",
     "docs/guides/operations.md:FROM": "it needs Docker and a registry of packages",
+    "docs/start/install.md:pip install enfold": "it installs packages",
+    "docs/start/install.md:pip install --no-deps": "it installs packages",
     "docs/start/cli.md:enfold profiles add": "it asks a model, and wants a terminal",
 }
 """`page:how the block begins` -> why it is not run. The page says the same above the block."""
