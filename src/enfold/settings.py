@@ -74,6 +74,8 @@ class Settings:
     """Let the proxy compress from the early mark on in the background: a turn seldom waits."""
     proxy_recall: str = "tools"
     """When models may recall what was folded: with other `tools`, `always`, or `off`."""
+    proxy_client_key: bool = False
+    """Let the model that a client talks to write its summaries, with the client's own key."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For every setting the level it came from."""
 
@@ -163,6 +165,7 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "proxy_on_failure": _choice("block", "pass"),
     "proxy_background": _flag,
     "proxy_recall": _recall,
+    "proxy_client_key": _flag,
     "strategy": _text,
     "strategy_config": _configs,
     "preset": _text,
@@ -192,6 +195,7 @@ ALIASES: Mapping[str, str] = {
     "autoCondenseContext": "auto_compress",
     "provider": "strategy",
     "proxy.background": "proxy_background",
+    "proxy.client_key": "proxy_client_key",
     "proxy.on_failure": "proxy_on_failure",
     "proxy.recall": "proxy_recall",
 }

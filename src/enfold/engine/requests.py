@@ -10,11 +10,20 @@ from enfold import dialects
 from enfold.budget import Load
 from enfold.errors import InputError
 from enfold.estimates import estimate
+from enfold.llm.calls import Connection, Gateway
 from enfold.messages import Conversation, Message, Text, Tool
 from enfold.tokens import count_conversation
 
 Said: TypeAlias = Message | Mapping[str, Any] | str
 """A message; a message of a dialect; or a text, which a user says."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """A model that whoever asks brings along, with a key of their own; used for one call alone."""
+
+    gateway: Gateway
+    connection: Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +38,8 @@ class Request:
     settings: Mapping[str, Any] = field(default_factory=dict)
     beside: tuple[int, int] = (0, 0)
     """Tokens of a system prompt and of tools that somebody has counted already."""
+    own: OwnModel | None = None
+    """Who writes where neither a setting nor a profile says so."""
     asked_at: int | None = None
     """When it was asked for, if nobody waits: a summary made since will do as well."""
 

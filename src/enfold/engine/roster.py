@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from enfold.engine.models import from_row
+from enfold.engine.requests import OwnModel
 from enfold.errors import ConfigError, SummaryError
 from enfold.llm.calls import CallUsage, Connection, Gateway
 from enfold.llm.chain import Candidate, Chain, Writer, candidates
 from enfold.llm.comparison import pricing
 from enfold.llm.keys import Keys
 from enfold.llm.models import detect
-from enfold.llm.prices import Prices, prices
+from enfold.llm.prices import Overrides, Prices, prices
 from enfold.llm.profiles import Profile, read
 from enfold.llm.providers import provider
 from enfold.llm.summarizer import ModelSummarizer
@@ -91,13 +92,19 @@ class Roster:
             return 0.0
         return pricing(self.known_prices)(author, input_tokens, output_tokens)
 
-    def summarizer(self, settings: Settings, profile: str | None) -> Summarizer:
+    def summarizer(
+        self, settings: Settings, profile: str | None, own: OwnModel | None = None
+    ) -> Summarizer:
         """Who writes under these settings in a session with that profile.
 
-        The one that the settings name, else the profile's chain, else the local one.
+        The one that the settings name, else the profile's chain, else the caller's own model, else
+        the local one.
         """
         name = settings.summarizer or (profile if profile in self.summarizers else None)
         if name is None and profile is None:
+            if own is not None:
+                connection = replace(own.connection, timeout=settings.timeout)
+                return self._by_model(own.gateway, connection, connection.name)
             name = LOCAL
         if name is not None and name in self.summarizers:
             return self.summarizers[name]
@@ -122,26 +129,37 @@ class Roster:
             raise ConfigError(candidate.fault)
         # A model on a small machine reads for long before it gives a sign of life.
         connection = replace(self.connection(profile, candidate.model), timeout=seconds)
-        config = self.stored.configs.get(connection.name) or detect(connection.name)
         own_prices = profile.prices if candidate.model == profile.model else None
-        known = prices(profile.provider, candidate.model, own_prices)
-        self.known_prices[candidate.name] = known
+        summarizer = self._by_model(
+            self.gateway, connection, candidate.name, profile.name, own_prices
+        )
+        return Writer(candidate.title, summarizer)
+
+    def _by_model(
+        self,
+        gateway: Gateway,
+        connection: Connection,
+        name: str,
+        profile: str | None = None,
+        own_prices: Overrides | None = None,
+    ) -> ModelSummarizer:
+        """Who writes with a model, under that name, and keeps account of it."""
+        config = self.stored.configs.get(connection.name) or detect(connection.name)
+        known = prices(connection.provider, connection.model, own_prices)
+        self.known_prices[name] = known
 
         def keep_account(usage: CallUsage, cost: float | None) -> None:
             self.used.append(_event(profile, connection, usage, cost))
 
-        summarizer = ModelSummarizer(
-            self.gateway, connection, config, candidate.name, known, keep_account
-        )
-        return Writer(candidate.title, summarizer)
+        return ModelSummarizer(gateway, connection, config, name, known, keep_account)
 
 
 def _event(
-    profile: Profile, connection: Connection, usage: CallUsage, cost: float | None
+    profile: str | None, connection: Connection, usage: CallUsage, cost: float | None
 ) -> UsageEvent:
     return UsageEvent(
         kind="summary",
-        profile=profile.name,
+        profile=profile,
         model=connection.name,
         input_tokens=usage.input_tokens,
         cached_tokens=usage.cache_read_tokens,

@@ -379,7 +379,7 @@ class Session:
     ) -> Job:
         view, decision = decide_on(state, model, request)
         roster = await self._engine.profiles.roster()
-        summarizer = roster.summarizer(state.settings, state.rows.session.profile)
+        summarizer = roster.summarizer(state.settings, state.rows.session.profile, request.own)
 
         def by_profile(name: str) -> Summarizer:
             return roster.summarizer(replace(state.settings, summarizer=name), None)

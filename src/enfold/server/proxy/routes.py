@@ -20,6 +20,7 @@ from enfold.server.proxy import bodies
 from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.calls import Call, read_call
 from enfold.server.proxy.chains import complete, may_be_referred_to
+from enfold.server.proxy.clientkeys import connection_of
 from enfold.server.proxy.hearing import Ear, Heard, Keep
 from enfold.server.proxy.namespaces import open_namespaces
 from enfold.server.proxy.recall.turn import RecallTurn
@@ -109,8 +110,10 @@ class Proxy:
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
         name = call.header(b"x-enfold-session")
+        own = connection_of(call, model, self._upstream.address(call.provider))
         model_id = f"{call.form.provider}:{model}"
-        asked = Asked(body, model_id, namespace, name, may_recall=not call.is_array)
+        may_recall = not call.is_array
+        asked = Asked(body, model_id, namespace, name, may_recall=may_recall, connection=own)
         whole = await complete(self._store, namespace, body)
         if whole is None:
             return asked, HISTORY_NOT_VISIBLE

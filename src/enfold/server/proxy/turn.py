@@ -21,11 +21,13 @@ from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, InputError, StoreError
 from enfold.jsontext import dumps
+from enfold.llm.calls import Connection
 from enfold.modelconfig import ModelConfig
 from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
+from enfold.server.proxy.clientkeys import own_model
 from enfold.server.proxy.facts import Facts, Memory, parse
 from enfold.server.proxy.recall.answering import share
 from enfold.server.proxy.recall.exchange import put_back
@@ -59,6 +61,8 @@ class Asked:
     """What need not be sent, as long as nothing has to change."""
     may_recall: bool = True
     """Whether its reply can be joined from several."""
+    connection: Connection | None = None
+    """How its model is reached with the client's own key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +284,9 @@ class Turns:
             if begun := self._busy.get((seen.asked.namespace, seen.name or "")):
                 await asyncio.wait({begun})  # or what came before would be recorded after this
             session = await self._record(seen)
-            await session.make_room(request)
+            may = seen.known.settings.proxy_client_key
+            async with own_model(seen.asked.connection, may=may) as own:
+                await session.make_room(replace(request, own=own))
         except (BlockedError, CompressionError):
             if seen.known.settings.proxy_on_failure == "pass":
                 return seen.outgoing(as_is, NOT_COMPRESSED)

@@ -82,6 +82,10 @@ class Upstream:
         self._addresses = addresses
         self._client: aiohttp.ClientSession | None = None
 
+    def address(self, provider: str) -> str:
+        """Where the provider is."""
+        return self._addresses[provider]
+
     @asynccontextmanager
     async def ask(
         self, provider: str, method: str, path: str, headers: Iterable[Header], body: bytes | None

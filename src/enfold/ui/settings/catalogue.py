@@ -202,6 +202,13 @@ GROUPS = (
                 "flag",
                 is_advanced=True,
             ),
+            Entry(
+                "proxy_client_key",
+                "Summaries with the client's key",
+                "Where no profile condenses, the model that the client talks to does.",
+                "flag",
+                is_advanced=True,
+            ),
         ),
     ),
 )
