@@ -83,7 +83,7 @@ def _entry(module: str, name: str, *, prefix: str) -> Iterator[str]:
         case ast.ClassDef():
             yield from _class(node)
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
-            yield f"{source.text_after(module, name) or 'A constant.'} `{ast.unparse(value)}`\n"
+            yield f"{source.text_after(module, name)} `{ast.unparse(value)}`\n"
 
 
 def _home(module: str) -> str:

@@ -32,8 +32,11 @@ AUTO_FLOOR = 2_000
 """No automatic compression of fewer tokens than this."""
 
 MIN_CONDENSE_THRESHOLD = 5
+"""The lowest threshold that a profile may have, in percent."""
 MAX_CONDENSE_THRESHOLD = 100
+"""The highest one."""
 TOKEN_BUFFER_PERCENTAGE = 0.1
+"""Share of the window that the hard guard leaves free beside the reply."""
 DEFAULT_MAX_TOKENS = 8_192
 """What the hard guard reserves for a reply where the request names no maximum."""
 

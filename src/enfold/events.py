@@ -15,9 +15,12 @@ class CompressionStarted:
     name: ClassVar[str] = "compression.started"
     session: str
     messages: int
+    """How many may be folded or edited."""
     tokens: int
+    """Of the view as it is."""
     strategy: str
     automatic: bool
+    """True if it was due, False if somebody asked for it."""
 
     def __str__(self) -> str:
         verb = "Summarizing" if self.strategy == "native" else "Condensing"
@@ -31,7 +34,9 @@ class CompressionProgress:
     name: ClassVar[str] = "compression.progress"
     session: str
     step: str
+    """What is done now, as the beginning of a sentence."""
     messages: int
+    """How many it is done to."""
 
     def __str__(self) -> str:
         return f"{self.step} {self.messages:,} messages"
@@ -44,14 +49,21 @@ class CompressionFinished:
     name: ClassVar[str] = "compression.finished"
     session: str
     snapshot: str
+    """What it is on record as."""
     messages: int
+    """How many were folded or edited."""
     tokens_before: int
     tokens_after: int
+    """Of the view, before and since."""
     seconds: float
     author: str
+    """Who wrote the summary."""
     automatic: bool
+    """True if it was due, False if somebody asked for it."""
     warnings: tuple[str, ...] = ()
+    """What went otherwise than it should."""
     strategy: str = ""
+    """Which did it, in the end."""
     cost: float | None = None
     """Of the models that were called, in US dollars. None is unknown."""
     steps: tuple[tuple[str, int, int], ...] = ()
@@ -71,9 +83,13 @@ class CompressionFailed:
     name: ClassVar[str] = "compression.failed"
     session: str
     code: str
+    """Of the error, as the table of errors has it."""
     reason: str
+    """The same for people."""
     retryable: bool
+    """Whether the same may succeed later."""
     automatic: bool
+    """True if it was due: then the session is blocked."""
 
     def __str__(self) -> str:
         return f"Compression failed: {self.reason}"
@@ -86,6 +102,7 @@ class SessionBlocked:
     name: ClassVar[str] = "session.blocked"
     session: str
     reason: str
+    """Why the compression failed."""
 
     def __str__(self) -> str:
         return f"Blocked: {self.reason}. Retry the compression, or acknowledge the risk to go on."

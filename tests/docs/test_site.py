@@ -56,7 +56,9 @@ def test_every_link_to_a_page_or_a_file_leads_somewhere(staged: Path) -> None:
 
 def test_the_reference_has_every_public_name(staged: Path) -> None:
     text = (staged / "reference" / "python.md").read_text(encoding="utf-8")
-    assert [name for name in enfold.__all__ if f"### `enfold.{name}`" not in text] == []
+    entry = re.compile(r"^### `enfold\.(\w+)`\n+(?:```text\n(?s:.*?)```\n+)?[\w`]", re.MULTILINE)
+    explained = entry.findall(text)
+    assert explained == enfold.__all__
 
 
 def test_the_reference_has_every_setting_error_strategy_and_command(staged: Path) -> None:
