@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from enfold.ui.chat import chat
+from enfold.ui.dashboard import dashboard
 from enfold.ui.folding.changes import changes
 from enfold.ui.history import history
 from enfold.ui.settings import settings
@@ -21,6 +22,7 @@ PAGES: Mapping[str, Page] = {
     "/s/{session}": chat,
     "/s/{session}/history": history,
     "/s/{session}/changes/{snapshot}": changes,
+    "/dashboard": dashboard,
     "/settings": settings,
     "/settings/{section}": settings,
 }

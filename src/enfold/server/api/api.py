@@ -16,6 +16,7 @@ from starlette.types import Scope
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
 from enfold.server.api import (
+    activity,
     compression,
     context,
     events,
@@ -53,6 +54,7 @@ ROUTERS = (
     presets.router,
     settings.router,
     usage.router,
+    activity.router,
     events.router,
     compression.router,
     tokens.router,

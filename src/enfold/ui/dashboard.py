@@ -1,0 +1,196 @@
+"""The dashboard: what compressions saved, cost and failed over time, and what one might change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from importlib.resources import files
+from itertools import accumulate
+
+from nicegui import ui
+
+from enfold.engine.activity import Activity, read_activity
+from enfold.engine.thresholds import read_effective
+from enfold.llm.comparison import Figures, Recommendation, recommend
+from enfold.ui import figures
+from enfold.ui.advice import NEAR, Advice, Facts, Nearing, advise
+from enfold.ui.charts import BAD, SECOND, Series, chart, totals
+from enfold.ui.frame import frame
+from enfold.ui.settings.pricing import candidates_of
+from enfold.ui.window import Window
+
+SPANS = {7: "7 days", 30: "30 days", 90: "90 days"}
+_LOOKED_AT = 12
+"""Of the sessions, the last used: only those are asked how full they are."""
+_MONEY = (
+    "An estimate: the tokens that each compression freed, at the model's price for input, once for "
+    "every reply since. Caches are left out of account."
+)
+
+
+async def dashboard(window: Window) -> None:
+    """The page."""
+    ui.add_css(files(__package__).joinpath("dashboard.css").read_text("utf-8"))
+    async with frame(window, "Dashboard", at="/dashboard"):
+        span = ui.toggle(SPANS, value=30).props("no-caps unelevated")
+        span.props["aria-label"] = "How far back"
+        room = ui.element("div").classes("ef-stack").props("aria-live=polite")
+
+        async def show() -> None:
+            days = _days(span.value)
+            since = int(datetime.combine(days[0], datetime.min.time(), UTC).timestamp() * 1000)
+            activity = await read_activity(window.engine, window.namespace, since=since)
+            facts = await _facts(window, activity)
+            room.clear()
+            with room:
+                _show(activity, days, facts)
+
+        span.on_value_change(show)
+        await show()
+
+
+def _show(activity: Activity, days: Sequence[date], facts: Facts) -> None:
+    _advice(advise(facts))
+    if activity.is_empty:
+        _nothing_yet()
+        return
+    _tiles(activity)
+    _charts(activity, days)
+
+
+def _nothing_yet() -> None:
+    with ui.element("div").classes("ef-empty"):
+        ui.icon("insights").classes("ef-empty-icon").props("aria-hidden=true")
+        ui.label("Nothing was compressed in this time, and no model was asked.")
+        ui.label("Once a conversation is folded, what that saved is shown here.")
+        ui.link("To the conversations", "/")
+
+
+def _tiles(activity: Activity) -> None:
+    total = activity.total
+    with ui.element("section").classes("db-tiles").props('aria-label="In short"'):
+        _tile("Tokens freed", lambda: figures.count(total.tokens))
+        _tile("Money saved", lambda: _saved(activity))
+        _tile("Spent on summaries", lambda: _spent(activity))
+        _tile("Compressions", lambda: figures.count(total.compressions))
+        _tile("Failures", lambda: figures.count(activity.failed))
+        _tile("Read from caches", lambda: _cached(activity))
+
+
+def _tile(title: str, value: Callable[[], ui.label]) -> None:
+    with ui.element("div").classes("db-tile").props("role=group") as tile:
+        tile.props["aria-label"] = title
+        ui.label(title).classes("ef-soft ef-small")
+        value().classes("db-value")
+
+
+def _saved(activity: Activity) -> ui.label:
+    total = activity.total
+    if total.unknown and total.unknown == total.compressions:
+        return figures.unknown("No price is known for the models in question.")
+    why = _MONEY
+    if total.unknown:
+        why += f" {total.unknown:,} compressions are not in it: their model's price is unknown."
+    return figures.money(total.dollars, is_estimate=True, why=why)
+
+
+def _spent(activity: Activity) -> ui.label:
+    if activity.unknown_costs:
+        why = f"{activity.unknown_costs:,} calls have no known cost; the rest is this much."
+        return figures.money(activity.spent, is_estimate=True, why=why)
+    return figures.money(activity.spent)
+
+
+def _cached(activity: Activity) -> ui.label:
+    if activity.cached_share is None:
+        return figures.unknown("No model has answered in this time.")
+    return figures.share(activity.cached_share)
+
+
+def _charts(activity: Activity, days: Sequence[date]) -> None:
+    places = [f"{day:%d %b}".removeprefix("0") for day in days]
+    by_day, failed = activity.by_day(), activity.failures_by_day()
+    cached = activity.cached_by_day()
+    saved = [by_day.get(day) for day in days]
+    so_far = [round(sum_, 6) for sum_ in accumulate(each.dollars if each else 0 for each in saved)]
+    with ui.element("section").classes("db-charts").props("aria-label=Charts"):
+        chart(
+            "Tokens freed and money saved",
+            places,
+            (
+                Series("tokens freed", [each.tokens if each else 0 for each in saved]),
+                Series("≈ dollars saved so far", so_far, "line", SECOND, second_axis=True),
+            ),
+        )
+        chart(
+            "Compressions and failures",
+            places,
+            (
+                Series("done", [each.compressions if each else 0 for each in saved], stack="all"),
+                Series("failed", [failed.get(day, 0) for day in days], "bar", BAD, stack="all"),
+            ),
+        )
+        if cached:
+            shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
+            chart("Read from providers' caches", places, (Series("share", shares, "line"),), "%")
+        if activity.savings:
+            freed = {name: each.tokens for name, each in activity.by_strategy().items()}
+            totals("Tokens freed, by strategy", freed, "tokens")
+            freed = {name: each.tokens for name, each in activity.by_model().items()}
+            totals("Tokens freed, by model", freed, "tokens")
+
+
+def _advice(found: Sequence[Advice]) -> None:
+    if not found:
+        return
+    with ui.element("section").classes("db-advice").props("aria-label=Recommendations"):
+        for each in found:
+            with ui.element("article").classes(f"db-card db-{each.tone}") as card:
+                card.props["aria-label"] = each.title
+                ui.label(each.title).classes("db-title").props("dir=auto")
+                ui.label(each.words).classes("ef-small")
+                ui.link(each.action, each.path).classes("ef-small")
+
+
+async def _facts(window: Window, activity: Activity) -> Facts:
+    engine = window.engine
+    return Facts(
+        activity,
+        await engine.store.read(read_effective, engine.outside),
+        await _nearing(window),
+        await _cheaper(window, activity),
+    )
+
+
+async def _nearing(window: Window) -> list[Nearing]:
+    """Those of the last used sessions that are near their limit, or wait."""
+    newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
+    found: list[Nearing] = []
+    for each in newest:
+        status = await (await window.session(each.id)).status()
+        if status.blocked is not None or status.utilization >= NEAR:
+            title = each.title or each.id
+            found.append(Nearing(each.id, title, status.utilization, status.blocked))
+    return found
+
+
+async def _cheaper(window: Window, activity: Activity) -> Recommendation | None:
+    """Who would have written the summaries of this time for less."""
+    used = [each for each in activity.usage if each.kind == "summary"]
+    run = Figures(
+        sum(each.input_tokens for each in used),
+        sum(each.output_tokens for each in used),
+        max(1, sum(each.calls for each in used)),
+    )
+    candidates, models = candidates_of(await window.engine.profiles.all())
+    asked = {each.model for each in used}
+    current = next((name for name, model in models.items() if model in asked), None)
+    if not used or current is None:
+        return None
+    return recommend(run, candidates, current)
+
+
+def _days(count: int) -> list[date]:
+    """The days up to today, in UTC."""
+    today = datetime.now(UTC).date()
+    return [today - timedelta(days=ago) for ago in reversed(range(count))]

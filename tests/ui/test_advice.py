@@ -1,0 +1,82 @@
+"""Advice: what is said of what happened, and what is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+
+import pytest
+
+from enfold.engine.activity import Activity, Saving
+from enfold.engine.thresholds import EffectiveThreshold
+from enfold.llm.comparison import Recommendation
+from enfold.store.activity import DayOfFailures
+from enfold.ui.advice import Facts, Nearing, advise
+
+USUAL = EffectiveThreshold("a:b", 95, 100, 105, 0.95, "threshold", "default", is_automatic=True)
+FINE = Facts(Activity(), USUAL)
+SAVED = Saving(date(2026, 1, 1), "native", "a:b", 10, 10, 0.1)
+USELESS = replace(SAVED, tokens=0, spared=0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "titles"),
+    [
+        (FINE, []),
+        (replace(FINE, sessions=[Nearing("x", "X", 0.81)]), ["“X” is nearly full"]),
+        (replace(FINE, sessions=[Nearing("x", "X", 0.99, "no key")]), ["“X” waits"]),
+        (
+            replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 3, 1),))),
+            ["Many compressions fail"],
+        ),
+        (
+            replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 2, 1),))),
+            [],
+        ),
+        (replace(FINE, threshold=replace(USUAL, share=0.3)), ["The threshold is low"]),
+        (replace(FINE, threshold=replace(USUAL, share=None)), []),
+        (
+            replace(FINE, threshold=replace(USUAL, is_automatic=False)),
+            ["Automatic compression is off"],
+        ),
+        (
+            replace(FINE, cheaper=Recommendation("small", "small does it for less", 1.5)),
+            ["Summaries could cost less"],
+        ),
+        (replace(FINE, cheaper=Recommendation("same", "is the cheapest already", 0.0)), []),
+        (
+            replace(FINE, activity=Activity((replace(SAVED, dollars=None),))),
+            ["A price is unknown"],
+        ),
+        (replace(FINE, activity=Activity((USELESS,) * 3)), ["Compressions free little"]),
+        (replace(FINE, activity=Activity((SAVED,) * 3)), []),
+    ],
+    ids=[
+        "fine",
+        "near",
+        "waits",
+        "failures",
+        "few failures",
+        "low threshold",
+        "absolute threshold",
+        "off",
+        "cheaper",
+        "cheapest already",
+        "unknown price",
+        "useless",
+        "useful",
+    ],
+)
+def test_what_is_said(facts: Facts, titles: list[str]) -> None:
+    assert [each.title for each in advise(facts)] == titles
+
+
+def test_the_most_urgent_comes_first() -> None:
+    facts = replace(
+        FINE,
+        threshold=replace(USUAL, share=0.3),
+        sessions=[Nearing("near", "Near", 0.9), Nearing("x", "X", 0.5, "no key")],
+    )
+    found = advise(facts)
+    assert [each.tone for each in found] == ["bad", "warm", "warm"]
+    assert found[0].path == "/s/x"

@@ -1,0 +1,84 @@
+"""The dashboard: empty at first, then what was saved, what failed, and what to do about it."""
+
+from __future__ import annotations
+
+import httpx
+from playwright.async_api import Browser, Page, expect
+
+from enfold import dialects
+from enfold.messages import Conversation
+from enfold.sample import sample_messages
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.settings.conftest import Api, fits
+
+
+def _fill(server: Process) -> tuple[int, int]:
+    """Two conversations folded, a third in vain; the tokens that were freed in each."""
+    messages = dialects.render(Conversation(sample_messages(1), "openai"), "openai")
+    freed = []
+    with httpx.Client(base_url=f"{server.address}/api", timeout=60) as client:
+        api = Api(client)
+        api.set(model="openai:gpt-4o")
+        for id, strategy in (("one", "native"), ("two", "truncation")):
+            api.ask("POST", "/sessions", json={"id": id, "title": f"Session {id}"})
+            api.ask("POST", f"/sessions/{id}/messages", json={"messages": messages})
+            body = {"settings": {"strategy": strategy}}
+            done = api.ask("POST", f"/sessions/{id}/compress", json=body)
+            freed.append(done["tokens_before"] - done["tokens_after"])
+        api.ask("POST", "/sessions", json={"id": "three", "title": "Session three"})
+        api.ask("POST", "/sessions/three/messages", json={"messages": messages})
+        fields = {"provider": "openai", "model": "gpt-4o", "key": "env:NOT_SET"}
+        api.ask("PUT", "/profiles/broken", json={"fields": fields})
+        for _ in range(3):
+            body = {"settings": {"summarizer": "broken"}}
+            assert client.post("/sessions/three/compress", json=body).status_code >= 400
+        api.ask("PATCH", "/sessions/three/settings", json={"settings": {"threshold": 0.05}})
+    return freed[0], freed[1]
+
+
+async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> None:
+    await page.goto(f"{server.address}/dashboard")
+    await expect(page.get_by_text("Nothing was compressed in this time")).to_be_visible()
+    native, truncation = _fill(server)
+    await page.reload()
+    short = page.get_by_role("region", name="In short")
+    figures = {
+        "Tokens freed": f"{native + truncation:,}",
+        "Compressions": "2",
+        "Failures": "3",
+        "Money saved": "≈ $",
+        "Spent on summaries": "$0.00",
+        "Read from caches": "unknown",
+    }
+    for title, value in figures.items():
+        await expect(short.get_by_role("group", name=title)).to_contain_text(value)
+    by_strategy = page.get_by_role("group", name="Tokens freed, by strategy")
+    await expect(by_strategy).to_contain_text(f"{truncation:,} tokens")
+    await expect(page.get_by_role("group", name="Tokens freed, by model")).to_contain_text("gpt-4o")
+    drawn = page.get_by_role("group", name="Compressions and failures")
+    await expect(drawn.locator("svg text", has_text="failed")).to_be_visible()
+    await drawn.get_by_text("As a table").click()
+    row = drawn.get_by_role("row").nth(1)
+    await expect(row).to_contain_text("2")
+    await expect(row).to_contain_text("3")
+    advice = page.get_by_role("article", name="Many compressions fail")
+    await expect(advice).to_contain_text("3 failed and 2 succeeded")
+    await advice.get_by_role("link", name="Test the profiles").click()
+    await expect(page.get_by_role("article", name="broken")).to_be_visible()
+
+
+async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:
+    await page.goto(f"{server.address}/dashboard")
+    await page.get_by_role("button", name="7 days").click()
+    await expect(page.get_by_role("region", name="Charts").locator("svg").first).to_be_visible()
+
+
+async def test_on_a_phone_in_the_dark(browser: Browser, server: Process) -> None:
+    async with window(browser, width=390, height=800, dark=True) as (page, _):
+        await page.goto(f"{server.address}/dashboard")
+        await expect(page.get_by_role("region", name="In short")).to_be_visible()
+        assert await fits(page)
+        text = page.locator(".db-chart svg text").first
+        ink = await text.evaluate("each => getComputedStyle(each).fill")
+        assert ink == "rgb(163, 172, 189)"
