@@ -69,7 +69,8 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
     newest = page.locator("#m120")
     await expect(newest.get_by_text("in context")).to_be_visible()
     await open_history(page, server, asked="?m=1")
-    await expect(page.locator("#m1").get_by_text("folded", exact=True)).to_be_visible()
+    await page.locator("#m1").get_by_role("link", name="folded").click()
+    await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 
 async def test_a_search_marks_what_it_finds_and_leads_there(page: Page, server: Process) -> None:

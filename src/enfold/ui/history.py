@@ -154,7 +154,7 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
     _pages(session.id, asked, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
-            _message(row, placing, asked)
+            _message(session.id, row, placing, asked)
     _pages(session.id, asked, page, depth)
     if asked.message is not None:
         ui.run_javascript(f"document.getElementById('m{asked.message}')?.scrollIntoView()")
@@ -169,15 +169,24 @@ def _pages(session: str, asked: Asked, page: int, depth: int) -> None:
         )
         if last > 1:
             turn = ui.pagination(1, last, value=page, direction_links=True)
-            turn.props("max-pages=6 boundary-links boundary-numbers=false")
+            turn.props("max-pages=4 boundary-links :boundary-numbers=false :ellipses=false")
             turn.on_value_change(
                 lambda event: ui.navigate.to(asked.address(session, page=event.value))
             )
 
 
-def _message(row: StoredMessage, placing: Placing, asked: Asked) -> None:
-    standing = placing.standing(row.depth)
+def _standing(session: str, placing: Placing, standing: Standing) -> None:
+    """Whether the model is sent it; what it is sent in its place is one step away."""
     name, tone, meaning = _STANDINGS[standing]
+    if standing == "shown":
+        badge(name, tone).tooltip(meaning)
+        return
+    with ui.link(target=path_of(session, f"changes/{placing.snapshot}")).tooltip(meaning):
+        badge(name, tone)
+
+
+def _message(session: str, row: StoredMessage, placing: Placing, asked: Asked) -> None:
+    standing = placing.standing(row.depth)
     article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
     article.props(f"id=m{row.depth}")
     if row.depth == asked.message:
@@ -185,9 +194,9 @@ def _message(row: StoredMessage, placing: Placing, asked: Asked) -> None:
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(f"#{row.depth:,} {saying.ROLES.get(row.role, row.role)}")
+            _standing(session, placing, standing)
             figures.when(datetime.fromtimestamp(row.created_at / 1_000, UTC))
             figures.count(row.tokens, "tokens")
-            badge(name, tone).tooltip(meaning)
         saying.show(message_of(row), query=asked.query)
 
 

@@ -43,10 +43,15 @@ async def open_session(page: Page, server: Process, api: Api, id: str, turns: in
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
 
+async def ask(page: Page) -> Locator:
+    """The dialog."""
+    await page.get_by_role("button", name=BUTTON).first.click()
+    return page.get_by_role("dialog", name=BUTTON)
+
+
 async def preview(page: Page) -> Locator:
     """The dialog, once it knows what it comes to."""
-    await page.get_by_role("button", name=BUTTON).first.click()
-    dialog = page.get_by_role("dialog")
+    dialog = await ask(page)
     await expect(dialog.get_by_text("Folds", exact=True)).to_be_visible()
     return dialog
 
@@ -149,6 +154,26 @@ async def test_what_others_start_is_followed_to_its_result(
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
     await page.get_by_role("button", name="Dismiss").click()
     await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
+
+
+async def test_the_report_itself_can_say_that_it_is_not_wanted(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "muted")
+    api.compress("muted")
+    await page.get_by_role("button", name="Do not show these").click()
+    api.append("muted", *talk(30, 40))
+    api.compress("muted")
+    await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
+    dialog = await ask(page)
+    await dialog.get_by_role("switch", name="Show compressions while they run").click()
+    await dialog.get_by_role("button", name="Cancel").click()
+    await page.reload()
+    await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
+    api.append("muted", *talk(20, 41))
+    api.compress("muted")
+    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
 
 
 async def test_a_failure_says_why_and_can_be_tried_again(

@@ -170,7 +170,11 @@ class Compressing:
                 show(str(record.blocked.get("reason")), ways)
 
     def _ways(self, retry: Callable[[], Any], go_on: Callable[[], Any]) -> Ways:
-        return Ways(retry, go_on, undo=self.undo, dismiss=self._latest.clear)
+        return Ways(retry, go_on, undo=self.undo, dismiss=self._latest.clear, mute=self._mute)
+
+    def _mute(self) -> None:
+        self.notices.choose(wanted=False)
+        self._latest.clear()
 
     def _retry(self) -> None:
         self._do(self._session.retry)

@@ -45,6 +45,8 @@ class Ways:
     go_on: Callable[[], Any]
     undo: Callable[[], Any]
     dismiss: Callable[[], Any]
+    mute: Callable[[], Any]
+    """Show no more of what is not an error."""
 
 
 def show_running(event: CompressionStarted, cancel: Callable[[], Any] | None) -> ui.label:
@@ -79,6 +81,8 @@ def show_finished(event: CompressionFinished, changes: str, ways: Ways) -> None:
             ui.link("What changed", changes).classes("ef-link-button")
             ui.button("Undo", on_click=ways.undo).props("flat dense")
             _dismiss(ways)
+            quiet = ui.button("Do not show these", on_click=ways.mute, color=None)
+            quiet.props("flat dense").classes("ef-quiet")
 
 
 def show_nothing_done(words: str, ways: Ways) -> None:
