@@ -82,15 +82,22 @@ class Sessions:
             self._menu(session, title)
 
     def _menu(self, session: Session, title: str) -> None:
-        button = ui.button(icon="more_vert").props("flat round dense size=sm")
+        """A button whose menu is made when it is asked for: there may be many."""
+        button = ui.button(icon="more_vert").props("flat round dense size=sm aria-haspopup=menu")
         button.props["aria-label"] = f"More about {title}"
-        with button, ui.menu().props("auto-close"):
-            ui.menu_item("Summarize conversation history", lambda: _go(session, "?do=summarize"))
-            ui.menu_item("Full history", lambda: ui.navigate.to(path_of(session.id, "history")))
-            ui.menu_item("Rename", lambda: self._rename(session))
-            ui.menu_item("Export", lambda: self._export(session))
-            ui.separator()
-            ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
+
+        def open_menu() -> None:
+            with button, ui.menu().props("auto-close no-parent-event") as menu:
+                ui.menu_item("Summarize conversation history", lambda: _summarize(session))
+                ui.menu_item("Full history", lambda: ui.navigate.to(path_of(session.id, "history")))
+                ui.menu_item("Rename", lambda: self._rename(session))
+                ui.menu_item("Export", lambda: self._export(session))
+                ui.separator()
+                ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
+            menu.on("hide", menu.delete)
+            menu.open()
+
+        button.on_click(open_menu)
 
     async def _begin(self) -> None:
         name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
@@ -153,5 +160,6 @@ def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
         ui.label(f"{title} · message {hit.depth:,}").classes("ef-tiny ef-soft ef-ellipsis")
 
 
-def _go(session: Session, then: str) -> None:
-    ui.navigate.to(path_of(session.id) + then)
+def _summarize(session: Session) -> None:
+    """Ask for it on the session's own page."""
+    ui.navigate.to(f"{path_of(session.id)}?do=summarize")

@@ -1,0 +1,117 @@
+"""The pictures of the web UI in README.md: real pages, in a real browser, on a sample conversation.
+
+`.venv/bin/python scripts/screenshots.py` makes all of them again, in docs/.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Page, async_playwright, expect
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+SERVE = (sys.executable, "-m", "enfold.cli", "serve", "--port", "0", "--sample")
+Act = Callable[[Page], Awaitable[None]]
+
+
+async def nothing(_page: Page) -> None:
+    """Show the page as it comes up."""
+
+
+async def fold(page: Page) -> None:
+    """Summarize the conversation, and open its summary."""
+    await page.get_by_role("button", name="Summarize conversation history").click()
+    await page.get_by_role("button", name="Summarize now").click()
+    card = page.get_by_role("region", name="Summary of")
+    await card.get_by_role("button", name="Summary of").click()
+    await expect(card.get_by_role("button", name="Undo")).to_be_visible()
+
+
+async def explain(page: Page) -> None:
+    """Open the budget in words."""
+    await page.get_by_role("button", name=re.compile("^Context:")).click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: where, what is done there, and how it is looked at."""
+
+    path: str
+    act: Act = nothing
+    width: int = 1280
+    height: int = 800
+    dark: bool = False
+
+
+PICTURES = {
+    "ui-chat.png": Picture("/"),
+    "ui-context.png": Picture("/", explain),
+    "ui-phone.png": Picture("/", width=390, height=800, dark=True),
+    "ui-folded.png": Picture("/", fold),
+    "ui-dark.png": Picture("/", dark=True),
+    "ui-history.png": Picture("/s/sample/history"),
+    "ui-settings.png": Picture("/settings"),
+    "ui-dashboard.png": Picture("/dashboard"),
+}
+"""File -> picture, in the order they are taken: what is folded stays so for the next."""
+
+
+def main() -> None:
+    """Take every picture, or those that are named."""
+    wanted = sys.argv[1:] or list(PICTURES)
+    with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address:
+        asyncio.run(take({name: PICTURES[name] for name in wanted}, address))
+
+
+async def take(pictures: dict[str, Picture], address: str) -> None:
+    """Open the pages and write what they look like."""
+    found = next(filter(None, map(shutil.which, BROWSERS)), None)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        for name, picture in pictures.items():
+            context = await browser.new_context(
+                viewport={"width": picture.width, "height": picture.height},
+                color_scheme="dark" if picture.dark else "light",
+                device_scale_factor=2 if picture.width < 600 else 1,  # noqa: PLR2004 - a phone
+            )
+            page = await context.new_page()
+            await page.goto(address + picture.path)
+            await page.get_by_role("navigation").wait_for(state="attached")
+            await page.wait_for_timeout(1_500)  # counts come after the page, charts grow
+            await picture.act(page)
+            await page.wait_for_timeout(800)
+            await page.screenshot(path=DOCS / name)
+            await context.close()
+            print(f"docs/{name}")
+        await browser.close()
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The address of a server with nothing but the sample in its store."""
+    command = [*SERVE, "--db", f"sqlite:///{folder / 'chats.db'}"]
+    server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        for line in server.stderr or ():
+            if said := re.search(r"serves on (http://\S+)", line):
+                yield said[1]
+                break
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+
+
+if __name__ == "__main__":
+    main()
