@@ -88,7 +88,7 @@ async def take(pictures: dict[str, Picture], address: str) -> None:
             )
             page = await context.new_page()
             await page.goto(address + picture.path)
-            await page.get_by_role("navigation").wait_for(state="attached")
+            await page.get_by_role("banner").wait_for()
             await page.wait_for_timeout(1_500)  # counts come after the page, charts grow
             await picture.act(page)
             await page.wait_for_timeout(800)

@@ -65,7 +65,7 @@ class ContextBar:
                 ui.label(total).classes("ef-figure ef-soft ef-small")
         button.on("click", self._explain, args=[])
         if fill.is_recommended:
-            chip = ui.button(RECOMMENDED, icon="unfold_less", on_click=self._compress)
+            chip = ui.button(RECOMMENDED, icon="unfold_less", on_click=self._compress, color=None)
             chip.props("flat dense no-wrap").classes(f"ef-recommended ef-level-{fill.level}")
 
     def _explain(self) -> None:

@@ -86,16 +86,23 @@ class Sessions:
         button = ui.button(icon="more_vert").props("flat round dense size=sm aria-haspopup=menu")
         button.props["aria-label"] = f"More about {title}"
 
+        menu: ui.menu | None = None
+
         def open_menu() -> None:
-            with button, ui.menu().props("auto-close no-parent-event") as menu:
+            nonlocal menu
+            if menu is None:
+                menu = make_menu()
+            menu.open()
+
+        def make_menu() -> ui.menu:
+            with button, ui.menu().props("auto-close no-parent-event") as made:
                 ui.menu_item("Summarize conversation history", lambda: _summarize(session))
                 ui.menu_item("Full history", lambda: ui.navigate.to(path_of(session.id, "history")))
                 ui.menu_item("Rename", lambda: self._rename(session))
                 ui.menu_item("Export", lambda: self._export(session))
                 ui.separator()
                 ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
-            menu.on("hide", menu.delete)
-            menu.open()
+            return made
 
         button.on_click(open_menu)
 

@@ -36,8 +36,9 @@ async def chat(window: Window, session: str | None = None) -> None:
             )
             past.props("flat round dense color=primary")
             past.props["aria-label"] = past.props["title"] = "Full history"
-            button = ui.button("Summarize", icon="unfold_less", on_click=room.summarize)
-            button.props("flat color=primary no-wrap").classes("ef-summarize")
+            with ui.button(icon="unfold_less", on_click=room.summarize) as button:
+                ui.label("Summarize").classes("gt-xs q-ml-xs")  # on a phone the sign alone
+            button.props("flat color=primary no-wrap")
             button.props["aria-label"] = button.props["title"] = "Summarize conversation history"
         await room.place()
         if ui.context.client.request.query_params.get("do") == SUMMARIZE:
