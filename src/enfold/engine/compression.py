@@ -180,7 +180,7 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
         CompressionStarted(
             job.session.id,
             messages=len(touched),
-            tokens=sum(job.counts[index] for index in touched),
+            tokens=sum(task.counts[index] for index in touched),
             strategy=job.strategy.id,
             automatic=job.automatic,
         )
