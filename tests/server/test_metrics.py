@@ -51,6 +51,14 @@ def test_replies_are_counted_by_provider_and_unknown_costs_apart() -> None:
     assert 'enfold_reply_dollars_total{provider="openai"} 0.5' in text
 
 
+def test_warnings_are_counted_by_name() -> None:
+    metrics = Metrics()
+    metrics.warned("marker-in-tool-arguments")
+    metrics.warned("marker-in-tool-arguments")
+    text = metrics.write()
+    assert 'enfold_warnings_total{warning="marker-in-tool-arguments"} 2' in text
+
+
 def test_compressions_are_counted_by_how_they_ended() -> None:
     metrics = Metrics()
     metrics.listen(CompressionFinished("chat", "id", 3, 1_000, 400, 0.5, "local", automatic=True))

@@ -12,6 +12,7 @@ from enfold.errors import InputError
 from enfold.estimates import estimate
 from enfold.llm.calls import Connection, Gateway
 from enfold.messages import Conversation, Message, Text, Tool
+from enfold.receipt import Means
 from enfold.tokens import count_conversation
 
 Said: TypeAlias = Message | Mapping[str, Any] | str
@@ -40,6 +41,8 @@ class Request:
     """Tokens of a system prompt and of tools that somebody has counted already."""
     own: OwnModel | None = None
     """Who writes where neither a setting nor a profile says so."""
+    restorable_by: Means = "store"
+    """How what leaves the view can be had again by whoever is asked."""
     asked_at: int | None = None
     """When it was asked for, if nobody waits: a summary made since will do as well."""
 

@@ -394,6 +394,7 @@ class Session:
             summary_tokens=state.settings.summary_tokens,
             share_across_branches=state.settings.share_across_branches,
             timeout=state.settings.timeout,
+            restorable_by=request.restorable_by,
             usage=roster.used,
             price_of=roster.price,
         )

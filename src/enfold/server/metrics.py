@@ -45,6 +45,7 @@ class Metrics:
         self._replies: dict[Labels, float] = defaultdict(int)
         self._tokens: dict[Labels, float] = defaultdict(int)
         self._dollars: dict[Labels, float] = defaultdict(float)
+        self._warnings: dict[Labels, int] = defaultdict(int)
 
     def started(self) -> None:
         """A request came."""
@@ -65,6 +66,10 @@ class Metrics:
             self._freed += max(0, event.tokens_before - event.tokens_after)
         elif isinstance(event, CompressionFailed):
             self._compressions[_outcome(event.code, automatic=event.automatic)] += 1
+
+    def warned(self, of: str) -> None:
+        """Count what clients had to be warned of."""
+        self._warnings[(("warning", of),)] += 1
 
     def used(self, event: UsageEvent) -> None:
         """Count what a client's call used, by provider; models are named by callers."""
@@ -94,6 +99,7 @@ class Metrics:
             *_counter("enfold_replies_total", "Calls that providers answered.", self._replies),
             *_counter("enfold_reply_tokens_total", "Tokens of these calls.", self._tokens),
             *_counter("enfold_reply_dollars_total", "Their known costs.", self._dollars),
+            *_counter("enfold_warnings_total", "What was odd in replies.", self._warnings),
             *_gauge("enfold_requests_in_progress", "Requests under way.", self._in_progress),
             *_gauge("enfold_start_time_seconds", "When the process began.", self._since),
         ]

@@ -128,7 +128,9 @@ async def _serve(
     metrics = Metrics()
     async with (
         open_engine(options.db) as engine,
-        open_proxy(engine, body_limit=given.body_limit, tell=metrics.used) as proxy,
+        open_proxy(
+            engine, body_limit=given.body_limit, tell=metrics.used, warn=metrics.warned
+        ) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):
         if options.sample:

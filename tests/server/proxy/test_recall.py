@@ -235,17 +235,15 @@ def _plain(tools: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("setting", "tools", "offered"),
+    ("form", "setting", "tools", "offered"),
     [
-        ("off", True, False),
-        (False, True, False),
-        ("tools", True, True),
-        (True, True, True),
-        ("tools", False, False),
-        ("always", False, True),
+        ("openai", "off", True, False),
+        ("openai", False, True, False),
+        ("openai", True, True, True),
+        *((form, "tools", False, False) for form in TALKERS),
+        *((form, "always", False, True) for form in TALKERS),
     ],
 )
-@every_form
 async def test_the_setting_says_who_may_recall(
     on: Stage, form: str, setting: Any, tools: bool, offered: bool
 ) -> None:
@@ -304,6 +302,32 @@ async def test_the_same_opening_shares_nothing(on: Stage, form: str) -> None:
     async with _client(on, form, key="bert") as bert:
         await bert.hear(stream=False)
     assert "spare key hangs" not in json.dumps(_sent(on))
+
+
+@pytest.mark.parametrize(("tools", "by"), [(True, "recall"), (False, "store")])
+async def test_the_receipt_says_whether_the_model_can_reach_what_was_folded(
+    on: Stage, tools: bool, by: str
+) -> None:
+    async with _client(on, "openai") as talker:
+        options: Any = {} if tools else {"tools": []}
+        await talker.hear(stream=False, **options)
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    (summary,) = await (await on.engine.find(record.id, namespace=namespace)).summaries()
+    assert summary.content["receipt"]["restorable_by"] == by
+
+
+async def test_a_client_that_goes_on_from_a_joined_reply_has_all_of_it(on: Stage) -> None:
+    on.provider.script = script([RECALL], [Say("It is teal.")])
+    async with _client(on, "openai-responses") as talker:
+        heard = await talker.hear(stream=True)
+        talker.history[:] = []
+        talker.ask("Thank you")
+        await talker.hear(stream=False, previous_response_id=heard.raw.id)
+    sent = _sent(on)
+    assert "previous_response_id" not in on.provider.last
+    assert SECRET in json.dumps(sent[-3])
+    assert "It is teal." in json.dumps(sent[-2])
 
 
 async def test_a_branch_recalls_only_what_leads_to_it(on: Stage) -> None:

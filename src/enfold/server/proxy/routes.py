@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
@@ -21,6 +22,7 @@ from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.calls import Call, read_call
 from enfold.server.proxy.chains import complete, may_be_referred_to
 from enfold.server.proxy.clientkeys import connection_of
+from enfold.server.proxy.copies import COPIED, copied
 from enfold.server.proxy.hearing import Ear, Heard, Keep
 from enfold.server.proxy.namespaces import open_namespaces
 from enfold.server.proxy.recall.turn import RecallTurn
@@ -28,12 +30,21 @@ from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.replies import Reply
 from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns
-from enfold.server.proxy.upstream import Answer, Arriving, Header, Upstream
+from enfold.server.proxy.upstream import (
+    Answer,
+    Arriving,
+    Header,
+    Upstream,
+    gathered,
+    is_stream,
+)
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
 
 Result = TypeVar("Result")
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
+
+_log = logging.getLogger("enfold.proxy")
 
 BODY_LIMIT = Serving().body_limit
 NOT_UNDERSTOOD = "not-understood"
@@ -52,14 +63,19 @@ class Proxy:
         *,
         body_limit: int = BODY_LIMIT,
         tell: Callable[[UsageEvent], None] | None = None,
+        warn: Callable[[str], None] = _log.debug,
     ) -> None:
-        """`body_limit` is what a body may have once it is unpacked; `tell` hears what was used."""
+        """`body_limit` is what a body may have once it is unpacked.
+
+        `tell` hears what was used, `warn` by name what clients have to be warned of.
+        """
         self._store = engine.store
         self._turns = Turns(engine)
         self._accounts = Accounts(engine.store, tell)
         self._upstream = upstream
         self._namespace_of = namespace_of
         self._body_limit = body_limit
+        self._warn = warn
 
     def routes(self) -> list[BaseRoute]:
         """Where it stands in an application."""
@@ -159,7 +175,20 @@ class Proxy:
         if out.recall is not None and answer.status < HTTPStatus.BAD_REQUEST:
             turn = RecallTurn(out.recall, lambda raw: self._ask(call, raw))
             arriving = await turn.answered(answer)
+        if out.what != "keep" and not is_stream(arriving):
+            whole = arriving = await gathered(arriving)
+            if self._warn_of_copies(out, Heard(asked.body.form, whole.headers, [whole.body])):
+                out = replace(out, warnings=(*out.warnings, COPIED))
         await relay(arriving, _said(out), to, self._ear(asked, out, arriving))
+
+    def _warn_of_copies(self, out: Outgoing, heard: Heard) -> bool:
+        """Whether a call has a marker in it; whoever runs the server hears of it too."""
+        names = copied(heard)
+        if names:
+            self._warn(COPIED)
+            tools = ", ".join(sorted(set(names)))
+            _log.warning("session %s: a marker in the arguments of %s", out.session, tools)
+        return bool(names)
 
     def _ear(self, asked: Asked | None, out: Outgoing | None, answer: Arriving) -> Ear | None:
         if asked is None or answer.status >= HTTPStatus.BAD_REQUEST:
@@ -167,6 +196,8 @@ class Proxy:
         session = asked.session if out is None else out.session
 
         def count(heard: Heard) -> None:
+            if out is not None and out.what != "keep" and is_stream(answer):
+                self._warn_of_copies(out, heard)
             self._accounts.add(Answered(asked.namespace, session, asked.model, heard))
 
         keep: Keep | None = None
@@ -195,10 +226,12 @@ async def open_proxy(
     *,
     body_limit: int = BODY_LIMIT,
     tell: Callable[[UsageEvent], None] | None = None,
+    warn: Callable[[str], None] = _log.debug,
 ) -> AsyncIterator[Proxy]:
     """The proxy over an engine, in front of the providers that the environment names."""
     namespaces = await open_namespaces(engine.store)
-    proxy = Proxy(engine, Upstream(upstreams()), namespaces, body_limit=body_limit, tell=tell)
+    upstream = Upstream(upstreams())
+    proxy = Proxy(engine, upstream, namespaces, body_limit=body_limit, tell=tell, warn=warn)
     try:
         yield proxy
     finally:

@@ -214,6 +214,11 @@ class Turns:
         seen = Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision, body)
         return seen if offered is None else await self._with_recall(seen, offered, model)
 
+    def _may_recall(self, seen: Seen) -> bool:
+        """Whether the model could look up what is folded now."""
+        setting = seen.known.settings.proxy_recall
+        return seen.asked.may_recall and offer(seen.asked.body, setting) is not None
+
     def _offer(self, asked: Asked, known: Known) -> Offer | None:
         """Once there is a summary the tool is there, and stays: what comes after it is cached."""
         if known.snapshot is None or not asked.may_recall:
@@ -277,6 +282,7 @@ class Turns:
             max_output=seen.asked.body.max_output(),
             settings=BY_CUTOFF,
             beside=(load.system, load.tools),
+            restorable_by="recall" if self._may_recall(seen) else "store",
         )
         try:
             if record is not None:

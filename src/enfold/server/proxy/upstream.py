@@ -75,6 +75,31 @@ class Answer:
             raise _unavailable(self._response.url, error) from None
 
 
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """An answer that is all there."""
+
+    status: int
+    headers: list[Header]
+    body: bytes
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """All of it."""
+        yield self.body
+
+
+def is_stream(answer: Arriving) -> bool:
+    """Whether the answer is a stream of events."""
+    said = {name.lower(): value for name, value in answer.headers}
+    return b"text/event-stream" in said.get(b"content-type", b"")
+
+
+async def gathered(answer: Arriving) -> Whole:
+    """The answer, once it is all there."""
+    body = b"".join([chunk async for chunk in answer.chunks()])
+    return Whole(answer.status, answer.headers, body)
+
+
 class Upstream:
     """The providers, reached over connections that are kept."""
 

@@ -24,7 +24,7 @@ from enfold.server.proxy.refusals import refusal
 from enfold.server.proxy.replies.reading import GATHERINGS
 from enfold.server.proxy.replies.reply import Gathering, Reply
 from enfold.server.proxy.replies.sse import Event, Events
-from enfold.server.proxy.upstream import Answer, Arriving, Header
+from enfold.server.proxy.upstream import Answer, Arriving, Header, Whole, is_stream
 from enfold.store import records
 
 Ask: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[Answer]]
@@ -56,19 +56,6 @@ class Recall:
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """An answer that is all there."""
-
-    status: int
-    headers: list[Header]
-    body: bytes
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """All of it."""
-        yield self.body
-
-
-@dataclass(frozen=True, slots=True)
 class Streamed:
     """An answer that several answers make up, still arriving."""
 
@@ -94,8 +81,7 @@ class RecallTurn:
 
     async def answered(self, first: Answer) -> Arriving:
         """The one answer that the client gets. A stream goes on while it is read."""
-        said = {name.lower(): value for name, value in first.headers}
-        if b"text/event-stream" in said.get(b"content-type", b""):
+        if is_stream(first):
             return Streamed(first.status, first.headers, self._stream(first))
         return await self._whole(first)
 

@@ -1,0 +1,85 @@
+"""Markers that a model copies into a call are found in every form, and warned of."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from enfold.server.proxy import bodies
+from enfold.server.proxy.copies import COPIED, copied
+from enfold.server.proxy.hearing import Heard
+from enfold.strategies.shortening import SUPPRESSED
+from tests.server.proxy.stage import Stage, stage
+from tests.server.proxy.voices import TALKERS, Say, Use, long_history, script
+
+JSON = [(b"content-type", b"application/json")]
+
+
+def _heard(arguments: str, *, ascii_only: bool = False) -> Heard:
+    call = {"type": "function_call", "name": "write", "call_id": "c", "arguments": arguments}
+    body = {"id": "r", "status": "completed", "output": [call]}
+    raw = json.dumps(body, ensure_ascii=ascii_only).encode()
+    return Heard(bodies.RESPONSES, JSON, [raw[:30], raw[30:]])
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        (SUPPRESSED, ("write",)),
+        ("before ⟨ ... truncated, 3 of 9 lines ⟩ after", ("write",)),
+        ("⟨ Reference: See message #3 for read notes.md ⟩", ("write",)),
+        ("⟨x|y⟩ and ⟨ no end", ()),
+        ("nothing odd, 27e8 neither", ()),
+    ],
+)
+def test_markers_in_arguments_are_found(
+    text: str, names: tuple[str, ...], ascii_only: bool
+) -> None:
+    inner = json.dumps({"file": {"lines": ["a", text]}}, ensure_ascii=ascii_only)
+    assert copied(_heard(inner, ascii_only=ascii_only)) == names
+
+
+def test_arguments_that_are_no_json_are_looked_at_too() -> None:
+    assert copied(_heard(f"*** patch {SUPPRESSED}")) == ("write",)
+
+
+@pytest.mark.parametrize("form", TALKERS)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
+async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str, stream: bool
+) -> None:
+    copy = Use("c1", "lookup", {"what": f"the text {SUPPRESSED}"})
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as on:
+        talker = TALKERS[form](on.address)
+        long_history(talker)
+        talker.ask("Write it down")
+        on.provider.script = script([Say("Yes."), copy])
+        heard = await talker.hear(stream=stream)
+        await talker.close()
+        assert heard.calls[0][1:] == ("lookup", copy.arguments)
+        said = await _warning(on, form, talker.history[:-1]) if not stream else None
+    assert stream or said == COPIED
+    assert "a marker in the arguments of lookup" in caplog.text
+    assert SUPPRESSED not in caplog.text
+
+
+async def _warning(on: Stage, form: str, history: list[Any]) -> str | None:
+    """What the same request is warned of; client libraries hide headers in different places."""
+    path = on.provider.paths[-1]
+    on.provider.script = script([Use("c1", "lookup", {"what": SUPPRESSED})])
+    known = {key: on.provider.headers[-1].get(key) for key in ("authorization", "x-api-key")}
+    keys = {**known, "x-goog-api-key": on.provider.headers[-1].get("x-goog-api-key")}
+    headers = {key: value for key, value in keys.items() if value is not None}
+    sent = json.loads(on.provider.bodies[-1])
+    field = {"openai-responses": "input", "gemini": "contents"}.get(form, "messages")
+    sent[field] = [each if isinstance(each, dict) else each.to_json_dict() for each in history]
+    async with httpx.AsyncClient(base_url=on.address, headers=headers) as client:
+        reply = await client.post(path, json=sent)
+    said: str | None = reply.headers.get("x-enfold-warning")
+    return said
