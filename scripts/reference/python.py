@@ -48,6 +48,9 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }
 """What the public functions hand out, and the doors that are imported by their own name."""
 
+_MADE_BY_CALLERS = ("enfold.adapters.", "enfold.langgraph.", "enfold.testing")
+"""Where classes are for callers to make; others are handed out."""
+
 
 def page() -> str:
     """The whole page."""
@@ -81,7 +84,7 @@ def _entry(module: str, name: str, *, prefix: str) -> Iterator[str]:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             yield from _function(node)
         case ast.ClassDef():
-            yield from _class(node)
+            yield from _class(node, is_made_by_callers=module.startswith(_MADE_BY_CALLERS))
         case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
             yield f"{source.text_after(module, name)} `{ast.unparse(value)}`\n"
 
@@ -97,27 +100,27 @@ def _function(node: source.Function) -> Iterator[str]:
     yield f"{ast.get_docstring(node) or ''}\n"
 
 
-def _class(node: ast.ClassDef) -> Iterator[str]:
+def _class(node: ast.ClassDef, *, is_made_by_callers: bool) -> Iterator[str]:
     yield f"{ast.get_docstring(node) or ''}\n"
     found = list(source.fields(node.body))
     if found:
         yield "| field | type | |\n|---|---|---|"
         for each in found:
             default = f" Default: `{each.default}`." if _is_plain(each.default) else ""
-            yield f"| `{each.name}` | `{_cell(each.annotation)}` | {_cell(each.text)}{default} |"
+            yield f"| `{each.name}` | `{each.annotation}` | {_cell(each.text)}{default} |"
         yield ""
     for method in node.body:
-        if isinstance(method, source.Function) and _is_shown(method):
+        if not isinstance(method, source.Function):
+            continue
+        if _is_shown(method, is_made_by_callers=is_made_by_callers):
             is_property = "property" in map(ast.unparse, method.decorator_list)
             kind = ", a property" if is_property else ""
             yield f"#### `{node.name}.{method.name}`{kind}\n"
             yield from [f"{ast.get_docstring(method)}\n"] if is_property else _function(method)
 
 
-def _is_shown(method: source.Function) -> bool:
-    return not method.name.startswith("_") or (
-        method.name == "__init__" and len(method.args.args) + len(method.args.kwonlyargs) > 1
-    )
+def _is_shown(method: source.Function, *, is_made_by_callers: bool) -> bool:
+    return not method.name.startswith("_") or (method.name == "__init__" and is_made_by_callers)
 
 
 def _is_plain(default: str) -> bool:

@@ -93,7 +93,7 @@ def _events() -> Iterator[str]:
         yield f"## `{kind.name}`\n\n{_first(kind)}\n"
         yield "| field | type | |\n|---|---|---|"
         for each in source.fields(_body("enfold.events", kind.__name__)):
-            yield f"| `{each.name}` | `{_cell(each.annotation)}` | {_cell(each.text)} |"
+            yield f"| `{each.name}` | `{each.annotation}` | {_cell(each.text)} |"
         yield ""
 
 

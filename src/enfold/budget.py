@@ -34,7 +34,7 @@ AUTO_FLOOR = 2_000
 MIN_CONDENSE_THRESHOLD = 5
 """The lowest threshold that a profile may have, in percent."""
 MAX_CONDENSE_THRESHOLD = 100
-"""The highest one."""
+"""The highest threshold that a profile may have, in percent."""
 TOKEN_BUFFER_PERCENTAGE = 0.1
 """Share of the window that the hard guard leaves free beside the reply."""
 DEFAULT_MAX_TOKENS = 8_192
