@@ -10,6 +10,7 @@ from enfold.server import create_app
 from enfold.server.rates import Buckets
 from enfold.settings import Serving
 from tests.server.conftest import client_of
+from tests.server.test_front import ui
 
 
 def test_a_bucket_empties_and_fills_again() -> None:
@@ -48,3 +49,13 @@ async def test_each_caller_has_a_bucket_of_their_own(
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "too_many_requests")
         assert 0 < int(refused.headers["retry-after"]) <= 10
         assert (await ben.get("/api/sessions")).status_code == 200
+
+
+async def test_the_pieces_of_a_page_are_not_counted(engine: Engine) -> None:
+    app = create_app(engine, serving=Serving(rate_limit=6), ui=ui)
+    async with client_of(app) as client:
+        for _ in range(5):
+            assert (await client.get("/_nicegui/static/a.js")).status_code == 200
+        assert (await client.get("/")).status_code == 200
+        assert (await client.get("/")).status_code == 429
+        assert (await client.post("/_nicegui/client/1/upload/2")).status_code == 429

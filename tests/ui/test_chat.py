@@ -165,3 +165,33 @@ async def test_a_phone_shows_everything_without_scrolling_sideways(
         await expect(page.get_by_role("article")).to_have_count(4)
         assert await page.evaluate("document.documentElement.scrollWidth") <= 390
         assert await page.evaluate("document.querySelector('.ef-scroll').scrollWidth") <= 390
+
+
+async def test_keys_lead_to_the_composer_and_to_new_lines(
+    page: Page, server: Process, api: Api
+) -> None:
+    await page.goto(server.address + api.session("keys", user("hello")))
+    await page.get_by_role("article").first.click()
+    await page.keyboard.press("/")
+    field = page.get_by_role("textbox", name="Message")
+    await expect(field).to_be_focused()
+    await field.fill("one")
+    await field.press("Shift+Enter")
+    await field.press_sequentially("two")
+    await expect(field).to_have_value("one\ntwo")
+    await field.press("Control+Enter")
+    await expect(field).to_have_value("")
+    await expect(page.get_by_role("article")).to_have_count(2)
+
+
+async def test_every_control_has_a_name(page: Page, server: Process, api: Api) -> None:
+    path = api.session("named", user("hello"), CALL, RESULT, assistant("done"))
+    await page.goto(server.address + path)
+    await expect(page.get_by_role("article")).to_have_count(4)
+    nameless = await page.evaluate(
+        """[...document.querySelectorAll('button, a, input:not([type=file]), textarea, summary')]
+        .filter(e => e.offsetParent && !(e.ariaLabel || e.title || e.innerText.trim()
+          || e.labels?.length || e.querySelector('input[type=file]')))
+        .map(e => e.outerHTML.slice(0, 200))"""
+    )
+    assert nameless == []

@@ -31,6 +31,20 @@ async def test_one_is_begun_and_named(page: Page) -> None:
     await expect(listed(page)).to_contain_text("The quay <b>today</b>")
 
 
+async def test_one_is_called_after_what_is_said_in_it_first(page: Page) -> None:
+    await page.get_by_role("button", name="New conversation").click()
+    await page.get_by_role("textbox", name="Message").fill("When does the ferry leave?")
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("When does the ferry leave?")
+    await expect(listed(page)).to_contain_text("When does the ferry leave?")
+
+
+async def test_what_comes_from_elsewhere_is_listed(page: Page, api: Api) -> None:
+    await expect(listed(page)).to_be_attached()
+    api.session("from-a-program", user("x"), title="Made by a program")
+    await expect(listed(page)).to_contain_text("Made by a program")
+
+
 async def test_one_is_deleted_only_if_that_is_meant(page: Page, server: Process, api: Api) -> None:
     api.session("doomed", user("x"), title="The doomed one")
     await page.goto(f"{server.address}/s/doomed")

@@ -49,10 +49,15 @@ class Rates:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http":
+        if scope["type"] == "http" and not _is_part_of_a_page(scope):
             caller: Caller = scope["state"]["caller"]
             self._buckets.take(f"token {caller.name}" if caller.has_token else address_of(scope))
         await self._app(scope, receive, send)
+
+
+def _is_part_of_a_page(scope: Scope) -> bool:
+    """The pieces of the web UI's pages: dozens a page, the same for all, and kept by browsers."""
+    return bool(scope["method"] == "GET" and scope["path"].startswith("/_nicegui/"))
 
 
 def address_of(scope: Scope) -> str:

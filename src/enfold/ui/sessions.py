@@ -21,6 +21,8 @@ _SHOWN = 50
 _LOOKED_THROUGH = 2_000
 """Sessions whose titles a search looks at, the last used first."""
 _HITS = 8
+_SECONDS = 5.0
+"""How often it is looked whether there are others: from another window, or a program."""
 NEW_TITLE = "New conversation"
 
 
@@ -31,6 +33,8 @@ class Sessions:
         self._window = window
         self._current = current
         self._last: Session | None = None
+        self._newest: list[Session] = []
+        self._is_searched = False
 
     async def show(self) -> None:
         """Put it on the page."""
@@ -44,28 +48,40 @@ class Sessions:
         self._list.props["aria-label"] = "Sessions"
         await self.refresh()
         import_field(self._window)
+        ui.timer(_SECONDS, self._follow)
 
     async def refresh(self) -> None:
         """Fill it again, after something changed."""
+        newest = await self._read()
         self._list.clear()
         self._last = None
+        self._is_searched = False
+        self._newest = newest
         with self._list:
-            await self._page()
+            self._draw(newest)
 
-    async def _page(self) -> None:
-        found = await self._window.engine.sessions(
-            namespace=self._window.namespace, limit=_SHOWN, after=self._last
+    async def _follow(self) -> None:
+        """Show what has come or gone since; what is searched for stays, and so does more of it."""
+        if not self._is_searched and self._last is None and await self._read() != self._newest:
+            await self.refresh()
+
+    async def _read(self, after: Session | None = None) -> list[Session]:
+        return await self._window.engine.sessions(
+            namespace=self._window.namespace, limit=_SHOWN, after=after
         )
+
+    def _draw(self, found: list[Session]) -> None:
         for each in found:
             self._row(each)
         if len(found) == _SHOWN:
-            self._last = found[-1]
             more = ui.button("Show more").props("flat dense color=primary")
 
             async def show_more() -> None:
+                self._last = found[-1]
+                following = await self._read(self._last)
                 more.delete()
                 with self._list:
-                    await self._page()
+                    self._draw(following)
 
             more.on_click(show_more)
 
@@ -117,7 +133,10 @@ class Sessions:
         title = await ask_for_name("Rename the conversation", "Title", session.title or session.id)
         if title is not None:
             await (await self._window.session(session.id)).configure(title=title)
-            await self.refresh()
+            if session.id == self._current:
+                ui.navigate.reload()
+            else:
+                await self.refresh()
 
     async def _delete(self, session: Session) -> None:
         title = session.title or session.id
@@ -147,6 +166,7 @@ class Sessions:
         engine, namespace = self._window.engine, self._window.namespace
         named = await engine.sessions(namespace=namespace, limit=_LOOKED_THROUGH)
         hits = await engine.search(words, namespace=namespace, limit=_HITS)
+        self._is_searched = True
         self._list.clear()
         with self._list:
             for each in named:

@@ -29,7 +29,7 @@ async def chat(window: Window, session: str | None = None) -> None:
         if record is None:
             _nothing_yet()
             return
-        room = Room(window, await window.session(record.id))
+        room = Room(window, await window.session(record.id), framed)
         with framed.actions:
             past = ui.button(
                 icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))

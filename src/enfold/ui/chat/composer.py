@@ -27,8 +27,9 @@ _LISTED = 6
 class Composer:
     """The text field, the list of commands above it, and the button beside it."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, stop: Callable[[], object]) -> None:
         self._say = say
+        self._stop = stop
         self._found: list[str] = []
         self._at = 0
 
@@ -50,6 +51,7 @@ class Composer:
         self._field.on("keydown", self._entered, js_handler=_SEND)
         for key in ("tab", "up", "down", "esc"):
             self._field.on(f"keydown.{key}", self._chosen, js_handler=_CHOOSE)
+        self._field.on("keydown.esc", self._escaped, args=[])
         self._field.on_value_change(self._complete)
 
     def name_button(self, name: str) -> None:
@@ -72,6 +74,11 @@ class Composer:
         if text.strip():
             self._field.value = ""
             await self._say(text)
+
+    def _escaped(self) -> None:
+        """What is being chosen comes first; then what is being answered is stopped."""
+        if not self._found:
+            self._stop()
 
     def _chosen(self, event: GenericEventArguments) -> None:
         key = event.args

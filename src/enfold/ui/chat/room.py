@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from textwrap import shorten
+
 from nicegui import ui
 from nicegui.events import KeyEventArguments
 
@@ -23,8 +25,11 @@ from enfold.ui.chat.shelf import read_standing, tip_below
 from enfold.ui.chat.transcript import Transcript
 from enfold.ui.contextbar import ContextBar
 from enfold.ui.folding import Compressing, summary_card
+from enfold.ui.frame import Frame
+from enfold.ui.sessions import NEW_TITLE
 from enfold.ui.window import Window
 
+_LONGEST_TITLE = 60
 FOLLOW_SECONDS = 1.0
 """How often it is looked whether somebody else said something: another window, or a program."""
 
@@ -32,9 +37,10 @@ FOLLOW_SECONDS = 1.0
 class Room:
     """One session in one window."""
 
-    def __init__(self, window: Window, session: Session) -> None:
+    def __init__(self, window: Window, session: Session, framed: Frame) -> None:
         self._window = window
         self._session = session
+        self._framed = framed
         choose = chooser(window.engine, session)
         self._talk = Talk(window.engine, session, choose)
         self._asking = Asking(self._talk, self.refresh)
@@ -45,7 +51,7 @@ class Room:
             said=self._as_said,
         )
         self._transcript = Transcript(window, session, hands, self._draw_summary)
-        self._composer = Composer(self._said)
+        self._composer = Composer(self._said, self._asking.stop)
         self._answering = Answering(window, self._talk, choose, self._composer)
         self._compressing = Compressing(window, session, self.refresh)
         self._bar = ContextBar(window, session)
@@ -91,11 +97,23 @@ class Room:
     async def _said(self, text: str) -> None:
         if commands.is_command(text):
             await self._command(text)
-        elif await self._answering.somebody():
+            return
+        await self._name(text)
+        if await self._answering.somebody():
             self._asking.say(text.strip())
         else:
             await self._session.append(text.strip())
             await self.refresh()
+
+    async def _name(self, text: str) -> None:
+        """A conversation that nobody has named is called after what is said in it first."""
+        record = await self._window.engine.store.read(sessions.get, self._session.key)
+        if record.depth or record.title not in {"", NEW_TITLE}:
+            return
+        title = shorten(text, _LONGEST_TITLE, placeholder=" …")
+        await self._session.configure(title=title)
+        self._framed.title.set_text(title)
+        await self._framed.sessions.refresh()
 
     async def _command(self, text: str) -> None:
         if text.split(maxsplit=1)[0].lower() == "/summarize":
