@@ -146,6 +146,10 @@ class BadReplyError(GatewayError):
 class BlockedError(EnfoldError):
     """A compression that was due failed; retry it, or acknowledge the risk to go on."""
 
+    def __init__(self, reason: str, *, session: str | None = None) -> None:
+        super().__init__(reason)
+        self.session = session
+
 
 class AccessError(EnfoldError):
     """The caller may not do this."""

@@ -30,7 +30,8 @@ def is_acknowledged(session: Session) -> bool:
 def refuse_if_blocked(session: Session) -> None:
     """Raise `BlockedError` while the session waits."""
     if session.blocked is not None and not is_acknowledged(session):
-        raise BlockedError(_words(session.id, str(session.blocked.get("reason"))))
+        words = _words(session.id, str(session.blocked.get("reason")))
+        raise BlockedError(words, session=session.id)
 
 
 @asynccontextmanager
@@ -75,7 +76,7 @@ async def block(
     blocked = {"reason": str(error), "code": facts(error).code, "acknowledged": False}
     await store.write(sessions.update, session.key, Changes(blocked=blocked))
     events.emit(SessionBlocked(session.id, str(error)))
-    return BlockedError(_words(session.id, str(error)))
+    return BlockedError(_words(session.id, str(error)), session=session.id)
 
 
 async def unblock(store: Store, events: Events, session: Session, *, acknowledged: bool) -> None:

@@ -23,6 +23,7 @@ from enfold.server.proxy.routes import BODY_LIMIT, Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
 from enfold.store.records import UsageTotal
+from enfold.summaries import Summarizer
 from enfold.wiring import open_engine
 from tests.server.serving import serving
 
@@ -161,10 +162,15 @@ class Stage:
 
 
 @asynccontextmanager
-async def stage(database: str, *, body_limit: int = BODY_LIMIT) -> AsyncIterator[Stage]:
+async def stage(
+    database: str, *, body_limit: int = BODY_LIMIT, **summarizers: Summarizer
+) -> AsyncIterator[Stage]:
     """A proxy whose models have a small window."""
     provider = Provider()
-    async with open_engine(database) as engine, serving(provider.app()) as upstream:
+    async with (
+        open_engine(database, summarizers=summarizers) as engine,
+        serving(provider.app()) as upstream,
+    ):
         for model in MODELS:
             await engine.models.edit(model, max_input=WINDOW, max_output=500)
 

@@ -20,16 +20,18 @@ from enfold.server.proxy.refusals import is_overflow, refusal
     ids=["openai", "anthropic", "gemini"],
 )
 def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str]) -> None:
-    status, headers, body = refusal(BlockedError("it failed"), provider, "s1")
+    error = BlockedError("it failed", session="s 1")
+    status, headers, body = refusal(error, provider, "key-1")
     said = json.loads(body)[path[0]][path[1]]
     assert status == 409
     assert "it failed" in said
-    assert "/api/sessions/s1/retry" in said
+    assert "POST /api/sessions/s%201/retry" in said
+    assert "x-enfold-namespace: key-1" in said
     assert dict(headers)[b"x-should-retry"] == b"false"
 
 
 def test_what_may_pass_is_worth_another_try() -> None:
-    status, headers, _ = refusal(UnavailableError("gone"), "anthropic", None)
+    status, headers, _ = refusal(UnavailableError("gone"), "anthropic")
     assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
 
 

@@ -18,6 +18,14 @@ _KEYS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """Where clients put the key for their provider."""
 
 
+_BY_KEY = "key-"
+
+
+def is_by_key(namespace: str) -> bool:
+    """Whether its people are known by their provider's key, and have no access token."""
+    return namespace.startswith(_BY_KEY)
+
+
 class Namespaces:
     """Gives every request its namespace."""
 
@@ -33,7 +41,7 @@ class Namespaces:
         given = next((headers[name] for name in _KEYS if name in headers), None)
         if given is None:
             return caller.namespace
-        return f"key-{blake2b(given, key=self._key, digest_size=16).hexdigest()}"
+        return f"{_BY_KEY}{blake2b(given, key=self._key, digest_size=16).hexdigest()}"
 
 
 async def open_namespaces(store: Store) -> Namespaces:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
@@ -34,15 +35,18 @@ _SHAPES: Mapping[str, Callable[[str, int, str], Any]] = {
 
 
 def refusal(
-    error: EnfoldError, provider: str, session: str | None
+    error: EnfoldError, provider: str, namespace: str = ""
 ) -> tuple[int, list[Header], bytes]:
-    """The error as the provider would say one: status, headers, body."""
+    """The error as the provider would say one: status, headers, body.
+
+    `namespace` is the client's, where that has to be named to go on.
+    """
     known = facts(error)
     message = f"enfold: {error}"
-    if isinstance(error, BlockedError) and session is not None:
-        message += (
-            f" (POST /api/sessions/{session}/retry, or POST /api/sessions/{session}/acknowledge)"
-        )
+    if isinstance(error, BlockedError) and error.session is not None:
+        path = f"POST /api/sessions/{quote(error.session, safe='')}"
+        header = f", with the header x-enfold-namespace: {namespace}" if namespace else ""
+        message += f" ({path}/retry, or {path}/acknowledge{header})"
     headers = [
         (b"content-type", b"application/json"),
         # Client libraries try some statuses again by themselves; here that would not help.

@@ -24,7 +24,7 @@ from enfold.server.proxy.chains import complete, may_be_referred_to
 from enfold.server.proxy.clientkeys import connection_of
 from enfold.server.proxy.copies import COPIED, copied
 from enfold.server.proxy.hearing import Ear, Heard, Keep
-from enfold.server.proxy.namespaces import open_namespaces
+from enfold.server.proxy.namespaces import is_by_key, open_namespaces
 from enfold.server.proxy.recall.turn import RecallTurn
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
@@ -98,18 +98,18 @@ class Proxy:
             await _while_connected(self._answer(call, scope, Receiver(send)), receive)
 
     async def _answer(self, call: Call, scope: Scope, to: Receiver) -> None:
-        session = call.header(b"x-enfold-session")
+        asked: Asked | None = None
         try:
             asked, warning = await self._asked(call, scope)
             if asked is None or warning is not None:
                 return await self._pass(call, asked, warning, to)
             out = await _finished(self._turns.take(asked))
-            session = out.session
             await self._forward(call, asked, out, to)
         except EnfoldError as error:
             if to.has_begun:
                 raise  # the connection is closed: that is how a client sees that it broke off
-            status, headers, body = refusal(error, call.provider, session)
+            whose = asked.namespace if asked is not None else ""
+            status, headers, body = refusal(error, call.provider, whose if is_by_key(whose) else "")
             await to.start(status, headers)
             await to.end(body)
 

@@ -136,7 +136,7 @@ class RecallTurn:
         found = (_object(said) or {}) if isinstance(said, bytes) else {}
         if "error" not in found:
             failed = said if isinstance(said, EnfoldError) else UnavailableError(_BROKE_OFF)
-            _, _, body = refusal(failed, self._recall.form.upstream, None)
+            _, _, body = refusal(failed, self._recall.form.upstream)
             found = loads(body)
         if self._recall.form.upstream == "anthropic":
             return b"event: error\ndata: " + dumps(found) + b"\n\n"

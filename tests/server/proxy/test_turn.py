@@ -1,0 +1,300 @@
+"""Turns that do not go smoothly: compressions ahead, failures, divergences, overflows, deaths."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from enfold.errors import SummaryError
+from enfold.server import create_app
+from enfold.server.proxy.routes import Proxy
+from enfold.server.proxy.upstream import Upstream
+from enfold.summaries import Summary, SummaryRequest
+from enfold.tokens import get
+from tests.server.proxy.stage import Stage, question, stage
+from tests.server.serving import serving
+
+PATH = "/v1/chat/completions"
+PLEASE = question(99)
+
+
+class Gated:
+    """A summarizer that fails as often as it is told to, and else waits until it may go on."""
+
+    name = "gated"
+    max_input: int | None = None
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.failures = 0
+        self.open = asyncio.Event()
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """A summary, sooner or later."""
+        self.asked += 1
+        if self.failures:
+            self.failures -= 1
+            raise SummaryError("the writer is away; try again")
+        await self.open.wait()
+        text = "They counted words."
+        return Summary(text, self.name, get(request.tokenizer).count(text))
+
+
+@pytest.fixture
+def writer() -> Gated:
+    return Gated()
+
+
+@pytest.fixture
+async def on(tmp_path: Path, writer: Gated) -> AsyncIterator[Stage]:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}", gated=writer) as opened:
+        await opened.engine.set("summarizer", "gated")
+        yield opened
+        writer.open.set()
+
+
+class Chat:
+    """A client that keeps its whole history."""
+
+    def __init__(self, on: Stage, client: httpx.AsyncClient) -> None:
+        self._on = on
+        self._client = client
+        self.messages: list[Any] = []
+
+    async def say(self, text: str) -> httpx.Response:
+        """One turn; what was said stays only if it was answered."""
+        asked = [*self.messages, {"role": "user", "content": text}]
+        body = {"model": "small", "messages": asked}
+        reply = await self._client.post(f"{self._on.address}{PATH}", json=body)
+        if reply.is_success:
+            self.messages = [*asked, reply.json()["choices"][0]["message"]]
+        return reply
+
+    async def until(self, happened: Callable[[httpx.Response], bool]) -> httpx.Response:
+        """Turns until something happens."""
+        for number in range(60):
+            reply = await self.say(question(number))
+            await self._on.proxy.idle()
+            if happened(reply):
+                return reply
+        raise AssertionError("it did not happen")
+
+
+@pytest.fixture
+async def chat(on: Stage) -> AsyncIterator[Chat]:
+    headers = {"authorization": "Bearer k"}
+    async with httpx.AsyncClient(headers=headers, timeout=60) as client:
+        yield Chat(on, client)
+
+
+async def _eventually(is_so: Callable[[], Awaitable[Any]]) -> None:
+    async with asyncio.timeout(60):
+        while not await is_so():  # noqa: ASYNC110 - the queue tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def _summaries(on: Stage) -> int:
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    session = await on.engine.find(record.id, namespace=namespace)
+    return len(await session.summaries())
+
+
+@pytest.fixture
+async def early(on: Stage) -> Stage:
+    """Compressions begin in the background long before they are due."""
+    await on.engine.set("proxy.background", True)
+    await on.engine.set("early_mark", 0.4)
+    return on
+
+
+async def test_a_compression_ahead_is_one_nobody_waits_for_it_and_the_next_turn_uses_it(
+    early: Stage, chat: Chat, writer: Gated
+) -> None:
+    first = await chat.until(lambda _: writer.asked > 0)
+    others = [await chat.say(f"And {number}?") for number in range(3)]
+    await early.proxy.idle()
+    assert {each.headers["x-enfold-decision"] for each in (first, *others)} == {"keep"}
+    assert writer.asked == 1
+    writer.open.set()
+    await _eventually(lambda: _summaries(early))
+    after = await chat.say("And now?")
+    assert after.headers["x-enfold-decision"] == "reused"
+    assert writer.asked == 1
+    assert await _summaries(early) == 1
+
+
+async def test_a_compression_ahead_that_fails_costs_nothing_but_another_try(
+    early: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.failures = 1
+    writer.open.set()
+    failed = await chat.until(lambda _: writer.asked > 0)
+    assert (failed.status_code, failed.headers["x-enfold-decision"]) == (200, "keep")
+    assert "x-enfold-warning" not in failed.headers
+    then = await chat.say("Go on.")
+    assert then.status_code == 200
+    await _eventually(lambda: _summaries(early))
+    after = await chat.say("And now?")
+    assert after.headers["x-enfold-decision"] == "reused"
+    (record,) = await early.engine.sessions(namespace=await early.namespace("k"))
+    assert record.blocked is None
+
+
+async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:
+    """What the error says: the ways on, by name, and the header that they need."""
+    writer.failures = 10**6
+    refused = await chat.until(lambda reply: not reply.is_success)
+    assert refused.status_code == 409
+    assert refused.headers["x-request-id"]
+    said = refused.json()["error"]["message"]
+    ways = {way.rpartition("/")[2]: way for way in re.findall(r"POST (/\S+?)[,) ]", said)}
+    assert set(ways) == {"retry", "acknowledge"}
+    found = re.search(r"x-enfold-namespace: (\S+?)\)", said)
+    assert found is not None
+    sent = len(on.provider.bodies)
+    assert (await chat.say(PLEASE)).status_code == 409
+    assert len(on.provider.bodies) == sent
+    return ways, {"x-enfold-namespace": found[1]}
+
+
+async def test_a_blocked_conversation_goes_on_after_the_retry_that_the_error_names(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    ways, header = await _blocked(on, chat, writer)
+    async with httpx.AsyncClient(base_url=on.address, headers=header, timeout=60) as api:
+        assert (await api.post(ways["retry"])).status_code == 409
+        assert (await chat.say(PLEASE)).status_code == 409
+        writer.failures = 0
+        writer.open.set()
+        assert (await api.post(ways["retry"])).status_code == 200
+    after = await chat.say(PLEASE)
+    assert (after.status_code, after.headers["x-enfold-decision"]) == (200, "reused")
+
+
+async def test_a_blocked_conversation_goes_on_once_the_risk_is_acknowledged(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    ways, header = await _blocked(on, chat, writer)
+    async with httpx.AsyncClient(base_url=on.address, headers=header) as api:
+        assert (await api.post(ways["acknowledge"])).is_success
+    after = await chat.say(PLEASE)
+    assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "risk-acknowledged")
+    assert on.provider.last["messages"][-1]["content"] == PLEASE
+    assert len(on.provider.last["messages"]) == len(chat.messages) - 1
+
+
+async def test_what_is_to_pass_passes_whole_with_a_warning(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    await on.engine.set("proxy.on_failure", "pass")
+    writer.failures = 10**6
+    reply = await chat.until(lambda reply: "x-enfold-warning" in reply.headers)
+    assert (reply.status_code, reply.headers["x-enfold-warning"]) == (200, "compression-failed")
+    assert len(on.provider.last["messages"]) == len(chat.messages) - 1
+
+
+async def test_two_divergences_in_a_row_stop_the_summaries(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    await chat.until(lambda reply: reply.headers["x-enfold-decision"] == "compressed")
+    whole = chat.messages
+    decisions, warnings = [], []
+    for number in range(3):
+        chat.messages = [*whole[:2], {"role": "user", "content": question(70 + number)}, *whole[3:]]
+        reply = await chat.say("And now?")
+        decisions.append(reply.headers["x-enfold-decision"])
+        warnings.append(reply.headers.get("x-enfold-warning"))
+    assert decisions == ["compressed", "keep", "keep"]
+    assert warnings == [None, "history-keeps-changing", "history-keeps-changing"]
+    assert await _summaries(on) == writer.asked == 2
+    assert len(on.provider.last["messages"]) == len(chat.messages) - 1
+    chat.messages = whole
+    again = await chat.say("And now?")
+    assert again.headers["x-enfold-decision"] == "reused"
+
+
+def _too_long(_request: Any, _body: Any) -> Response:
+    said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+    return JSONResponse({"error": said}, 400)
+
+
+async def test_an_overflow_is_tried_once_more_and_then_told(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    for number in range(8):
+        await chat.say(question(number))
+    on.provider.script, before = _too_long, len(on.provider.bodies)
+    reply = await chat.say("And now?")
+    assert (reply.status_code, reply.json()["error"]["message"]) == (400, "too long")
+    assert len(on.provider.bodies) == before + 2
+    assert writer.asked == 1
+    assert len(on.provider.last["messages"]) < len(chat.messages)
+
+
+async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_library(
+    on: Stage, chat: Chat, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def dies() -> AsyncIterator[bytes]:
+        yield b'data: {"id":"r","object":"chat.completion.chunk","created":1,"model":"m",'
+        yield b'"choices":[{"index":0,"delta":{"content":"one"},"finish_reason":null}]}\n\n'
+        raise ConnectionAbortedError
+
+    await chat.say("Hello")
+    await chat.say("Hello again")
+    on.provider.script = lambda _request, _body: StreamingResponse(
+        dies(), media_type="text/event-stream"
+    )
+    heard: list[Any] = []
+    async with openai.AsyncOpenAI(
+        base_url=f"{on.address}/v1", api_key="k", max_retries=0
+    ) as client:
+        stream = await client.chat.completions.create(
+            model="small",
+            messages=[*chat.messages, {"role": "user", "content": "More"}],
+            stream=True,
+        )
+        with pytest.raises((openai.APIError, httpx.HTTPError)):
+            await _hear(stream, heard)
+    assert heard == ["one"]
+    await on.proxy.idle()
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    session = await on.engine.find(record.id, namespace=namespace)
+    roles = [row.role for row in await session.history(limit=100)]
+    assert roles == ["user", "assistant", "user", "assistant", "user"]
+    assert "a mistake of ours" not in caplog.text
+    on.provider.script = None
+    assert (await chat.say("More")).status_code == 200
+
+
+async def _hear(stream: Any, heard: list[Any]) -> None:
+    async for chunk in stream:
+        heard += [chunk.choices[0].delta.content]
+
+
+async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage) -> None:
+    async def hang_up(_reader: Any, writing: asyncio.StreamWriter) -> None:
+        writing.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    silent = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    proxy = Proxy(on.engine, Upstream({"openai": silent}), on.namespaces)
+    body = {"model": "small", "messages": [{"role": "user", "content": "Hello"}]}
+    app = create_app(on.engine, forwarding=proxy.routes())
+    async with server, serving(app.asgi) as address, httpx.AsyncClient() as client:
+        reply = await client.post(f"{address}{PATH}", json=body)
+    await proxy.close()
+    assert reply.status_code == 503
+    assert reply.headers["x-request-id"]
+    assert "cannot be reached" in reply.json()["error"]["message"]
