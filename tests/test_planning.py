@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.messages import Message
-from enfold.planning import TIGHTEST_SUMMARY, Aim, plan
+from enfold.planning import FENCE_TOKENS, TIGHTEST_SUMMARY, Aim, plan
 from enfold.retention import Retention
 from enfold.testing import assistant, user
 from tests.histories import histories
@@ -63,6 +63,19 @@ def test_the_head_does_not_reach_past_the_summary_that_is_there() -> None:
     aim = Aim(Retention("tokens", 500, keep_first=4), 3_000, previous_tokens=300, previous_at=1)
     planned = plan(chat(50), [100] * 50, aim)
     assert planned.split.head == 1
+
+
+def test_a_first_summary_takes_what_the_rest_leaves_of_a_goal_far_below_the_history() -> None:
+    counts = [100] * 200
+    aim = Aim(Retention("tokens", 300), 2_000)
+    planned = plan(chat(200), counts, aim)
+    assert 1_500 < planned.summary_tokens <= 2_000 - 300 - FENCE_TOKENS
+    assert planned.most <= 2_000
+
+
+def test_a_summary_that_is_continued_leaves_room() -> None:
+    aim = Aim(Retention("tokens", 300), 2_000, previous_tokens=1_000)
+    assert plan(chat(200), [100] * 200, aim).summary_tokens <= 2_000 // 3
 
 
 @given(histories(), st.integers(50, 2_000), st.integers(0, 2_000), st.integers(0, 300))

@@ -84,13 +84,22 @@ def _plan(
 def plan_for(counts: Sequence[int], divided: Split, aim: Aim, summary_share: float = 1.0) -> Plan:
     """The plan for a division that is settled."""
     folded = sum(counts[index] for index in divided.folded if index != divided.pinned)
-    limit = int((aim.summary_tokens or _summary_limit(folded, aim)) * summary_share)
+    kept = sum(counts) - folded + FENCE_TOKENS
+    limit = int((aim.summary_tokens or _summary_limit(folded, kept, aim)) * summary_share)
     limit = max(TIGHTEST_SUMMARY, limit)
-    most = sum(counts) - folded + limit + FENCE_TOKENS
+    most = kept + limit
     return Plan(divided, limit, most, divided.is_empty or divided.cut <= aim.settled)
 
 
-def _summary_limit(folded: int, aim: Aim) -> int:
-    """A tenth of what is folded, on top of the previous summary; at most a third of the goal."""
+def _summary_limit(folded: int, kept: int, aim: Aim) -> int:
+    """A tenth of what is folded, on top of the previous summary; at most a third of the goal.
+
+    A first summary may take all that the rest leaves of the goal: where that is more, the goal is
+    so far below the history that nothing else is worth the room. One that is continued may not, or
+    it would fill the view in the end.
+    """
     wanted = aim.previous_tokens + folded // SUMMARY_SHARE
-    return min(max(SMALLEST_SUMMARY, wanted), aim.goal // 3)
+    most = aim.goal // 3
+    if not aim.previous_tokens:
+        most = max(most, aim.goal - kept)
+    return min(max(SMALLEST_SUMMARY, wanted), most)

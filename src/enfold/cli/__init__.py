@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "count": ("count", "Count tokens, exactly and offline."),
         "condense": ("condense", "Make conversations smaller, with ledgers to restore them from."),
         "restore": ("restore", "Give back conversations that were condensed."),
+        "eval": ("evaluating", "Measure what survives a compression."),
     },
     "Stored sessions": {
         "import": ("importing", "Store the conversations of a file as sessions."),

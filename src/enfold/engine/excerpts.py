@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from enfold.engine.questions import is_telling
-from enfold.store.words import Phrase, Term, terms_of
+from enfold.store.words import Phrase, texts_of_terms
 
-LENGTH = 48
-"""Characters of an excerpt, eight words or so."""
-_DENSER = 3
-"""A character of a script without blanks says about as much as this many others."""
-_LEAD = 0.25
-"""The share of an excerpt that may stand before what was found."""
+WORDS = 8
+"""Of an excerpt."""
+PAIRED = 20
+"""Characters of an excerpt in a script without blanks."""
+FOUND = 3
+"""What a word that was looked for weighs beside another that tells something."""
+_LONGEST = 120
+"""Characters of an excerpt, however long its words are."""
 _LOOKED_AT = 20_000
-"""Characters of a message without a find in which its first telling words are looked for."""
-_SENTENCE_END = re.compile(r"[.!?…。！？\n]+\s*")  # noqa: RUF001 - full-width marks are meant
+"""Characters of a message in which its most telling words are looked for."""
+_WORD = re.compile(r"\S+")
 
 
 class Excerpt(NamedTuple):
@@ -28,68 +31,57 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
-    """Some eight words around what was found; where nothing was, the first that say something."""
-    length = LENGTH if _is_spaced(text) else LENGTH // _DENSER
-    if len(text) <= length * 1.5:
+    """The words in a row that have most of what was looked for, and most that tell something."""
+    found = _Found(phrases)
+    spans = _spans(text)
+    if len(spans) <= WORDS and len(text) <= _LONGEST:
         return Excerpt(0, text)
-    finds = _finds(text, phrases)
-    start = _around(finds, length) if finds else _first_telling(text)
-    return _cut(text, start, length)
+    weights = [found.weight(text[start:end]) for start, end in spans]
+    sums = [0, *accumulate(weights)]
+    last = max(0, len(spans) - WORDS)
+    best = max(range(last + 1), key=lambda at: (sums[min(at + WORDS, len(spans))] - sums[at], -at))
+    start, end = spans[best][0], spans[min(best + WORDS, len(spans)) - 1][1]
+    return Excerpt(start, text[start : min(end, start + _LONGEST)])
 
 
 def says_something(text: str, *, least: int = 3) -> bool:
     """Whether a text has words that tell it from others, rather than only "yes" and "mm-hm"."""
     telling: set[str] = set()
-    for term in terms_of(text[:_LOOKED_AT]):
-        if is_telling(term.text) and len(term.text) > 1:
-            telling.add(term.text)
-            if len(telling) >= least:
-                return True
+    for word in _WORD.findall(text[:_LOOKED_AT]):
+        telling.update(filter(is_telling, texts_of_terms(word)))
+        if len(telling) >= least:
+            return True
     return False
 
 
-def _finds(text: str, phrases: Sequence[Phrase]) -> list[Term]:
-    whole = {phrase.terms[0] for phrase in phrases if not phrase.prefix}
-    begun = tuple(phrase.terms[0] for phrase in phrases if phrase.prefix)
-    return [term for term in terms_of(text) if term.text in whole or term.text.startswith(begun)]
+class _Found:
+    """What was looked for, for weighing words."""
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self._whole = {phrase.terms[0] for phrase in phrases if not phrase.prefix}
+        self._begun = tuple(phrase.terms[0] for phrase in phrases if phrase.prefix)
+        self._known: dict[str, int] = {}
+
+    def weight(self, word: str) -> int:
+        """What a word weighs."""
+        if word not in self._known:
+            self._known[word] = max(map(self._weight, texts_of_terms(word)), default=0)
+        return self._known[word]
+
+    def _weight(self, term: str) -> int:
+        if term in self._whole or term.startswith(self._begun):
+            return FOUND
+        return 1 if is_telling(term) else 0
 
 
-def _around(finds: Sequence[Term], length: int) -> int:
-    """Where the window begins that holds most different words of those that were found."""
-    best, start = 0, finds[0].start
-    first = 0
-    for last, term in enumerate(finds):
-        while term.end - finds[first].start > length * (1 - _LEAD):
-            first += 1
-        different = len({each.text for each in finds[first : last + 1]})
-        if different > best:
-            best, start = different, finds[first].start
-    return max(0, start - int(length * _LEAD))
-
-
-def _first_telling(text: str) -> int:
-    """The beginning of the first sentence that says something; of the text if none does."""
-    start = 0
-    for end in _SENTENCE_END.finditer(text, 0, _LOOKED_AT):
-        if says_something(text[start : end.start()]):
-            return start
-        start = end.end()
-    return start if says_something(text[start : start + _LOOKED_AT]) else 0
-
-
-def _cut(text: str, start: int, length: int) -> Excerpt:
-    """So many characters, but no half of a word."""
-    end = start + length
-    if _is_spaced(text):
-        while 0 < start < len(text) and not text[start - 1].isspace():
-            start -= 1
-            if end - start > 2 * length:
-                break
-        blank = text.find(" ", end, end + length // 4)
-        end = len(text) if end >= len(text) else blank if blank >= 0 else end
-    return Excerpt(start, text[start:end])
-
-
-def _is_spaced(text: str) -> bool:
-    beginning = text[:400]
-    return beginning.count(" ") * 12 >= len(beginning) or beginning.isascii()
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where words are; a run without blanks is taken in pieces."""
+    found: list[tuple[int, int]] = []
+    step = PAIRED // WORDS + 1
+    for match in _WORD.finditer(text, 0, _LOOKED_AT):
+        start, end = match.span()
+        if end - start <= step * WORDS or match[0].isascii():
+            found.append((start, end))
+        else:
+            found += [(at, min(at + step, end)) for at in range(start, end, step)]
+    return found

@@ -12,7 +12,7 @@ from enfold.condensation import Folded, Task
 from enfold.errors import CompressionError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.messages import Message, Text
-from enfold.planning import TIGHTEST_SUMMARY
+from enfold.planning import FENCE_TOKENS, TIGHTEST_SUMMARY
 from enfold.strategies.contract import Means
 from enfold.strategies.instructions import is_instruction, is_worth_folding
 from enfold.strategies.smart.config import Pass, Selection, SummarizationConfig
@@ -111,7 +111,7 @@ async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
         messages=tuple(_material(working, index) for index in sorted(new)),
         previous=earlier.text if earlier is not None else task.previous,
         recent=_recent(working, new) if task.show_recent else (),
-        max_tokens=max(TIGHTEST_SUMMARY, min(task.summary_tokens, tokens // 2)),
+        max_tokens=_room_for_summary(working, tokens),
         tokenizer=task.tokenizer,
         prompt=how.custom_prompt,
     )
@@ -119,6 +119,16 @@ async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
     size = summary_tokens(summary.text, task.tokenizer)
     return working.with_folded(Folded(indexes, summary.text, size, summary.author))
+
+
+def _room_for_summary(working: Working, folded: int) -> int:
+    """Half of what is folded at most, the task's limit, and what the rest leaves of the target."""
+    task, earlier = working.task, working.folded
+    most = min(task.summary_tokens, folded // 2)
+    if task.target is not None:
+        stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
+        most = min(most, task.target - stays - FENCE_TOKENS)
+    return max(TIGHTEST_SUMMARY, most)
 
 
 def _to_fold(step: Pass, working: Working) -> frozenset[int]:

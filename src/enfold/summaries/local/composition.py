@@ -22,7 +22,7 @@ from enfold.tokens import Tokenizer
 
 EARLIER_LINES = 0.7
 EARLIER_INDEX = 0.2
-NEW_INDEX = 0.15
+NEW_INDEX = 0.2
 OPENING = 0.15
 """Shares of the limit, at most."""
 LARGEST_NEW_INDEX = 300

@@ -42,7 +42,7 @@ class Piece(NamedTuple):
     """Whether it begins a line of the text, rather than going on with one."""
 
 
-LONG = 200
+LONG = 120
 """Characters from which a sentence is offered clause by clause."""
 SHORTEST_CLAUSE = 60
 SHORTEST_PHRASE = 24
@@ -67,9 +67,8 @@ _SENTENCE_END = re.compile(
 )
 _NO_SENTENCE_END = re.compile(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|vs|No|Nr|St|bzw|Sr|Sra))\.\s*$")
 _CLAUSE_END = re.compile(
-    rf"(?<=[{SEMICOLONS}])\s+|\s+[–—]\s+|(?<=[{COMMAS}])\s+(?=(?:and|but|so|because|while|which|"
-    r"where|y|pero|porque|et|mais|und|aber|weil|denn|e|mas|\u0438|\u043d\u043e|\u0430|"
-    r"\u0648|\u0644\u0643\u0646)\s)"
+    rf"(?<=[{COMMAS}{SEMICOLONS}:])\s+|\s+[–—]\s+|\s+(?=(?:and|but|so|because|which|pero|porque|"
+    r"mais|und|aber|weil|denn|mas|\u043d\u043e|\u0644\u0643\u0646)\s)"
 )
 _PHRASE_END = re.compile(rf"(?<=[{COMMAS}{SEMICOLONS}:]\s)|(?<=[{UNSPACED_PAUSES}])|(?=\s[–—(])")
 _UNSPACED_CLAUSE_END = re.compile(rf"(?<=[{UNSPACED_PAUSES}])")

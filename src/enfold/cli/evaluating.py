@@ -1,0 +1,95 @@
+"""`enfold eval`: what survives a compression, on conversations with known questions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from enfold import tokens
+from enfold.cli.options import Json, Tokenizer
+from enfold.cli.screen import put, put_json, put_table, working
+from enfold.cli.writing import save
+from enfold.errors import ConfigError
+from enfold.evaluation import plots, summing
+from enfold.evaluation.running import Outcome, Plan, measure
+from enfold.evaluation.views import NEWEST, Way
+
+app = App(
+    name="eval",
+    usage="enfold eval [OPTIONS] FILES",
+    help_epilogue="""\
+Read are the files that `enfold condense` reads, whose conversations may have
+`probes` beside their messages, and the files of LoCoMo, LongMemEval and BEAM.
+No model is asked. Shares are means over the questions or the conversations:
+
+  ratio      tokens before for each one after
+  in view    of the messages that answer a question, those that the view holds
+  by search  those that one search for the question reaches, in 1,500 tokens
+  reachable  those that are in the view or reached by the search
+  items      exact items of the conversation that the view holds
+  users      users' messages that stand in the view word for word
+  restored   conversations that the ledger gives back exactly
+  pairs      conversations whose tool calls all have their results
+  sending    what 20 further requests cost, with a prompt cache
+  after 10   of the items that the first of 10 compressions kept, those that
+             can still be reached after the last
+
+With several conversations the figures are given for two halves as well: what
+is tuned on one should be reported on the other.
+
+Examples:
+  enfold eval meetings.jsonl --budget 0.1
+  enfold eval locomo10.json --strategy native --strategy smart --plot kept.svg""",
+)
+
+
+@app.default
+def evaluate(
+    *files: Annotated[
+        Path, Parameter(help="Conversations, with questions or without.", metavar="FILES")
+    ],
+    strategy: Annotated[
+        tuple[str, ...],
+        Parameter(help="Of these; may be given several times. If unset: native.", metavar="NAME"),
+    ] = (),
+    budget: Annotated[
+        float,
+        Parameter(help="Where to end: a share of the tokens up to 1, or so many tokens."),
+    ] = 0.1,
+    tokenizer: Tokenizer = tokens.DEFAULT,
+    chains: Annotated[
+        bool, Parameter(help="Leave out the chains of compressions.", negative="--no-chains")
+    ] = True,
+    plot: Annotated[
+        Path | None, Parameter(help="Draw the figures into this SVG file.", metavar="FILE")
+    ] = None,
+    jobs: Annotated[
+        int,
+        Parameter(help="So many files at once, each in a process.", validator=Number(gte=1)),
+    ] = 1,
+    json: Json = False,
+) -> None:
+    """Measure what survives a compression."""
+    if not files:
+        raise ConfigError("name at least one file of conversations")
+    name = tokens.get(tokenizer).name
+    ways = tuple(Way(each, budget, name) for each in (NEWEST, *(strategy or ("native",))))
+    with working("Measuring") as progress:
+        found = measure(files, Plan(tuple(dict.fromkeys(ways)), chains), jobs=jobs, told=progress)
+    if plot is not None:
+        save((plot, plots.draw(summing.summaries(found)).encode()))
+    _show(found, json=json)
+
+
+def _show(found: list[Outcome], *, json: bool) -> None:
+    if json:
+        put_json(summing.as_json(found))
+        return
+    rows = list(summing.rows(summing.summaries(found)))
+    if not rows:
+        put("No conversations in these files.")
+        return
+    put_table("What survives", list(summing.COLUMNS), rows)

@@ -1,0 +1,1 @@
+"""Evaluation: what survives a compression, measured on conversations with known questions."""

@@ -1,0 +1,148 @@
+"""Summing up: the means of what was measured, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import mean
+from typing import Any
+
+from enfold.evaluation.cases import HALVES
+from enfold.evaluation.running import Outcome
+from enfold.evaluation.views import Way
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over the cases of one way, of one half or all. None: nothing to take a mean of."""
+
+    way: Way
+    half: str
+    cases: int
+    failures: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    ratio: float
+    questions: int
+    in_view: float | None
+    by_search: float | None
+    reachable: float | None
+    reachable_of_all: float | None
+    items_kept: float | None
+    users_kept: float | None
+    restored: float | None
+    pairs_whole: float
+    sending_saved: float
+    chains: int
+    decay_in_view: tuple[float, ...]
+    decay_reachable: tuple[float, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
+
+
+def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+    """One for each way, of all cases and of each half; halves only if there are several cases."""
+    ways = dict.fromkeys(outcome.way for outcome in outcomes)
+    found: list[Summary] = []
+    for half in (ALL, *HALVES):
+        for way in ways:
+            chosen = [each for each in outcomes if each.way == way and half in (ALL, each.half)]
+            if chosen and (half == ALL or len(chosen) < _of(outcomes, way)):
+                found.append(_summary(way, half, chosen))
+    return found
+
+
+def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """All figures: the means, and case by case."""
+    return {
+        "summaries": [each.as_json() for each in summaries(outcomes)],
+        "cases": [asdict(each) for each in outcomes],
+    }
+
+
+def _of(outcomes: Iterable[Outcome], way: Way) -> int:
+    return sum(each.way == way for each in outcomes)
+
+
+def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
+    restored = [each.is_restored for each in outcomes if each.is_restored is not None]
+    chains = [each.decay for each in outcomes if each.decay is not None]
+    return Summary(
+        way,
+        half,
+        len(outcomes),
+        sum(bool(each.failure) for each in outcomes),
+        sum(each.tokens_before for each in outcomes),
+        sum(each.tokens_after for each in outcomes),
+        sum(each.seconds for each in outcomes),
+        mean(each.ratio for each in outcomes),
+        **_evidence(outcomes),
+        items_kept=_mean([e.items_kept / e.items for e in outcomes if e.items]),
+        users_kept=_mean([e.users_kept / e.users for e in outcomes if e.users]),
+        restored=_mean(restored),
+        pairs_whole=mean(each.pairs_are_whole for each in outcomes),
+        sending_saved=mean(each.sending.saved for each in outcomes),
+        chains=len(chains),
+        decay_in_view=_by_step([each.in_view for each in chains]),
+        decay_reachable=_by_step([each.reachable for each in chains]),
+    )
+
+
+def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    """Means over the questions, not over the cases."""
+    found = [each.evidence for each in outcomes if each.evidence is not None]
+    questions = sum(each.questions for each in found)
+    names = ("in_view", "by_search", "reachable", "reachable_of_all")
+    means = {
+        name: sum(getattr(each, name) * each.questions for each in found) / questions
+        if questions
+        else None
+        for name in names
+    }
+    return {"questions": questions, **means}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return mean(values) if values else None
+
+
+def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(mean(step) for step in zip(*chains, strict=True))
+
+
+COLUMNS: Mapping[str, Callable[[Summary], str]] = {
+    "half": lambda each: each.half,
+    "strategy": lambda each: _name(each.way),
+    "cases": lambda each: str(each.cases),
+    "ratio": lambda each: f"{each.ratio:.1f}",
+    "in view": lambda each: _share(each.in_view),
+    "by search": lambda each: _share(each.by_search),
+    "reachable": lambda each: _share(each.reachable),
+    "items": lambda each: _share(each.items_kept),
+    "users": lambda each: _share(each.users_kept),
+    "restored": lambda each: _share(each.restored),
+    "pairs": lambda each: _share(each.pairs_whole),
+    "sending": lambda each: f"{-each.sending_saved:+.0%}",
+    "after 10": lambda each: _share(each.decay_reachable[-1] if each.decay_reachable else None),
+    "seconds": lambda each: f"{each.seconds:.1f}",
+}
+"""The table's columns."""
+
+
+def rows(found: Iterable[Summary]) -> Iterator[list[str]]:
+    """The table, row by row."""
+    for each in found:
+        yield [shown(each) for shown in COLUMNS.values()]
+
+
+def _name(way: Way) -> str:
+    return f"{way.strategy}, {way.prompt}" if way.prompt else way.strategy
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1%}"

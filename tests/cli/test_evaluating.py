@@ -1,0 +1,50 @@
+"""`enfold eval`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from enfold.cli import run
+from tests.evaluation.talks import conversation
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talks.jsonl"
+    path.write_text(json.dumps(conversation(1)), encoding="utf-8")
+    return path
+
+
+def test_a_table_and_a_picture(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    plot = file.with_name("kept.svg")
+    assert run(["eval", str(file), "--budget", "0.2", "--no-chains", "--plot", str(plot)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines[1:]] == ["strategy", "newest", "native"]
+    assert plot.read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["eval", str(file), "--strategy", "truncation", "--no-chains", "--json"]
+    assert run(given) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["way"]["strategy"] for each in found["summaries"]] == ["newest", "truncation"]
+    assert found["cases"][0]["case"] == "talk-1"
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([], "name at least one file"),
+        (["nowhere.jsonl"], "nowhere.jsonl"),
+        (["FILE", "--strategy", "magic"], "magic"),
+        (["FILE", "--budget", "0"], "budget is 0"),
+    ],
+)
+def test_mistakes_are_named(
+    file: Path, more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["eval", *(str(file) if each == "FILE" else each for each in more)]) == 2
+    assert said in capsys.readouterr().err

@@ -1,0 +1,66 @@
+"""Cases measured: by the newest messages, by strategies, in one process and in several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from enfold.errors import ConfigError
+from enfold.evaluation.running import Outcome, Plan, measure
+from enfold.evaluation.views import NEWEST, Way
+
+
+def test_every_case_is_measured_each_way(outcomes: list[Outcome]) -> None:
+    assert [(each.case, each.way.strategy) for each in outcomes] == [
+        (f"talk-{number}", strategy) for number in (1, 2, 3) for strategy in (NEWEST, "native")
+    ]
+    for each in outcomes:
+        assert each.tokens_after <= 0.2 * each.tokens_before
+        assert each.pairs_are_whole
+        assert not each.failure
+        assert each.evidence is not None
+        assert each.evidence.questions == 2
+        assert each.evidence.search_tokens <= 1_500
+        assert each.sending.condensed < each.sending.as_it_was
+
+
+def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[Outcome]) -> None:
+    newest, native = outcomes[0], outcomes[1]
+    assert newest.evidence is not None
+    assert native.evidence is not None
+    assert newest.evidence.in_view == 0
+    assert native.evidence.in_view > 0
+    assert native.evidence.reachable == newest.evidence.by_search == 1
+    assert native.items_kept > newest.items_kept
+    assert (newest.is_restored, native.is_restored) == (None, True)
+    assert newest.users_kept > native.users_kept > 0
+
+
+def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[Outcome]) -> None:
+    decay = outcomes[1].decay
+    assert outcomes[0].decay is None
+    assert decay is not None
+    assert len(decay.in_view) == len(decay.reachable) == 11
+    assert decay.reachable[-1] >= 0.9
+    assert all(a <= b for a, b in zip(decay.in_view, decay.reachable, strict=True))
+
+
+def test_processes_give_the_same(files: list[Path], outcomes: list[Outcome]) -> None:
+    plan = Plan((Way("native", 0.2),), chained=False)
+    found = measure(files, plan, jobs=2)
+    expected = [each for each in outcomes if each.way.strategy == "native"]
+    assert [(e.case, e.half, e.tokens_after, e.items_kept, e.evidence) for e in found] == [
+        (e.case, e.half, e.tokens_after, e.items_kept, e.evidence) for e in expected
+    ]
+
+
+@pytest.mark.parametrize("budget", [0, -1])
+def test_a_budget_is_more_than_nothing(budget: float) -> None:
+    with pytest.raises(ConfigError, match="budget is"):
+        Way("native", budget)
+
+
+def test_a_budget_is_a_share_or_tokens() -> None:
+    assert Way("native", 0.25).target(1_000) == 250
+    assert Way("native", 300).target(1_000) == 300
