@@ -60,24 +60,29 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
         step = left.pop(0) if left else [Say("Fine.")]
         said = step(body) if callable(step) else step
         path = request.url.path
-        form = next(form for name, form in _FORMS.items() if name in path)
+        form = next(form for name, form in _PATHS.items() if name in path)
         is_stream = bool(body.get("stream")) or "streamGenerate" in path
-        whole, events = form(said, body)
+        whole, streamed = written(form, said, body)
         if not is_stream:
             return JSONResponse(whole)
-        return StreamingResponse(_in_pieces(events), media_type="text/event-stream")
+        return StreamingResponse(_in_pieces(streamed), media_type="text/event-stream")
 
     return answer
 
 
-async def _in_pieces(events: list[Any]) -> AsyncIterator[bytes]:
+def written(form: str, said: Step, body: Any) -> tuple[Any, bytes]:
+    """What a provider answers to the body: whole, and as the bytes of a stream."""
+    whole, events = _FORMS[form](said, body)
     lines = []
     for event in events:
         if isinstance(event, dict) and "type" in event:
             lines.append(f"event: {event['type']}\n")
-        said = event if isinstance(event, str) else json.dumps(event)
-        lines.append(f"data: {said}\n\n")
-    raw = "".join(lines).encode()
+        data = event if isinstance(event, str) else json.dumps(event)
+        lines.append(f"data: {data}\n\n")
+    return whole, "".join(lines).encode()
+
+
+async def _in_pieces(raw: bytes) -> AsyncIterator[bytes]:
     for at in range(0, len(raw), 97):
         yield raw[at : at + 97]
 
@@ -270,10 +275,16 @@ def _gemini(said: Step, _body: Any) -> tuple[Any, list[Any]]:
 
 
 _FORMS = {
-    "/chat/completions": _chat,
-    "/responses": _responses,
-    "/messages": _messages,
-    "enerateContent": _gemini,
+    "openai": _chat,
+    "openai-responses": _responses,
+    "anthropic": _messages,
+    "gemini": _gemini,
+}
+_PATHS = {
+    "/chat/completions": "openai",
+    "/responses": "openai-responses",
+    "/messages": "anthropic",
+    "enerateContent": "gemini",
 }
 
 
