@@ -36,6 +36,7 @@ async def fold(page: Page) -> None:
     card = page.get_by_role("region", name="Summary of")
     await card.get_by_role("button", name="Summary of").click()
     await expect(card.get_by_role("button", name="Undo")).to_be_visible()
+    await card.evaluate("card => card.scrollIntoView({block: 'start'})")
 
 
 async def explain(page: Page) -> None:

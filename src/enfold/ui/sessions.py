@@ -15,6 +15,7 @@ from enfold.ui import figures
 from enfold.ui.importing import import_field
 from enfold.ui.naming import ask_for_name, confirm
 from enfold.ui.window import Window, path_of
+from enfold.wording import number
 
 _SHOWN = 50
 """Sessions that are listed at a time."""
@@ -91,7 +92,7 @@ class Sessions:
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
                 ui.label(title).classes("ef-ellipsis").props("dir=auto")
                 used = datetime.fromtimestamp(session.updated_at / 1000, UTC)
-                said = f"{session.depth:,} messages · {figures.age_text(used)}"
+                said = f"{number(session.depth, 'message')} · {figures.age_text(used)}"
                 ui.label(said).classes("ef-tiny ef-soft ef-ellipsis")
             if session.id == self._current:
                 link.props("aria-current=page")
