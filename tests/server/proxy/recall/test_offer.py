@@ -89,7 +89,8 @@ def test_geminis_functions_are_declared_together(key: str) -> None:
 
 @pytest.mark.parametrize("form", [bodies.OPENAI, bodies.RESPONSES, bodies.ANTHROPIC, bodies.GEMINI])
 def test_without_tools_it_is_offered_only_always(form: Form) -> None:
-    for fields in ({}, {"tools": []}, {"tools": None}):
+    without: list[dict[str, Any]] = [{}, {"tools": []}, {"tools": None}]
+    for fields in without:
         assert _offer(form, "tools", **fields) is None
         assert _offer(form, "off", **fields) is None
         offered = _offer(form, "always", **fields)
