@@ -32,7 +32,7 @@ async def test_a_section_that_is_not_there(visit: Visit) -> None:
 async def test_only_the_owner_changes_what_holds_for_everybody(
     browser: Browser, tmp_path: Path
 ) -> None:
-    with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN) as server:
+    with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN, ENFOLD_THRESHOLD="0.7") as server:
         owner = {"x-enfold-token": TOKEN}
         with httpx.Client(base_url=f"{server.address}/api", headers=owner) as client:
             anns = Api(client).ask("POST", "/tokens", json={"name": "ann"})["token"]
@@ -42,4 +42,9 @@ async def test_only_the_owner_changes_what_holds_for_everybody(
             await page.get_by_label("Access token").fill(anns)
             await page.keyboard.press("Enter")
             await expect(page.get_by_text("You may look at everything")).to_be_visible()
-            await expect(page.get_by_role("textbox", name="Threshold", exact=True)).to_be_disabled()
+            threshold = page.get_by_role("textbox", name="Threshold", exact=True)
+            await expect(threshold).to_be_disabled()
+            await expect(threshold).to_have_value("0.7")
+            effective = page.get_by_role("region", name="Effective threshold")
+            await expect(effective).to_contain_text("from: environment")
+            await expect(page.get_by_role("button", name="Reset Threshold")).not_to_be_visible()

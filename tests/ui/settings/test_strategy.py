@@ -65,7 +65,7 @@ KIND = Kind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True)
 '''
 
 
-def card(page: Page, strategy: str) -> str:
+def card(strategy: str) -> str:
     return f"article[aria-label='{strategy}']"
 
 
@@ -82,10 +82,10 @@ async def test_strategies_are_compared_by_what_was_measured(visit: Visit) -> Non
 async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: Api) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Use Lossless").click()
-    await expect(page.locator(card(page, "Lossless")).get_by_text("in use")).to_be_visible()
+    await expect(page.locator(card("Lossless")).get_by_text("in use")).to_be_visible()
     assert api.setting("strategy") == "lossless"
     await page.get_by_role("button", name="Reset the strategy").click()
-    await expect(page.locator(card(page, "Native")).get_by_text("in use")).to_be_visible()
+    await expect(page.locator(card("Native")).get_by_text("in use")).to_be_visible()
     assert api.setting("strategy") == "native"
 
 
@@ -109,6 +109,16 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, a
     await page.get_by_role("button", name="Back to the defaults").click()
     await expect(recent).to_have_value("10")
     assert api.setting("strategy_config") == {}
+
+
+async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api: Api) -> None:
+    api.set(preset="speed")
+    page = await visit("/settings/strategy")
+    await expect(page.locator(card("Truncation")).get_by_text("in use")).to_be_visible()
+    await expect(page.get_by_text("preset speed")).to_be_visible()
+    await page.get_by_role("button", name="Drop the preset").click()
+    await expect(page.locator(card("Native")).get_by_text("in use")).to_be_visible()
+    assert api.setting("preset") is None
 
 
 async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> None:

@@ -57,7 +57,7 @@ class Form:
         self, changed: Callable[[], None], *, choices: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
         """`choices` are for texts of that name that can only be some things, such as profiles."""
-        self._changed = changed
+        self._told: list[Callable[[], None]] = [changed]
         self._choices = choices or {}
         self._fields: dict[str, ValidationElement[Any]] = {}
 
@@ -83,6 +83,14 @@ class Form:
         else:
             with ui.element("div").classes("st-field"):
                 self._leaf(inner, holder, name, place, title)
+
+    def tell(self, listener: Callable[[], None]) -> None:
+        """Let somebody else know of every change too."""
+        self._told.append(listener)
+
+    def _changed(self) -> None:
+        for listener in tuple(self._told):
+            listener()
 
     def show(self, faults: Iterable[Fault]) -> list[Fault]:
         """Every fault at its field; those that have none are given back."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from nicegui import ui
 
+from enfold.ui.settings.effects import effect
 from enfold.ui.settings.forms import Form, Holder, Schema, plain, properties
 from enfold.ui.settings.labels import labelled
 
@@ -48,6 +49,10 @@ def operation_editor(
         labelled(choice.classes("st-toggle"), f"What becomes of {title.lower()}")
         explained = ui.label().classes("ef-small ef-soft")
         inside = ui.element("div").classes("st-form")
+        with ui.expansion("Example").classes("st-nested").props("dense"):
+            shown = labelled(ui.element("pre").classes("st-prompt"), f"Example of {title.lower()}")
+            with shown.props("tabindex=0 role=region"):
+                example = ui.label()
 
     def build() -> None:
         operation = holder.get(name, {}).get("operation", start)
@@ -61,6 +66,10 @@ def operation_editor(
         with inside:
             form.object(fields, own, f"{place}.params.{operation}")
 
+    def show_effect() -> None:
+        if not example.is_deleted:
+            example.text = effect(holder.get(name, {"operation": "keep"})) or "…"
+
     def choose() -> None:
         operation = choice.value
         holder[name] = {"operation": operation}
@@ -70,7 +79,10 @@ def operation_editor(
             begin = _STARTS[operation][operation]
             holder[name]["params"] = {operation: dict(begin)}
         build()
+        show_effect()
         changed()
 
     choice.on_value_change(choose)
+    form.tell(show_effect)
     build()
+    show_effect()

@@ -80,7 +80,7 @@ class CostTable:
                 for badge, shown in (("recommended", is_best), ("in use", offer.name == current)):
                     if shown:
                         ui.label(badge).classes("st-badge st-own")
-            with ui.element("td"):
+            with ui.element("td").classes("st-optional"):
                 ui.label(model).classes("ef-mono ef-wrap")
             with ui.element("td"):
                 figures.money(offer.cost.total, is_estimate=True, why="By today's prices.")
@@ -124,5 +124,6 @@ def candidates_of(listed: Sequence[Listed]) -> tuple[list[Candidate], Mapping[st
 def _head(*titles: str) -> None:
     with ui.element("tr"):
         for title in titles:
-            with ui.element("th").props("scope=col"):
+            cell = ui.element("th").props("scope=col")
+            with cell.classes("st-optional" if title == "Model" else ""):
                 ui.label(title)

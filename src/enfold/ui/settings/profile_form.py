@@ -122,7 +122,9 @@ class ProfileForm:
             own_prices = self._was.get("prices", {})
             with ui.element("div").classes("st-form"):
                 self._prices = {
-                    name: self._number(f"{_WORDS[name]} price", own_prices.get(name))
+                    name: self._number(f"{_WORDS[name]} price", own_prices.get(name)).props(
+                        "stack-label"
+                    )
                     for name in PRICED
                 }
             self._prompt = ui.textarea(

@@ -68,6 +68,9 @@ class Strategies:
             ui.label(f"from: {SOURCES[source]}").classes("st-source")
             if settings.preset is not None:
                 ui.label(f"preset {settings.preset}").classes("st-badge")
+                if settings.sources["preset"] == self._scope.level and self._scope.may_change:
+                    drop = ui.button("Drop the preset", icon="undo", on_click=self._drop_preset)
+                    drop.props("flat dense")
             if source == self._scope.level and self._scope.may_change:
                 reset = ui.button("Reset", icon="undo", on_click=lambda: self._use(None))
                 labelled(reset.props("flat dense"), "Reset the strategy")
@@ -101,6 +104,11 @@ class Strategies:
     async def _use(self, name: str | None) -> None:
         await self._scope.set("strategy", name)
         self._edited = name
+        await self._refresh()
+
+    async def _drop_preset(self) -> None:
+        await self._scope.set("preset", None)
+        self._edited = None
         await self._refresh()
 
     async def _edit(self, name: str) -> None:
