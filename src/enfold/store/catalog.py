@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from typing import Any
 
 from enfold.errors import NotFoundError
 from enfold.jsontext import dump_text, loads
 from enfold.store.database import Database, Row
 from enfold.store.records import ModelConfigRow, ProfileRow, SessionKey, UsageEvent, UsageTotal
+
+_OF_USAGE = tuple(field.name for field in fields(UsageEvent))
 
 
 def model_configs(db: Database) -> tuple[ModelConfigRow, ...]:
@@ -78,7 +80,7 @@ def delete_setting(db: Database, scope: str, key: str) -> None:
 
 def add_usage(db: Database, events: Iterable[UsageEvent]) -> None:
     """Write what calls of models used."""
-    rows = [asdict(event) for event in events]
+    rows = [{name: getattr(event, name) for name in _OF_USAGE} for event in events]
     if not rows:
         return
     now = db.now()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -49,6 +49,8 @@ _log = logging.getLogger("enfold.proxy")
 BODY_LIMIT = Serving().body_limit
 NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
+_PATIENCE = 2.0
+"""Seconds that the end of an answer waits until it is known here."""
 _VERSIONS = ("v1", "v1beta", "v1alpha")
 
 
@@ -206,7 +208,10 @@ class Proxy:
         return Ear(Heard(asked.body.form, answer.headers), count, keep)
 
     async def _keep(self, seen: Seen, reply: Reply) -> None:
-        await _finished(self._turns.keep(seen, reply))
+        """Remember the answer; if the store is slow, it goes on while the client has its end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await _finished(self._turns.keep(seen, reply))
 
     def _ask(self, call: Call, new: bytes | None = None) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer to the call as it came, packed or not, or with a new body."""
