@@ -55,6 +55,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "cryptography": ("llm",),
     "ctok": ("tokens",),
     "cyclopts": ("cli",),
+    "daft": ("bulk",),
     "fastapi": ("server", "ui.app"),  # the web UI's library is mounted on an application of it
     "genai_prices": ("llm",),
     "keyring": ("llm",),
@@ -90,6 +91,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 ONLY_LATE = frozenset(
     {
         "ctok",
+        "daft",
         "genai_prices",
         "langchain_core",
         "nicegui",
@@ -113,7 +115,8 @@ its classes are made of the library's: then the module itself is loaded late."""
 LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
-    "bulk.crew._do_here": "what failed is raised where the result is taken",
+    "bulk.crew.do_here": "what failed is raised where the result is taken",
+    "bulk.distributed._settle": "a library's fault is told to whoever waits for the result",
     "bulk.running._collect": "one conversation of thousands must not cost the others",
     "server.tracing._answer": "whatever nobody caught becomes an answer with an id, and is logged",
     "queue.work._hand_over": "a sink is foreign code, and its messages must not be lost",

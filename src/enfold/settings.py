@@ -283,6 +283,12 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+def quieten_libraries() -> None:
+    """Before a library is loaded: it reports nothing to its makers, and draws nothing."""
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """What a server takes from its environment."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from enfold.bulk.crew import WORTH_A_PROCESS, cores, crew, jobs_for
+from enfold.bulk.crew import WORTH_A_PROCESS, cores, jobs_for, local
 from enfold.bulk.work import Condensing, Piece, Unit
 from enfold.errors import InputError
 from enfold.settings import Settings
@@ -33,8 +33,8 @@ GOOD, BAD = Unit(Record(b"")), Unit(Record(b""), "bad")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_and_errors_come_back(jobs: int) -> None:
     before = multiprocessing.active_children()
-    with crew(jobs) as submit:
-        done, failed = submit(WORK, GOOD), submit(WORK, BAD)
+    with local(jobs) as crew:
+        done, failed = crew.submit(WORK, GOOD), crew.submit(WORK, BAD)
         assert (int(done.result().result) == os.getpid()) == (jobs == 1)
         with pytest.raises(InputError) as caught:
             failed.result()
@@ -46,8 +46,8 @@ def test_nobody_is_left_behind_when_it_is_given_up() -> None:
     before = multiprocessing.active_children()
 
     def give_up() -> None:
-        with crew(2) as submit:
-            submit(WORK, GOOD).result()
+        with local(2) as crew:
+            crew.submit(WORK, GOOD).result()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

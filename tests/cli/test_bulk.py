@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -234,3 +235,19 @@ def test_a_terminal_shows_how_far_it_is(folder: Path, tmp_path: Path) -> None:
     assert code == 0
     assert "Condensing" in shown
     assert "2 files with 3 conversations" in shown
+
+
+@pytest.mark.skipif(find_spec("daft") is None, reason="Daft is not installed")
+def test_daft_does_the_same_from_the_command_line(folder: Path, tmp_path: Path) -> None:
+    for engine in ("local", "daft"):
+        told = run_in_pipes(*condense(folder, "--out", tmp_path / engine), "--engine", engine)
+        assert told.code == 0, told.said
+        assert told.said.startswith("2 files with 3 conversations: ")
+    for name in visible(tmp_path / "local"):
+        assert (tmp_path / "daft" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
+
+
+def test_another_engine_is_for_many_files(enfold: Enfold, folder: Path) -> None:
+    told = enfold(*condense(folder / "deep/b.json", "--engine", "daft"))
+    assert told.code == 2
+    assert "--engine daft is for many files" in told.said

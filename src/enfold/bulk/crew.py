@@ -12,12 +12,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from enfold.bulk.work import Piece, Unit, Work
 
 Submit: TypeAlias = Callable[[Work, Unit], "Future[Piece]"]
 
+AHEAD = 4
+"""Conversations handed out for each process: enough that none waits for the reading."""
 WORTH_A_PROCESS = 2 << 20
 """Bytes. A process takes a second to start; for less it is not worth it."""
 
@@ -33,17 +36,29 @@ def jobs_for(size: int) -> int:
     return max(1, min(cores(), size // WORTH_A_PROCESS))
 
 
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who does the work."""
+
+    submit: Submit
+    """Hands a unit to whoever is free; the future has its piece, or the error."""
+    ahead: int
+    """Conversations that are handed out before the first result is taken."""
+    memory: int | None = None
+    """Bytes of these, where that is known."""
+
+
 @contextmanager
-def crew(jobs: int) -> Iterator[Submit]:
-    """Hand a unit to whoever is free; the future has its piece, or the error."""
+def local(jobs: int) -> Iterator[Crew]:
+    """This process, or several others on this machine."""
     if jobs == 1:
-        yield _do_here
+        yield Crew(do_here, AHEAD)
         return
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _sign_on)
     done = False
     try:
-        yield lambda work, unit: pool.submit(_do, work, unit)
+        yield Crew(lambda work, unit: pool.submit(_do, work, unit), AHEAD * jobs)
         done = True
     finally:
         if not done:
@@ -57,7 +72,8 @@ def _do(work: Work, unit: Unit) -> Piece:
     return work.do(unit)
 
 
-def _do_here(work: Work, unit: Unit) -> Future[Piece]:
+def do_here(work: Work, unit: Unit) -> Future[Piece]:
+    """What came of it, or what failed, done already."""
     future: Future[Piece] = Future()
     try:
         future.set_result(work.do(unit))

@@ -8,17 +8,18 @@ made from the same input in the same way, is passed over. One that fails does no
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from enfold.bulk.crew import Submit, crew
+from enfold.bulk.crew import Crew, Submit, local
+from enfold.bulk.distributed import distributed
 from enfold.bulk.journal import Journal, digest, open_journal
 from enfold.bulk.layout import Place
 from enfold.bulk.parts import Part
@@ -27,8 +28,11 @@ from enfold.errors import EnfoldError, InputError, UnfinishedError, facts
 
 Status: TypeAlias = Literal["done", "already", "failed"]
 
-AHEAD = 4
-"""Conversations handed out for each process: enough that none waits for the reading."""
+ENGINES: Mapping[str, Callable[[int], AbstractContextManager[Crew]]] = {
+    "local": local,
+    "daft": distributed,
+}
+"""Who does the work, by the name of the engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +64,22 @@ class Run:
     places: Sequence[Place]
     out: Path
     jobs: int = 1
+    engine: str = "local"
     told: Callable[[int], None] = field(default=lambda _: None)
     """Given the bytes that were worked off since the last time."""
 
     def outcomes(self) -> Generator[Outcome, None, None]:
         """Do it; every file's outcome, in their order. Close it to stop."""
         waiting: deque[tuple[_File, Future[Piece] | None, int]] = deque()
-        with open_journal(self.out) as journal, crew(self.jobs) as submit:
+        with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as crew:
+            held = 0
             for file in (_File(self, journal, place) for place in self.places):
-                with closing(file.hand_out(submit)) as handed_out:
+                with closing(file.hand_out(crew.submit)) as handed_out:
                     for size, future in handed_out:
                         waiting.append((file, future, size))
-                        while len(waiting) > AHEAD * self.jobs:
+                        held += size
+                        while len(waiting) > crew.ahead or held > (crew.memory or held):
+                            held -= waiting[0][2]
                             yield from _collect(*waiting.popleft())
                 waiting.append((file, None, 0))
             while waiting:

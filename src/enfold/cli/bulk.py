@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from enfold.bulk.crew import jobs_for
+from enfold.bulk.crew import cores, jobs_for
 from enfold.bulk.layout import Found, Place
 from enfold.bulk.running import Outcome, Run
 from enfold.bulk.work import Tally, Work
@@ -37,6 +37,15 @@ Jobs: TypeAlias = Annotated[
         metavar="N",
     ),
 ]
+Engine: TypeAlias = Literal["local", "daft"]
+EngineName: TypeAlias = Annotated[
+    Engine,
+    Parameter(
+        help="Into a folder: who does the work. local: processes of this machine; daft: Daft, here "
+        "or on a Ray cluster, for very large collections (enfold[bulk]).",
+    ),
+]
+LOCAL: Engine = "local"
 
 
 def is_bulk(files: Sequence[str], out: str | None) -> bool:
@@ -69,13 +78,13 @@ class Errand:
     verb: str
     """What is done, as the beginning of a line."""
 
-    def run(self, jobs: int | None, *, json: bool) -> None:
+    def run(self, jobs: int | None, *, json: bool, engine: Engine = LOCAL) -> None:
         """Do it; `UnfinishedError` at the end if a file failed."""
         size = sum(_size(place.source) for place in self.places)
-        workers = jobs or jobs_for(size)
+        workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
         outcomes: list[Outcome] = []
         with advancing(self.verb, size) as told:
-            run = Run(self.work, self.places, self.out, workers, told)
+            run = Run(self.work, self.places, self.out, workers, engine, told)
             with closing(run.outcomes()) as running:
                 for outcome in running:
                     outcomes.append(outcome)

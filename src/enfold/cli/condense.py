@@ -14,13 +14,13 @@ from cyclopts import App, Parameter
 from enfold import tokens
 from enfold.bulk import layout
 from enfold.bulk.work import Condensing
-from enfold.cli.bulk import Errand, Jobs, OutOrFolder, folder_for, is_bulk
+from enfold.cli.bulk import LOCAL, EngineName, Errand, Jobs, OutOrFolder, folder_for, is_bulk
 from enfold.cli.options import Dialect, Tokenizer
 from enfold.cli.reading import STANDARD_INPUT, Input, open_input
 from enfold.cli.screen import say, working
 from enfold.cli.writing import put_value, save
 from enfold.dialects import AUTO
-from enfold.errors import InputError
+from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps
 from enfold.llm.prices import Prices
 from enfold.settings import Settings
@@ -44,7 +44,8 @@ ledger lies beside it as FILE.ledger, or in the folder that --ledger names. Of
 folders .json, .jsonl and .ndjson files are read. A run that was stopped goes on
 where it was when it is started again; what is done already is not done twice.
 A file that fails does not stop the others. With --json there is a line for
-every file.
+every file. Very large collections can be worked off by Daft (--engine daft), on
+this machine, or with DAFT_RUNNER=ray and RAY_ADDRESS on a Ray cluster.
 
 Examples:
   enfold condense chat.json --window 128000 --ledger chat.ledger > small.json
@@ -120,6 +121,7 @@ def condense(
         Path | None, Parameter(help="Write here what was taken out, for `enfold restore`.")
     ] = None,
     jobs: Jobs = None,
+    engine: EngineName = LOCAL,
     json: Annotated[
         bool, Parameter(help="Print messages, report, ledger and receipt as one JSON object.")
     ] = False,
@@ -134,8 +136,10 @@ def condense(
     work = Condensing(settings, options, dialect, profile)
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
-        _many(work, files, folder, ledger).run(jobs, json=json)
+        _many(work, files, folder, ledger).run(jobs, json=json, engine=engine)
         return
+    if engine != LOCAL:
+        raise ConfigError(f"--engine {engine} is for many files, which go into a folder: --out")
     given = open_input(next(iter(files), STANDARD_INPUT))
     with working(f"Condensing {given.name}"):
         result = asyncio.run(work.condense(_only(given, dialect)))
