@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from inspect import isawaitable
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from nicegui import ui
+
+from enfold.ui import figures
 
 Entry = TypeVar("Entry")
 Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
@@ -33,6 +36,28 @@ def by_text(strategy: str, author: str) -> str:
     if author in {"", strategy}:
         return strategy
     return f"{strategy}, by {'you' if author == BY_HAND else author}"
+
+
+class Record(Protocol):
+    """What the store says when it was written."""
+
+    @property
+    def created_at(self) -> int:
+        """In milliseconds since 1970."""
+
+
+def made_at(record: Record) -> ui.label:
+    """How long ago a record was written."""
+    return figures.when(_moment(record))
+
+
+def age_of(record: Record) -> str:
+    """The same in words alone, for where nothing more can be pointed at."""
+    return figures.age_text(_moment(record))
+
+
+def _moment(record: Record) -> datetime:
+    return datetime.fromtimestamp(record.created_at / 1_000, UTC)
 
 
 def heading(text: str, level: int = 2) -> ui.label:

@@ -6,6 +6,7 @@ What anybody said is data: every character of it is escaped before it becomes ma
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from html import escape
 from itertools import islice
 from typing import TypeAlias
@@ -15,10 +16,13 @@ from enfold.store.words import Phrase, Term, parts_of, phrases_of, storable, ter
 Range: TypeAlias = tuple[int, int]
 """From one character up to another."""
 
+_AT_HAND = 256
+"""Texts of which the places are remembered: a page is looked through before it is drawn."""
 _MOST = 500
 """Highlights in one text; whoever has seen so many needs no more."""
 
 
+@lru_cache(maxsize=_AT_HAND)
 def found_in(text: str, query: str) -> tuple[Range, ...]:
     """Every place of the query's words and phrases, in order, none overlapping another."""
     phrases = phrases_of(query)

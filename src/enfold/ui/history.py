@@ -5,9 +5,9 @@ It is not what the model is sent, and says so. Every message says whether the mo
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -18,7 +18,7 @@ from enfold.engine.viewing import message_of
 from enfold.store import tree
 from enfold.store.records import Branch, Hit, StoredMessage
 from enfold.ui import figures, saying
-from enfold.ui.blocks import Tone, badge, heading, number_of
+from enfold.ui.blocks import Tone, age_of, badge, heading, made_at, number_of
 from enfold.ui.frame import frame
 from enfold.ui.highlights import found_in, markup
 from enfold.ui.window import Window, path_of
@@ -75,7 +75,7 @@ async def history(window: Window, session: str) -> None:
     branches = await found.branches()
     current = await _branch(here, branches)
     async with frame(window, "Full history", session=session):
-        _warning(session)
+        _warning(session, await window.title(found))
         if current is None:
             with ui.element("div").classes("ef-empty"):
                 ui.label("Nothing was said here yet.")
@@ -88,11 +88,12 @@ async def history(window: Window, session: str) -> None:
         await _page(window, here, asked, current.depth)
 
 
-def _warning(session: str) -> None:
+def _warning(session: str, title: str) -> None:
     with ui.element("section").classes("ef-past").props('aria-label="What this is"'):
         ui.icon("history").classes("ef-notice-icon").props('aria-hidden="true"')
         with ui.element("div").classes("ef-grow"):
             ui.label("Full history, not the active context").classes("ef-notice-title")
+            ui.label(title).classes("ef-wrap").props("dir=auto")
             ui.label(
                 "Everything as it was said. What is folded is not sent to the model any more."
             ).classes("ef-soft ef-small")
@@ -140,7 +141,7 @@ def _hit(session: str, hit: Hit, asked: Asked) -> None:
     with ui.link(target=address).classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(f"#{hit.depth:,} {saying.ROLES.get(hit.role, hit.role)}")
-            figures.when(datetime.fromtimestamp(hit.created_at / 1_000, UTC))
+            ui.label(age_of(hit))
         shown = markup(hit.snippet, found_in(hit.snippet, asked.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
@@ -151,6 +152,8 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
     store = window.engine.store
     rows = await store.read(tree.between, session.key, session.tip, first, first + PAGE - 1)
     placing = await store.read(read_placing, session.key, window.engine.outside, session.tip)
+    # What is slow is done elsewhere first, and at hand when the page is drawn.
+    await asyncio.to_thread(_look_ahead, rows, asked.query)
     _pages(session.id, asked, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
@@ -158,6 +161,12 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
     _pages(session.id, asked, page, depth)
     if asked.message is not None:
         ui.run_javascript(f"document.getElementById('m{asked.message}')?.scrollIntoView()")
+
+
+def _look_ahead(rows: Sequence[StoredMessage], query: str) -> None:
+    for row in rows:
+        for section in saying.sections(message_of(row)):
+            found_in(section.text, query)
 
 
 def _pages(session: str, asked: Asked, page: int, depth: int) -> None:
@@ -195,7 +204,7 @@ def _message(session: str, row: StoredMessage, placing: Placing, asked: Asked) -
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(f"#{row.depth:,} {saying.ROLES.get(row.role, row.role)}")
             _standing(session, placing, standing)
-            figures.when(datetime.fromtimestamp(row.created_at / 1_000, UTC))
+            made_at(row)
             figures.count(row.tokens, "tokens")
         saying.show(message_of(row), query=asked.query)
 

@@ -7,6 +7,7 @@ from typing import Protocol
 from urllib.parse import quote
 
 from enfold.engine import Engine, Session
+from enfold.store import sessions
 
 
 class Visitor(Protocol):
@@ -40,6 +41,11 @@ class Window:
     async def session(self, id: str) -> Session:
         """One of the visitor's sessions; `NotFoundError` if there is none of that name."""
         return await self.engine.find(id, namespace=self.namespace)
+
+    async def title(self, session: Session) -> str:
+        """What the session is called."""
+        record = await self.engine.store.read(sessions.get, session.key)
+        return record.title or record.id
 
 
 def path_of(session: str, view: str = "") -> str:

@@ -76,9 +76,9 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
 async def test_nothing_happens_if_it_is_thought_better_of(
     page: Page, server: Process, api: Api
 ) -> None:
-    await open_session(page, server, api, "cancelled")
+    await open_session(page, server, api, "declined")
     dialog = await preview(page)
-    await dialog.get_by_role("button", name="Cancel").click()
+    await dialog.get_by_role("button", name="Cancel", exact=True).click()
     await expect(dialog).not_to_be_visible()
     await expect(page.get_by_role("button", name="Summary of")).not_to_be_visible()
 
@@ -137,10 +137,10 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
         await away.asked.wait()
         await other.reload()  # a window that opens in the middle sees it too
         await expect(other.get_by_role("status").filter(has_text="Summarizing")).to_be_visible()
-        await expect(other.get_by_role("button", name="Cancel")).not_to_be_visible()
+        await expect(other.get_by_role("button", name="Cancel", exact=True)).not_to_be_visible()
         # The page goes on while it runs.
         await page.get_by_role("textbox", name="Message").fill("not held up")
-        await page.get_by_role("button", name="Cancel").click()
+        await page.get_by_role("button", name="Cancel", exact=True).click()
         for each in (page, other):
             await expect(each.get_by_text("Called off. Nothing was changed.")).to_be_visible()
 
@@ -168,7 +168,7 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
     await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
     dialog = await ask(page)
     await dialog.get_by_role("switch", name="Show compressions while they run").click()
-    await dialog.get_by_role("button", name="Cancel").click()
+    await dialog.get_by_role("button", name="Cancel", exact=True).click()
     await page.reload()
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
     api.append("muted", *talk(20, 41))
@@ -229,7 +229,7 @@ async def test_notices_can_be_switched_off_but_errors_are_always_shown(
     await open_session(page, server, api, "quiet")
     dialog = await preview(page)
     await dialog.get_by_role("switch", name="Show compressions while they run").click()
-    await dialog.get_by_role("button", name="Cancel").click()
+    await dialog.get_by_role("button", name="Cancel", exact=True).click()
     await page.reload()
     await page.get_by_role("textbox", name="Message").fill("/summarize")
     await page.keyboard.press("Enter")

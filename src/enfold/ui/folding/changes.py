@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from nicegui import ui
 
 from enfold.engine import Session
 from enfold.engine.comparison import Comparison, read_comparison
 from enfold.store.records import Snapshot
 from enfold.ui import figures
-from enfold.ui.blocks import badge, by_text, fact, facts
+from enfold.ui.blocks import badge, by_text, fact, facts, made_at
 from enfold.ui.folding.comparing import show_comparison
 from enfold.ui.folding.receipts import show_receipt
 from enfold.ui.frame import frame
@@ -25,7 +23,9 @@ async def changes(window: Window, session: str, snapshot: str) -> None:
     comparison = await window.engine.store.read(read_comparison, found.key, snapshot)
     asked = ui.context.client.request.query_params.get("show")
     async with frame(window, "What changed", session=session):
-        ui.link("Back to the conversation", path_of(session)).classes("ef-start")
+        with ui.element("div").classes("ef-row"):
+            ui.link("Back to the conversation", path_of(session))
+            ui.label(await window.title(found)).classes("ef-soft ef-wrap").props("dir=auto")
         _figures(comparison)
         with ui.tabs().props("align=left no-caps") as tabs:
             ui.tab(COMPARE, "Before and after", icon="compare")
@@ -48,7 +48,7 @@ def _figures(found: Comparison) -> None:
             with fact("By"):
                 ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             with fact("When"):
-                figures.when(datetime.fromtimestamp(snapshot.created_at / 1_000, UTC))
+                made_at(snapshot)
         if snapshot.undone:
             badge("undone: it is not in use", "warm")
 

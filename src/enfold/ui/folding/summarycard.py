@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 
 from nicegui import ui
 
@@ -14,7 +13,16 @@ from enfold.store import tree
 from enfold.store.records import Snapshot, StoredMessage
 from enfold.store.words import storable
 from enfold.ui import failures, figures, saying
-from enfold.ui.blocks import BY_HAND, asking, badge, by_text, few_at_a_time, number_of, opening
+from enfold.ui.blocks import (
+    BY_HAND,
+    asking,
+    badge,
+    by_text,
+    few_at_a_time,
+    made_at,
+    number_of,
+    opening,
+)
 from enfold.ui.folding.compressing import Changed, Compressing
 from enfold.ui.markdown import markdown
 from enfold.ui.window import Window, path_of
@@ -55,11 +63,10 @@ class _Card:
         head.props("type=button aria-expanded=false")
         with head:
             ui.icon("unfold_less").classes("ef-summary-icon").props('aria-hidden="true"')
-            with ui.element("div").classes("ef-grow"):
-                ui.label(title_of(self._snapshot)).classes("ef-notice-title")
-                with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-                    self._figures()
+            ui.label(title_of(self._snapshot)).classes("ef-notice-title ef-grow")
             ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
+        with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
+            self._figures()
         body = ui.element("div").classes("ef-summary-body")
         body.set_visibility(False)
 
@@ -79,7 +86,7 @@ class _Card:
         before, after = content.get("originalTokenCount"), content.get("newTokenCount")
         if before and after:
             ui.label(f"context {before:,} → {after:,}").classes("ef-figure")
-        figures.when(datetime.fromtimestamp(snapshot.created_at / 1_000, UTC))
+        made_at(snapshot)
         ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
         if snapshot.author == BY_HAND:
             badge("edited")
@@ -171,7 +178,7 @@ class _Card:
     def _other(self, snapshot: Snapshot) -> None:
         with ui.element("div").classes("ef-row ef-dotted ef-small"):
             ui.link(title_of(snapshot), path_of(self._session.id, f"changes/{snapshot.id}"))
-            figures.when(datetime.fromtimestamp(snapshot.created_at / 1_000, UTC))
+            made_at(snapshot)
             ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             if snapshot.undone:
                 badge("undone")
