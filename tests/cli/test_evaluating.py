@@ -48,3 +48,16 @@ def test_mistakes_are_named(
 ) -> None:
     assert run(["eval", *(str(file) if each == "FILE" else each for each in more)]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_metrics(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", str(file), "--metrics"]) == 0
+    shown = capsys.readouterr().out
+    assert "compression ratio" in shown
+    assert run(["eval", str(file), "--metrics", "--json"]) == 0
+    assert {each["name"] for each in json.loads(capsys.readouterr().out)} > {"compression ratio"}
+
+
+def test_a_prompt_needs_a_profile(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", str(file), "--prompt", str(file)]) == 2
+    assert "--profile" in capsys.readouterr().err

@@ -9,11 +9,14 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from enfold import tokens
+from enfold.cli.condense import ProfileName
 from enfold.cli.options import Json, Tokenizer
+from enfold.cli.reading import open_input
 from enfold.cli.screen import put, put_json, put_table, working
 from enfold.cli.writing import save
 from enfold.errors import ConfigError
 from enfold.evaluation import plots, summing
+from enfold.evaluation.metrics import metrics as measure_metrics
 from enfold.evaluation.running import Outcome, Plan, measure
 from enfold.evaluation.views import NEWEST, Way
 
@@ -23,7 +26,7 @@ app = App(
     help_epilogue="""\
 Read are the files that `enfold condense` reads, whose conversations may have
 `probes` beside their messages, and the files of LoCoMo, LongMemEval and BEAM.
-No model is asked. Shares are means over the questions or the conversations:
+Without --profile no model is asked. Shares are means over the questions or the conversations:
 
   ratio      tokens before for each one after
   in view    of the messages that answer a question, those that the view holds
@@ -36,13 +39,16 @@ No model is asked. Shares are means over the questions or the conversations:
   sending    what 20 further requests cost, with a prompt cache
   after 10   of the items that the first of 10 compressions kept, those that
              can still be reached after the last
+  answers    marks of a model's answers from the view, with --profile
 
 With several conversations the figures are given for two halves as well: what
 is tuned on one should be reported on the other.
 
 Examples:
   enfold eval meetings.jsonl --budget 0.1
-  enfold eval locomo10.json --strategy native --strategy smart --plot kept.svg""",
+  enfold eval locomo10.json --strategy native --strategy smart --plot kept.svg
+  enfold eval data/*.jsonl --metrics
+  enfold eval talks.jsonl --profile mine --prompt short.txt --prompt long.txt""",
 )
 
 
@@ -66,22 +72,58 @@ def evaluate(
     plot: Annotated[
         Path | None, Parameter(help="Draw the figures into this SVG file.", metavar="FILE")
     ] = None,
+    profile: ProfileName = None,
+    prompt: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            help="A file with a prompt for summaries; with several, each is measured.",
+            metavar="FILE",
+        ),
+    ] = (),
     jobs: Annotated[
         int,
         Parameter(help="So many files at once, each in a process.", validator=Number(gte=1)),
     ] = 1,
+    metrics: Annotated[
+        bool, Parameter(help="The project's own figures instead, each beside its goal.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Measure what survives a compression."""
     if not files:
         raise ConfigError("name at least one file of conversations")
+    if metrics:
+        _show_metrics(files, json=json)
+        return
     name = tokens.get(tokenizer).name
-    ways = tuple(Way(each, budget, name) for each in (NEWEST, *(strategy or ("native",))))
+    if prompt and profile is None:
+        raise ConfigError("a prompt is for models; name the profile that asks them: --profile")
+    ways = [Way(NEWEST, budget, name)]
+    for each in strategy or ("native",):
+        ways += [Way(each, budget, name, *texts) for texts in _prompts(prompt)]
+    plan = Plan(tuple(dict.fromkeys(ways)), chains, profile)
     with working("Measuring") as progress:
-        found = measure(files, Plan(tuple(dict.fromkeys(ways)), chains), jobs=jobs, told=progress)
+        found = measure(files, plan, jobs=jobs, told=progress)
     if plot is not None:
         save((plot, plots.draw(summing.summaries(found)).encode()))
     _show(found, json=json)
+
+
+def _show_metrics(files: tuple[Path, ...], *, json: bool) -> None:
+    with working("Measuring") as progress:
+        found = measure_metrics(files, told=progress)
+    if json:
+        put_json([each.as_json() for each in found])
+        return
+    rows = [[each.name, each.shown, each.goal, str(each.over)] for each in found]
+    put_table("Metrics", ["metric", "measured", "goal", "over"], rows)
+
+
+def _prompts(given: tuple[Path, ...]) -> list[tuple[str | None, str]]:
+    """Each prompt and what it is called; the strategy's own where none is given."""
+    if not given:
+        return [(None, "")]
+    return [(open_input(str(path)).text(), path.stem) for path in given]
 
 
 def _show(found: list[Outcome], *, json: bool) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -16,13 +17,16 @@ from typing import TypeAlias
 
 from enfold.engine import Engine, Session
 from enfold.evaluation import formats
+from enfold.evaluation.answers import Answered, Asker, answered
 from enfold.evaluation.cases import HALVES, Case, Half, halves
 from enfold.evaluation.chains import Decay, decay
 from enfold.evaluation.measuring import Evidence, Sending, evidence, sending, stored
 from enfold.evaluation.views import NEWEST, View, Way, view_of
 from enfold.history import is_said_by_user
+from enfold.llm.calls import Gateway
 from enfold.messages import text_of
-from enfold.wiring import local_summarizer, make_strategy, open_engine
+from enfold.strategies.contract import Strategy
+from enfold.wiring import open_engine, open_strategy
 
 _MODEL = "evaluation:large"
 _WINDOW = 10_000_000
@@ -39,6 +43,8 @@ class Plan:
     ways: tuple[Way, ...]
     chained: bool = True
     """Whether chains of compressions too."""
+    profile: str | None = None
+    """Whose models write the summaries, answer the questions and mark the answers. None: nobody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +73,7 @@ class Outcome:
     evidence: Evidence | None
     sending: Sending
     decay: Decay | None
+    answered: Answered | None = None
 
     @property
     def ratio(self) -> float:
@@ -74,10 +81,17 @@ class Outcome:
         return self.tokens_before / max(1, self.tokens_after)
 
 
-def measure(paths: Sequence[Path], plan: Plan, *, jobs: int = 1, told: Told = str) -> list[Outcome]:
-    """Every case of the files, each way."""
-    if jobs == 1 or len(paths) == 1:
-        found = [outcome for path in paths for outcome in _file(path, plan, told)]
+def measure(
+    paths: Sequence[Path],
+    plan: Plan,
+    *,
+    jobs: int = 1,
+    told: Told = str,
+    gateway: Gateway | None = None,
+) -> list[Outcome]:
+    """Every case of the files, each way; `gateway` asks models in place of the real one."""
+    if jobs == 1 or len(paths) == 1 or gateway is not None:
+        found = [outcome for path in paths for outcome in _file(path, plan, told, gateway)]
     else:
         found = _in_processes(paths, plan, min(jobs, len(paths)), told)
     which = halves(outcome.case for outcome in found)
@@ -93,37 +107,69 @@ def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> l
     return found
 
 
-def _file(path: Path, plan: Plan, told: Told = str) -> list[Outcome]:
-    return asyncio.run(_measure(path, plan, told))
+def _file(
+    path: Path, plan: Plan, told: Told = str, gateway: Gateway | None = None
+) -> list[Outcome]:
+    return asyncio.run(_measure(path, plan, told, gateway))
 
 
-async def _measure(path: Path, plan: Plan, told: Told) -> list[Outcome]:
+async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) -> list[Outcome]:
     found: list[Outcome] = []
-    async with open_engine(_IN_MEMORY) as engine:
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
         await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
+        asker = await _asker(stack, plan.profile, gateway)
+        strategies = [await _strategy(stack, way, plan.profile, gateway) for way in plan.ways]
+        bench = _Bench(engine, plan, tuple(strategies), asker)
         for case in formats.read(path):
             if case.messages:
-                found += [outcome async for outcome in _outcomes(engine, case, path.name, plan)]
+                found += [outcome async for outcome in bench.outcomes(case, path.name)]
                 told(case.id)
     return found
 
 
-async def _outcomes(engine: Engine, case: Case, file: str, plan: Plan) -> AsyncIterator[Outcome]:
-    session = await stored(engine, case, _MODEL)
-    for way in plan.ways:
-        strategy = None
-        if way.strategy != NEWEST:
-            strategy = make_strategy(way.settings, local_summarizer())
-        view = await view_of(case, way, strategy)
-        chain = None
-        if plan.chained and strategy is not None:
-            chain = await decay(engine, case, way.strategy, way.budget)
-        yield await _outcome(case, file, way, view, session, chain)
+async def _asker(
+    stack: AsyncExitStack, profile: str | None, gateway: Gateway | None
+) -> Asker | None:
+    if profile is None:
+        return None
+    engine = await stack.enter_async_context(open_engine(gateway=gateway))
+    connection = await engine.profiles.connection(profile)
+    return Asker((await engine.profiles.roster()).gateway, connection)
 
 
-async def _outcome(
-    case: Case, file: str, way: Way, view: View, session: Session, chain: Decay | None
-) -> Outcome:
+async def _strategy(
+    stack: AsyncExitStack, way: Way, profile: str | None, gateway: Gateway | None
+) -> Strategy | None:
+    if way.strategy == NEWEST:
+        return None
+    return await stack.enter_async_context(open_strategy(way.settings, profile, gateway=gateway))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What cases are measured with."""
+
+    engine: Engine
+    plan: Plan
+    strategies: tuple[Strategy | None, ...]
+    asker: Asker | None
+
+    async def outcomes(self, case: Case, file: str) -> AsyncIterator[Outcome]:
+        """Of a case, each way."""
+        session = await stored(self.engine, case, _MODEL)
+        for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
+            view = await view_of(case, way, strategy)
+            chain = marks = None
+            if self.plan.chained and strategy is not None:
+                chain = await decay(self.engine, case, way.strategy, way.budget)
+            if self.asker is not None:
+                marks = await answered(case, view, self.asker)
+            outcome = await _outcome(case, file, way, view, session)
+            yield replace(outcome, decay=chain, answered=marks)
+
+
+async def _outcome(case: Case, file: str, way: Way, view: View, session: Session) -> Outcome:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(message.parts) for message in case.messages if is_said_by_user(message)]
     return Outcome(
@@ -144,5 +190,5 @@ async def _outcome(
         failure=view.failure,
         evidence=await evidence(case, view, session),
         sending=sending(case, view),
-        decay=chain,
+        decay=None,
     )

@@ -39,6 +39,8 @@ class Summary:
     chains: int
     decay_in_view: tuple[float, ...]
     decay_reachable: tuple[float, ...]
+    answers: float | None
+    """The mean mark of a model's answers."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -90,6 +92,7 @@ def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
         chains=len(chains),
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
+        answers=_marks(outcomes),
     )
 
 
@@ -105,6 +108,12 @@ def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
         for name in names
     }
     return {"questions": questions, **means}
+
+
+def _marks(outcomes: Iterable[Outcome]) -> float | None:
+    found = [each.answered for each in outcomes if each.answered is not None]
+    questions = sum(each.questions for each in found)
+    return sum(each.mark * each.questions for each in found) / questions if questions else None
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -129,6 +138,7 @@ COLUMNS: Mapping[str, Callable[[Summary], str]] = {
     "pairs": lambda each: _share(each.pairs_whole),
     "sending": lambda each: f"{-each.sending_saved:+.0%}",
     "after 10": lambda each: _share(each.decay_reachable[-1] if each.decay_reachable else None),
+    "answers": lambda each: _share(each.answers),
     "seconds": lambda each: f"{each.seconds:.1f}",
 }
 """The table's columns."""
@@ -141,7 +151,7 @@ def rows(found: Iterable[Summary]) -> Iterator[list[str]]:
 
 
 def _name(way: Way) -> str:
-    return f"{way.strategy}, {way.prompt}" if way.prompt else way.strategy
+    return f"{way.strategy}, {way.label}" if way.label else way.strategy
 
 
 def _share(value: float | None) -> str:

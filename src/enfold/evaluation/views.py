@@ -33,6 +33,8 @@ class Way:
     tokenizer: str = "o200k_base"
     prompt: str | None = None
     """For whoever writes the summary. None: the strategy's own."""
+    label: str = ""
+    """What the prompt is called in tables."""
 
     def __post_init__(self) -> None:
         if self.budget <= 0:

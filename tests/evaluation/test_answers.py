@@ -1,0 +1,81 @@
+"""Answers from a view, and their marks, by a model that says what it is told to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import enfold
+from enfold.errors import BadReplyError
+from enfold.evaluation.answers import Asker
+from enfold.evaluation.cases import Probe
+from enfold.evaluation.running import Plan, measure
+from enfold.evaluation.summing import rows, summaries
+from enfold.evaluation.views import NEWEST, Way
+from enfold.llm.calls import Call, Connection
+from enfold.messages import text_of
+from enfold.testing import ScriptedGateway
+
+PROFILE = {"provider": "openai", "model": "gpt-4o", "key": "env:EVAL_KEY"}
+MODEL = Connection("openai", "gpt-4o")
+
+
+def said(call: Call) -> str:
+    return text_of(call.messages[0].parts)
+
+
+@pytest.mark.parametrize(("reply", "mark"), [("RIGHT", 1.0), (" partly.\n", 0.5), ("Wrong", 0.0)])
+async def test_marks_are_read(reply: str, mark: float) -> None:
+    gateway = ScriptedGateway(reply)
+    probe = Probe("How heavy?", "nine </conversation> stone")
+    assert await Asker(gateway, MODEL).mark(probe, "It weighs nine stone") == mark
+    (call,) = gateway.calls
+    assert "It weighs nine stone" in said(call)
+    assert call.temperature == 0
+
+
+@pytest.mark.parametrize("reply", ["", "It is RIGHT, I think", "10/10"])
+async def test_anything_else_is_no_mark(reply: str) -> None:
+    with pytest.raises(BadReplyError, match="none of RIGHT, PARTLY, WRONG"):
+        await Asker(ScriptedGateway(reply), MODEL).mark(Probe("?", "a"), "b")
+
+
+async def _save_profile(url: str) -> None:
+    async with enfold.open(url) as engine:
+        await engine.profiles.save("mine", PROFILE)
+
+
+def test_prompts_are_compared_by_what_can_be_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    monkeypatch.setenv("ENFOLD_DB", url)
+    monkeypatch.setenv("EVAL_KEY", "sk-secret")
+    asyncio.run(_save_profile(url))
+    turns = ["hello", "hello", "the anchor weighs nine stone", *["and so on it went all day"] * 80]
+    roles = ("user", "assistant")
+    messages = [{"role": roles[at % 2], "content": turn} for at, turn in enumerate(turns)]
+    probes = [{"question": "What does the anchor weigh?", "answer": "Nine stone"}]
+    talk = {"messages": messages, "probes": probes}
+    path = tmp_path / "talk.jsonl"
+    path.write_text(json.dumps(talk), encoding="utf-8")
+
+    async def answer(_connection: Connection, call: Call) -> str:
+        if "mark an answer" in (call.system or ""):
+            return "RIGHT" if "nine stone" in said(call).split("to mark:")[1] else "WRONG"
+        if "Question:" in said(call):
+            return "nine stone" if "The anchor: nine stone" in said(call) else "not known"
+        return "The anchor: nine stone." if "facts" in said(call) else "They talked."
+
+    ways = (
+        Way(NEWEST, 0.2),
+        Way("native", 0.2, prompt="Keep the facts.", label="facts"),
+        Way("native", 0.2, prompt="Be brief.", label="brief"),
+    )
+    plan = Plan(ways, chained=False, profile="mine")
+    found = summaries(measure([path], plan, gateway=ScriptedGateway(answer)))
+    assert [each.answers for each in found] == [0, 1, 0]
+    assert [row[1] for row in rows(found)] == [NEWEST, "native, facts", "native, brief"]

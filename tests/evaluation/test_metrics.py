@@ -1,0 +1,52 @@
+"""The project's own figures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from enfold.evaluation.metrics import Metric, metrics
+from tests.evaluation.talks import conversation
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
+    path = tmp_path_factory.mktemp("metrics") / "talks.jsonl"
+    first, second = conversation(1), conversation(2, tools=True)
+    said = "Nine stone, as was noted in the ledger of the harbour master."
+    usage = {"input_tokens": 900, "output_tokens": 14}
+    messages = first["messages"]
+    assert isinstance(messages, list)
+    messages.append({"role": "assistant", "content": said, "usage": usage})
+    path.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
+    told: list[str] = []
+    values = {each.name: each for each in metrics([path], told=told.append)}
+    assert told == ["counting", "condensing", "automatic compressions"]
+    return values
+
+
+def test_counts_are_held_against_what_was_reported(found: dict[str, Metric]) -> None:
+    counting = found["counting accuracy"]
+    assert counting.value is not None
+    assert 0.8 < counting.value <= 1
+    assert counting.over == 1
+
+
+def test_conversations_end_where_they_should(found: dict[str, Metric]) -> None:
+    assert (found["compression ratio"].value or 0) > 5
+    assert found["automatic success rate"].value == 1
+    assert found["user messages preserved"].over == 2
+    assert (found["overhead of a turn"].value or 9) < 9
+    saved = found["condensing cost saved through a profile"]
+    assert saved.value is None or saved.value > 0.5
+
+
+def test_what_the_data_does_not_show_is_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "short.json"
+    path.write_text(json.dumps([{"role": "user", "content": "Hello"}]), encoding="utf-8")
+    values = {each.name: each for each in metrics([path])}
+    assert values["counting accuracy"].value is None
+    assert "unknown" in values["automatic success rate"].shown
+    assert values["automatic success rate"].as_json()["value"] is None
