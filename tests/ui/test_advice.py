@@ -25,6 +25,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
         (FINE, []),
         (replace(FINE, sessions=[Nearing("x", "X", 0.81)]), ["“X” is nearly full"]),
         (replace(FINE, sessions=[Nearing("x", "X", 0.99, "no key")]), ["“X” waits"]),
+        (replace(FINE, sessions=[Nearing("x", "X", 0, fault="no")]), ["“X” cannot be counted"]),
         (
             replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 3, 1),))),
             ["Many compressions fail"],
@@ -55,6 +56,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
         "fine",
         "near",
         "waits",
+        "cannot be counted",
         "failures",
         "few failures",
         "low threshold",

@@ -36,12 +36,14 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Nearing:
-    """A session that is near its limit, or waits."""
+    """A session that is near its limit, waits, or cannot be looked at."""
 
     id: str
     title: str
     utilization: float
     blocked: str | None = None
+    fault: str | None = None
+    """Why nobody can say how full it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ def advise(facts: Facts) -> tuple[Advice, ...]:
     """What there is to say, most urgent first."""
     return (
         *_blocked(facts),
+        *_faulty(facts),
         *_failures(facts),
         *_near(facts),
         *_threshold(facts),
@@ -75,6 +78,18 @@ def _blocked(facts: Facts) -> Iterator[Advice]:
                 f"A compression that was due failed: {each.blocked}",
                 path_of(each.id),
                 "Retry it, or go on",
+                "bad",
+            )
+
+
+def _faulty(facts: Facts) -> Iterator[Advice]:
+    for each in facts.sessions:
+        if each.fault is not None:
+            yield Advice(
+                f"“{each.title}” cannot be counted",
+                each.fault,
+                "/settings/models",
+                "Look at its model",
                 "bad",
             )
 

@@ -11,6 +11,7 @@ from nicegui import ui
 
 from enfold.engine.activity import Activity, read_activity
 from enfold.engine.thresholds import read_effective
+from enfold.errors import EnfoldError, NotFoundError
 from enfold.llm.comparison import Figures, Recommendation, recommend
 from enfold.ui import figures
 from enfold.ui.advice import NEAR, Advice, Facts, Nearing, advise
@@ -163,13 +164,19 @@ async def _facts(window: Window, activity: Activity) -> Facts:
 
 
 async def _nearing(window: Window) -> list[Nearing]:
-    """Those of the last used sessions that are near their limit, or wait."""
+    """Those of the last used sessions that are near their limit, wait, or cannot be counted."""
     newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
     found: list[Nearing] = []
     for each in newest:
-        status = await (await window.session(each.id)).status()
+        title = each.title or each.id
+        try:
+            status = await (await window.session(each.id)).status()
+        except NotFoundError:
+            continue  # it was deleted meanwhile
+        except EnfoldError as error:
+            found.append(Nearing(each.id, title, 0.0, fault=str(error)))
+            continue
         if status.blocked is not None or status.utilization >= NEAR:
-            title = each.title or each.id
             found.append(Nearing(each.id, title, status.utilization, status.blocked))
     return found
 
