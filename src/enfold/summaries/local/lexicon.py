@@ -11,9 +11,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from functools import reduce
 from itertools import chain
-from operator import or_
+from operator import add
 from typing import NamedTuple
 
 from enfold.summaries.local import cues
@@ -209,6 +208,10 @@ def _concept(word: str) -> str:
     return word
 
 
+_TELLING_PAIRS = frozenset(cues.PAIRS)
+_COMMON_PAIRS = frozenset(pair for pair, cue in cues.PAIRS.items() if cue & Cue.COMMON)
+
+
 def _understand_unspaced(raw: str, core: str) -> Chunk:
     concepts: list[str] = []
     items = [found.strip() for found in _AMOUNT.findall(core)] if _DIGIT.search(core) else []
@@ -216,10 +219,11 @@ def _understand_unspaced(raw: str, core: str) -> Chunk:
     found = cues.of_unspaced(raw)
     for run in _RUN.findall(core):
         if UNSPACED.match(run):
-            pairs = [run[at : at + 2] for at in range(len(run) - 1)]
-            known = {pair: cues.PAIRS[pair] for pair in pairs if pair in cues.PAIRS}
-            found = reduce(or_, known.values(), found)
-            common = {pair for pair, cue in known.items() if cue & Cue.COMMON}
+            pairs = list(map(add, run, run[1:]))
+            known = _TELLING_PAIRS.intersection(pairs)
+            for pair in known:
+                found |= cues.PAIRS[pair]
+            common = _COMMON_PAIRS & known if known else known
             concepts += [pair for pair in pairs if pair not in common] if common else pairs
             continue
         inner = understand(run)

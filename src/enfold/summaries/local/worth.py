@@ -85,8 +85,9 @@ def concept_worths(
     """
     known: dict[tuple[Kind, int], float] = {}
     worths: dict[str, float] = {}
+    kind_of = lexicon.kind
     for concept, count in counts.items():
-        key = kind, _ = lexicon.kind(concept), count
+        key = kind, _ = kind_of(concept), count
         worth = known.get(key)
         if worth is None:
             worth = known[key] = _worth(kind, count, total)
