@@ -43,6 +43,14 @@ def test_conversations_end_where_they_should(found: dict[str, Metric]) -> None:
     assert saved.value is None or saved.value > 0.5
 
 
+def test_what_cannot_be_compressed_is_a_failure(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    long = "word " * 9_000
+    path.write_text(json.dumps([{"role": "user", "content": long}]), encoding="utf-8")
+    values = {each.name: each for each in metrics([path])}
+    assert values["automatic success rate"].value == 0
+
+
 def test_what_the_data_does_not_show_is_unknown(tmp_path: Path) -> None:
     path = tmp_path / "short.json"
     path.write_text(json.dumps([{"role": "user", "content": "Hello"}]), encoding="utf-8")

@@ -15,7 +15,7 @@ from typing import Any
 
 from enfold import transcripts
 from enfold.engine import Session
-from enfold.errors import CompressionError
+from enfold.errors import BlockedError, CompressionError
 from enfold.evaluation import formats
 from enfold.evaluation.cases import Case
 from enfold.evaluation.views import Way, view_of
@@ -140,7 +140,7 @@ async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
 async def _is_compressed(session: Session) -> bool:
     try:
         await session.prepare()
-    except CompressionError:
+    except (BlockedError, CompressionError):
         return False
     return not (await session.status()).needs_compression
 
