@@ -29,7 +29,8 @@ from enfold.server.proxy.recall.turn import RecallTurn
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.replies import Reply
-from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns
+from enfold.server.proxy.seen import Asked, Outgoing, Seen
+from enfold.server.proxy.turn import Turns
 from enfold.server.proxy.upstream import (
     Answer,
     Arriving,

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from itertools import chain
-from typing import Literal, TypeAlias
 
-from enfold.budget import Decision, Load, decide
+from enfold.budget import Load, decide
 from enfold.engine import Engine, Session, blocking
 from enfold.engine.ahead import compress_soon
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, InputError, StoreError
 from enfold.jsontext import dumps
-from enfold.llm.calls import Connection
 from enfold.modelconfig import ModelConfig
-from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece, Wording, assemble
-from enfold.server.proxy.bodies import Body
-from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
+from enfold.server.proxy.chains import can_be_gone_on_from, keep
 from enfold.server.proxy.clientkeys import own_model
 from enfold.server.proxy.facts import Facts, Memory, parse
 from enfold.server.proxy.recall.answering import share
@@ -34,101 +29,15 @@ from enfold.server.proxy.recall.exchange import put_back
 from enfold.server.proxy.recall.offer import Offer, offer
 from enfold.server.proxy.recall.turn import Recall
 from enfold.server.proxy.replies import Reply
+from enfold.server.proxy.seen import Asked, Outgoing, Seen, What
 from enfold.store import exchanges
-from enfold.store.records import Snapshot
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
-
-What: TypeAlias = Literal["keep", "reused", "compressed"]
 
 DIVERGING = "history-keeps-changing"
 NOT_COMPRESSED = "compression-failed"
 
 _log = logging.getLogger("enfold.proxy")
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A request to the proxy: whose, for which model, and with which body."""
-
-    body: Body
-    model: str
-    """As provider:model."""
-    namespace: str = ""
-    session: str | None = None
-    """The name that the client gave it. None: it is recognised."""
-    provider_has: AtProvider | None = None
-    """What need not be sent, as long as nothing has to change."""
-    may_recall: bool = True
-    """Whether its reply can be joined from several."""
-    connection: Connection | None = None
-    """How its model is reached with the client's own key."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What to send, and what is to be said of it."""
-
-    raw: bytes
-    what: What
-    tokens_before: int
-    tokens_after: int
-    session: str | None
-    warnings: tuple[str, ...] = ()
-    seen: Seen | None = field(default=None, repr=False)
-    """The request that it stands for."""
-    recall: Recall | None = None
-    """Where the model may recall: how that is done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A request as it stands: what is known of it, and what would be sent."""
-
-    asked: Asked
-    lead: tuple[bytes, ...]
-    """System messages before the history. They often say the date, and are never folded."""
-    sent: tuple[bytes, ...]
-    history: History
-    name: str | None
-    known: Known
-    pieces: tuple[Piece, ...]
-    tokens_before: int
-    """Of all that came."""
-    decision: Decision
-    body: Body
-    """As it came, or with one tool more."""
-    instead: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
-    """What was really said, in place of messages that were sent."""
-    recalling: Callable[..., Recall] | None = None
-    """Where the model may recall: how, once it is known how the request is sent again."""
-
-    def outgoing(self, what: What, *warnings: str) -> Outgoing:
-        """The request as it stands, sent."""
-        total = self.decision.load.total
-        raw, before = self.body.raw, self.tokens_before
-        out = Outgoing(raw, what, before, total, self.name, warnings, self)
-        if self.known.snapshot is not None:
-            view = (*self.lead, *self._view(self.known.snapshot))
-            recall = self.recalling and self.recalling(resend=partial(_resend, self.body, view))
-            return replace(out, raw=self.body.with_messages(view), recall=recall)
-        if has_a_view(self.asked.provider_has):
-            return replace(out, raw=self.body.with_messages(self.body.messages))
-        return out
-
-    def _view(self, snapshot: Snapshot) -> list[bytes]:
-        cutoff = snapshot.cutoff
-        covered = 0 if cutoff is None else self.history.ids.index(cutoff) + 1
-        view = marks.set_again(
-            self.asked.body,
-            lead=self.lead,
-            covered=covered,
-            sent=self.sent,
-            view=[piece.raw for piece in self.pieces],
-        )
-        stable = len(view) - (len(self.sent) - covered)
-        said = [self.instead.get(at, (raw,)) for at, raw in enumerate(view[stable:], start=covered)]
-        return [*view[:stable], *chain.from_iterable(said)]
 
 
 class Turns:
@@ -338,10 +247,6 @@ class Turns:
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
-
-
-def _resend(body: Body, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
-    return body.with_messages((*view, *more))
 
 
 def _load(parts: Sequence[Facts] | Sequence[Piece], system: int, tools: int) -> Load:
