@@ -19,19 +19,18 @@ Hook: TypeAlias = Callable[[list[Any]], object]
 """Takes the messages of one summary, oldest first. It may be a coroutine function."""
 
 _log = logging.getLogger("enfold.flush")
-_waiting: set[Future[None]] = set()
 
 
 def hand_over(hook: Hook, messages: Sequence[Any]) -> None:
     """Give the messages to the hook, soon and elsewhere; returns at once."""
     delivery = _worker().submit(_deliver, hook, list(messages))
-    _waiting.add(delivery)
-    delivery.add_done_callback(partial(_settle, len(messages)))
+    delivery.add_done_callback(partial(_log_failure, len(messages)))
 
 
 def drain(seconds: float | None = None) -> bool:
     """Wait until everything was delivered; False if that took longer than so many seconds."""
-    return not wait(tuple(_waiting), seconds).not_done
+    behind_all_others = _worker().submit(lambda: None)
+    return not wait((behind_all_others,), seconds).not_done
 
 
 @cache  # one thread for the process; the interpreter waits for it before it exits
@@ -45,8 +44,7 @@ def _deliver(hook: Hook, messages: list[Any]) -> None:
         asyncio.run(answer)
 
 
-def _settle(number: int, delivery: Future[None]) -> None:
-    _waiting.discard(delivery)
+def _log_failure(number: int, delivery: Future[None]) -> None:
     error = delivery.exception()
     if error is not None:
         kind = type(error).__name__
