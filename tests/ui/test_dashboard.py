@@ -71,6 +71,7 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
 async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/dashboard")
     await page.get_by_role("button", name="7 days").click()
+    await expect(page).to_have_url(f"{server.address}/dashboard?days=7")
     await expect(page.get_by_role("region", name="Charts").locator("svg").first).to_be_visible()
 
 

@@ -21,6 +21,7 @@ from enfold.ui.settings.pricing import candidates_of
 from enfold.ui.window import Window
 
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days"}
+_USUAL = 30
 _LOOKED_AT = 12
 """Of the sessions, the last used: only those are asked how full they are."""
 _MONEY = (
@@ -32,22 +33,23 @@ _MONEY = (
 async def dashboard(window: Window) -> None:
     """The page."""
     ui.add_css(files(__package__).joinpath("dashboard.css").read_text("utf-8"))
+    span = _asked()
+    days = _days(span)
+    since = int(datetime.combine(days[0], datetime.min.time(), UTC).timestamp() * 1000)
     async with frame(window, "Dashboard", at="/dashboard"):
-        span = ui.toggle(SPANS, value=30).props("no-caps unelevated")
-        span.props["aria-label"] = "How far back"
-        room = ui.element("div").classes("ef-stack").props("aria-live=polite")
+        # Another span is another page: a chart that is taken away before it is drawn is an error.
+        choice = ui.toggle(SPANS, value=span).props("no-caps unelevated")
+        choice.props["aria-label"] = "How far back"
+        choice.on_value_change(lambda: ui.navigate.to(f"/dashboard?days={choice.value}"))
+        activity = await read_activity(window.engine, window.namespace, since=since)
+        facts = await _facts(window, activity)
+        _show(activity, days, facts)
 
-        async def show() -> None:
-            days = _days(span.value)
-            since = int(datetime.combine(days[0], datetime.min.time(), UTC).timestamp() * 1000)
-            activity = await read_activity(window.engine, window.namespace, since=since)
-            facts = await _facts(window, activity)
-            room.clear()
-            with room:
-                _show(activity, days, facts)
 
-        span.on_value_change(show)
-        await show()
+def _asked() -> int:
+    """How many days the address asks for."""
+    said = ui.context.client.request.query_params.get("days", "")
+    return next((days for days in SPANS if str(days) == said), _USUAL)
 
 
 def _show(activity: Activity, days: Sequence[date], facts: Facts) -> None:
