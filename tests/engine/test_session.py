@@ -542,8 +542,9 @@ async def test_an_edit_of_the_model_holds_for_the_next_decision(bench: Bench) ->
 
 async def test_a_setting_of_the_session_wins_over_one_of_all(bench: Bench) -> None:
     session = await full(bench)
-    await bench.engine.set("threshold", 0.5)
     assert (await session.status()).threshold_source == "default"
+    await bench.engine.set("threshold", 0.5)
+    assert (await session.status()).threshold_source == "database"
     await session.configure(threshold=0.9)
     assert (await session.status()).decision.threshold.share == 0.9
     assert (await session.status(threshold=0.4)).threshold_source == "call"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from enfold.budget import (
@@ -187,13 +187,15 @@ def threshold_of(
     """
     share, source = settings.threshold, settings.sources["threshold"]
     own = model is not None and model.threshold != DEFAULT_THRESHOLD
-    return resolve_threshold(
+    found = resolve_threshold(
         call=share if source == "call" else None,
         session=share if source == "session" else None,
         profile=profile.get("threshold"),
         model=model.threshold if model is not None and own else None,
         default=share or DEFAULT_THRESHOLD,
     )
+    # What the budget calls the default is whatever holds for all models; settings know whose it is.
+    return replace(found, source=source) if found.source == "default" else found
 
 
 def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = False) -> Policy:

@@ -13,9 +13,6 @@ from enfold.store import sessions
 from enfold.store.database import Database
 from enfold.store.records import SessionKey
 
-_SOURCE_OF_ALL = "default"
-"""What the budget calls everything that holds for all models; settings know it better."""
-
 
 @dataclass(frozen=True, slots=True)
 class EffectiveThreshold:
@@ -49,9 +46,7 @@ def read_effective(
     threshold = threshold_of(profile, model, settings)
     decision = decide(Load(0), model.limits, policy_of(settings, threshold))
     setting = _setting(settings)
-    source = settings.sources[setting]
-    if setting == "threshold" and threshold.source != _SOURCE_OF_ALL:
-        source = threshold.source
+    source = threshold.source if setting == "threshold" else settings.sources[setting]
     return EffectiveThreshold(
         model=model.id,
         tokens=decision.threshold_tokens,

@@ -141,15 +141,21 @@ def _figures(found: Preview) -> None:
         with fact("Before"):
             figures.count(found.tokens_before, "tokens")
         with fact("After"):
-            figures.estimate(
-                found.tokens_after, "tokens", "What is expected; known once the summary is there."
-            )
+            _after(found)
         with fact("Less"):
-            figures.share(1 - found.tokens_after / found.tokens_before)
+            figures.share(max(0.0, 1 - found.tokens_after / found.tokens_before))
         with fact("Cost"):
             _cost(found.cost)
         with fact("Strategy"):
             ui.label(f"{registry.get(found.strategy).name}, summary by {found.author}")
+
+
+def _after(found: Preview) -> None:
+    """A summary has a limit and is often shorter; what other strategies leave is reckoned."""
+    if found.summary_tokens:
+        ui.label(f"{found.tokens_after:,} tokens at most").classes("ef-figure")
+    else:
+        figures.estimate(found.tokens_after, "tokens", "What is expected; known once it is done.")
 
 
 def _cost(cost: float | None) -> None:
