@@ -44,7 +44,10 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "sessions": ("sessions", "List, look at, compress and delete sessions."),
         "chat": ("chat", "Talk with a model; long talks are folded as they grow."),
         "search": ("search", "Search everything that was ever said, folded or not."),
-        "serve": ("serve", "Serve the API and the proxy until you stop it with Ctrl+C."),
+        "serve": (
+            "serve",
+            "Serve the web UI, the API and the proxy; Ctrl+C stops it.",
+        ),
     },
     "Setting up": {
         "models": ("models", "The limits of models."),

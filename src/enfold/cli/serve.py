@@ -44,7 +44,7 @@ def serve(
         bool, Parameter(help="Begin with a sample conversation, if nothing is stored yet.")
     ] = False,
 ) -> None:
-    """Serve the web UI, the API and the proxy until you stop it with Ctrl+C."""
+    """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
     # A door of its own, started from here and not used: that is what this command is for.
     server = import_module("enfold.server")
     options = server.Options(host, port, db, ui=not no_ui, sample=sample)

@@ -6,7 +6,7 @@ from playwright.async_api import Browser, expect
 
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import SESSION, TITLE, Api, Visit, choose, fits
+from tests.ui.settings.conftest import LONG_TITLE, SESSION, TITLE, Api, Visit, choose, fits
 
 
 async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
@@ -72,12 +72,12 @@ async def test_a_link_names_the_session(visit: Visit) -> None:
 
 async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> None:
     page = await visit("/settings")
-    await choose(page, "Session", TITLE)
+    await choose(page, "Session", LONG_TITLE)
     await page.get_by_role("button", name="Summarize conversation history").click()
     await page.get_by_role("button", name="Summarize now").click()
     done = page.get_by_role("region", name="Summarize now").get_by_text("Folded", exact=False)
     await expect(done.first).to_be_visible()
-    assert api.ask("GET", f"/sessions/{SESSION}/summaries")
+    assert api.ask("GET", "/sessions/long/summaries")
 
 
 async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:

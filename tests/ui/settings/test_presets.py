@@ -52,7 +52,9 @@ async def test_what_is_in_use_is_saved_exported_deleted_and_imported(
     assert json.loads(file.read_text())["config"] == {"preserveRecentCount": 4}
     await page.get_by_role("button", name="Delete my own").click()
     await expect(mine).not_to_be_visible()
-    await page.locator("input[type=file]").set_input_files(file)
+    await (
+        page.get_by_role("region", name="Import").locator("input[type=file]").set_input_files(file)
+    )
     await expect(page.get_by_text("my own was imported.")).to_be_visible()
     await expect(mine).to_contain_text("The last four.")
     api.set(strategy=None, strategy_config=None)
@@ -64,7 +66,9 @@ async def test_a_file_that_is_no_preset_is_refused_by_its_field(
     file = tmp_path / "odd.json"
     file.write_text(json.dumps({"version": 1, "name": "odd", "strategy": "smart", "speed": 9}))
     page = await visit("/settings/presets")
-    await page.locator("input[type=file]").set_input_files(file)
+    await (
+        page.get_by_role("region", name="Import").locator("input[type=file]").set_input_files(file)
+    )
     await expect(page.get_by_text("odd.json: speed: unknown field")).to_be_visible()
 
 

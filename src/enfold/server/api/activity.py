@@ -18,7 +18,7 @@ router = APIRouter(prefix="/api", tags=["usage"], route_class=StrictRoute)
 class SavedShape(Shape):
     """What several compressions saved."""
 
-    compressions: int
+    compressions: int = Field(description="How many there were.")
     tokens: int = Field(description="How many left the views.")
     spared: int = Field(description="How many were not sent again since.")
     dollars: float = Field(description="What those would have cost, where a price is known.")
@@ -28,22 +28,22 @@ class SavedShape(Shape):
 class DayShape(SavedShape):
     """What happened on one day, in UTC."""
 
-    day: date
-    failures: int
+    day: date = Field(description="The day.")
+    failures: int = Field(description="Compressions that failed.")
     cached_share: float | None = Field(description="Of what replies read; null without replies.")
 
 
 class ActivityShape(Shape):
     """What happened since a moment; days on which nothing did are left out."""
 
-    total: SavedShape
-    failures: int
-    cached_share: float | None
+    total: SavedShape = Field(description="Of all days together.")
+    failures: int = Field(description="Compressions that failed.")
+    cached_share: float | None = Field(description="Of what replies read; null without replies.")
     spent: float = Field(description="On summaries, in US dollars, as far as it is known.")
-    unknown_costs: int
-    days: list[DayShape]
-    by_strategy: dict[str, SavedShape]
-    by_model: dict[str, SavedShape]
+    unknown_costs: int = Field(description="Calls for summaries whose cost is not known.")
+    days: list[DayShape] = Field(description="Day by day, the oldest first.")
+    by_strategy: dict[str, SavedShape] = Field(description="Of each strategy, by its name.")
+    by_model: dict[str, SavedShape] = Field(description="Of each model, as provider:model.")
 
 
 @router.get("/activity", name="activity", summary="Show what was saved")
