@@ -16,6 +16,8 @@ import httptools
 import uvloop
 
 OK = 200
+KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
+"""Made up; one proxy wants its clients to have a long one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +43,8 @@ def request(body: bytes) -> bytes:
     """A request for a chat completion, as it goes over the wire."""
     return (
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: */*\r\n"
-        b"authorization: Bearer sk-bench\r\ncontent-type: application/json\r\n"
-        b"content-length: %d\r\n\r\n" % len(body)
+        b"authorization: Bearer %s\r\ncontent-type: application/json\r\n"
+        b"content-length: %d\r\n\r\n" % (KEY.encode(), len(body))
     ) + body
 
 

@@ -4,8 +4,9 @@
 
 The upstream does nothing. Upstream, proxies and load are processes of their own, on loopback; the
 proxy has one core to itself where the system lets it. Bodies: a short one, 100 messages, 100,000
-and a million tokens. Every answer is checked for what it should be. `--requests` sends so many, all
-different, and looks at the memory on the way.
+and a million tokens, for a model whose window takes them all: nothing is folded. Every answer is
+checked for what it should be. `--requests` sends so many, all different, and looks at the memory on
+the way.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import Figures, measure, request, send_all
+from load import KEY, Figures, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -87,7 +88,7 @@ def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 300) -> 
     asked = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/chat/completions",
         data=_body(0, ""),
-        headers={"content-type": "application/json", "authorization": "Bearer sk-bench"},
+        headers={"content-type": "application/json", "authorization": f"Bearer {KEY}"},
     )
     while time.monotonic() < until and process.poll() is None:
         try:
@@ -121,6 +122,8 @@ def ours(folder: str, target: str) -> Iterator[Proxy]:
     port = free_port()
     serve = [sys.executable, "-m", "enfold.cli", "serve", "--no-ui", f"--port={port}"]
     database = f"--db=sqlite:///{folder}/p.db"
+    wide = ["models", "set", f"openai:{MODEL}", "--max-input=4000000", database]
+    subprocess.run([sys.executable, "-m", "enfold.cli", *wide], check=True, capture_output=True)
     yield Proxy(ENFOLD, [*serve, database], port, {"ENFOLD_OPENAI_BASE_URL": target})
 
 
@@ -129,7 +132,7 @@ def theirs(folder: str, target: str) -> Iterator[Proxy | str]:
     quiet = {
         "HOME": folder,
         "DO_NOT_TRACK": "1",
-        "OPENAI_API_KEY": "sk-bench",
+        "OPENAI_API_KEY": KEY,
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
         "LITELLM_LOG": "ERROR",
         "LITELLM_MODE": "PRODUCTION",
@@ -148,9 +151,9 @@ def theirs(folder: str, target: str) -> Iterator[Proxy | str]:
 
 def _litellm(folder: str, target: str) -> list[str]:
     config = Path(folder) / "litellm.json"
-    upstream = {"model": f"openai/{MODEL}", "api_base": f"{target}/v1", "api_key": "sk-bench"}
+    upstream = {"model": f"openai/{MODEL}", "api_base": f"{target}/v1", "api_key": KEY}
     served = {"model_name": MODEL, "litellm_params": upstream}
-    general = {"disable_spend_logs": True, "disable_error_logs": True}
+    general = {"master_key": KEY, "disable_spend_logs": True, "disable_error_logs": True}
     # JSON is YAML as well.
     config.write_text(
         json.dumps({"model_list": [served], "general_settings": general}), encoding="utf-8"

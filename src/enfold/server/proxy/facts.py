@@ -9,16 +9,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TypeVar
+from hashlib import sha256
+from typing import TypeAlias, TypeVar
 
 from enfold import dialects
 from enfold.estimates import estimate
-from enfold.identity import content_hash, digest
+from enfold.identity import content_hash
 from enfold.jsontext import loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
 
 Result = TypeVar("Result")
+Key: TypeAlias = tuple[str, str, bytes]
+"""Dialect, tokenizer, and the digest of a message's bytes."""
 
 _REMEMBERED = 50_000
 """How many messages; about 400 bytes each."""
@@ -44,12 +47,12 @@ class Memory:
 
     def __init__(self, size: int = _REMEMBERED) -> None:
         self._size = size
-        self._facts: dict[tuple[str, str, str], Facts] = {}
-        self._beside: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._facts: dict[Key, Facts] = {}
+        self._beside: dict[Key, tuple[int, int]] = {}
 
     async def facts(self, raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
         """The facts of every message, counted by the tokenizer."""
-        keys = [(dialect, tokenizer, digest(raw)) for raw in raws]
+        keys = [(dialect, tokenizer, _digest(raw)) for raw in raws]
         known = {key: self._facts[key] for key in keys if key in self._facts}
         unseen = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in known}
         if unseen:
@@ -61,18 +64,23 @@ class Memory:
 
     async def beside(self, raw: bytes, dialect: str, tokenizer: str) -> tuple[int, int]:
         """What a system prompt and tools take, given as a body with no messages in it."""
-        key = (dialect, tokenizer, digest(raw))
+        key = (dialect, tokenizer, _digest(raw))
         if key not in self._beside:
             if len(self._beside) >= self._size:
                 self._beside.clear()
             self._beside[key] = await _apart(_count_beside, (raw,), dialect, tokenizer)
         return self._beside[key]
 
-    def _remember(self, found: dict[tuple[str, str, str], Facts]) -> None:
+    def _remember(self, found: dict[Key, Facts]) -> None:
         if len(self._facts) + len(found) > self._size:
             for key in list(self._facts)[: self._size // 4 + len(found)]:
                 del self._facts[key]
         self._facts.update(found)
+
+
+def _digest(raw: bytes) -> bytes:
+    """Processors have instructions for this hash, and long histories are hashed on every turn."""
+    return sha256(raw).digest()
 
 
 def parse(raw: bytes, dialect: str) -> Message:
