@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -37,6 +38,9 @@ from enfold.tokens import DEFAULT
 DIVERGING = "history-keeps-changing"
 NOT_COMPRESSED = "compression-failed"
 
+_MOST_BEHIND = 64
+"""How many requests of a session may wait to be recorded: a flood must not fill the memory."""
+
 _log = logging.getLogger("enfold.proxy")
 
 
@@ -48,6 +52,9 @@ class Turns:
         self._memory = Memory()
         self._tokenizers: dict[str, str] = {}
         self._busy: dict[tuple[str, str], asyncio.Task[None]] = {}
+        """The last of what is to be done in the background, by session."""
+        self._behind: Counter[tuple[str, str]] = Counter()
+        """How much that is."""
 
     async def take(self, asked: Asked) -> Outgoing:
         """What to send. `BlockedError` where a compression that is due fails."""
@@ -230,9 +237,17 @@ class Turns:
         if seen.name is None or not (is_early or known.messages < len(seen.sent)):
             return
         key = (seen.asked.namespace, seen.name)
+        if self._behind[key] >= _MOST_BEHIND:
+            return  # whoever goes on from here brings the same history again
         work = self._in_background(seen, self._busy.get(key), compress=is_early)
         self._busy[key] = task = asyncio.create_task(work)
-        task.add_done_callback(lambda _: self._busy[key] is not task or self._busy.pop(key))
+        self._behind[key] += 1
+        task.add_done_callback(lambda done: self._done(key, done))
+
+    def _done(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
+        self._behind[key] -= 1
+        if self._busy[key] is task:
+            del self._busy[key], self._behind[key]
 
     async def _in_background(
         self, seen: Seen, before: asyncio.Task[None] | None, *, compress: bool
