@@ -26,7 +26,7 @@ from enfold.engine.state import (
     read_state,
     retention_of,
 )
-from enfold.engine.viewing import drafts, message_of, summary_tokens
+from enfold.engine.viewing import drafts, message_of
 from enfold.errors import CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
@@ -40,11 +40,11 @@ from enfold.store.sessions import Changes
 from enfold.store.store import Result
 from enfold.store.tree import Place
 from enfold.strategies.instructions import keeping_instructions
+from enfold.summaries import Summarizer, summary_tokens
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
     from enfold.modelconfig import ModelConfig
-    from enfold.summaries import Summarizer
 
 
 class Session:

@@ -12,8 +12,8 @@ from enfold.identity import content_hash
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.messages import Data, Message, Part, Text, ToolCall, ToolResult
 from enfold.store.records import Draft, Edit, StoredMessage, Summarized, ViewRows
-from enfold.summaries import fence
-from enfold.tokens import STRUCTURE_TOKENS, count_messages, get
+from enfold.summaries import summary_tokens
+from enfold.tokens import count_messages
 from enfold.view import Shown, View
 
 SETTLED = "settledMessages"
@@ -101,11 +101,6 @@ def view_of(rows: ViewRows, tokenizer: str) -> View:
 def _settled(rows: ViewRows, entries: int) -> int:
     """How many of the entries the last fold left; all of them where the snapshot does not say."""
     return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
-
-
-def summary_tokens(text: str, tokenizer: str, *, note: str = "") -> int:
-    """What a summary takes in a view, with its fence and what is noted beside it."""
-    return STRUCTURE_TOKENS + get(tokenizer).count(fence(text, note=note))
 
 
 def _shown(row: StoredMessage | Edit) -> Shown:

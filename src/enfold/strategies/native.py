@@ -19,8 +19,8 @@ from enfold.strategies.configs import Checked, Fault, Option
 from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
 from enfold.strategies.instructions import is_worth_folding
 from enfold.strategies.rehearsal import rehearse
-from enfold.strategies.writing import fold, summary_tokens
-from enfold.summaries import Style, SummaryRequest
+from enfold.strategies.writing import fold
+from enfold.summaries import Style, SummaryRequest, summary_tokens
 from enfold.summaries.prompts import validate
 
 KEEP_FIRST = 1

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from enfold.errors import SummaryError
 from enfold.money import add
-from enfold.summaries import Summarizer, Summary, SummaryRequest, fence
+from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.sequence import pieces
-from enfold.tokens import STRUCTURE_TOKENS, get
 
 ATTEMPTS = 3
 """How often a summary that is too long is asked for."""
@@ -30,11 +29,6 @@ async def fold(summarizer: Summarizer, request: SummaryRequest) -> Summary:
         raise SummaryError("there is nothing to summarize")
     notes = dict.fromkeys(note for each in written for note in each.notes)
     return replace(summary, cost=add([each.cost for each in written]), notes=tuple(notes))
-
-
-def summary_tokens(text: str, tokenizer: str) -> int:
-    """What a summary takes in a view, its fence included."""
-    return STRUCTURE_TOKENS + get(tokenizer).count(fence(text))
 
 
 async def _summarize(

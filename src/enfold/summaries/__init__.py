@@ -6,7 +6,16 @@
 
 from __future__ import annotations
 
-from enfold.summaries.fencing import HEADING, fence
+from enfold.summaries.fencing import HEADING, fence, summary_tokens
 from enfold.summaries.request import Style, Summarizer, Summary, SummaryRequest, Usage
 
-__all__ = ["HEADING", "Style", "Summarizer", "Summary", "SummaryRequest", "Usage", "fence"]
+__all__ = [
+    "HEADING",
+    "Style",
+    "Summarizer",
+    "Summary",
+    "SummaryRequest",
+    "Usage",
+    "fence",
+    "summary_tokens",
+]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 
+from enfold.tokens import STRUCTURE_TOKENS, get
+
 HEADING = "[Previous conversation summary]"
 """How a summary in a view begins; dialects and clients recognise it by this."""
 
@@ -50,3 +52,8 @@ def fence(summary: str, *, note: str = "") -> str:
     inside = _HEADING.sub(f"({HEADING[1:-1]})", escape(summary.strip()))
     notice = f"{_NOTICE} {note}" if note else _NOTICE
     return f"{HEADING}\n{notice}\n<summary>\n{inside}\n</summary>"
+
+
+def summary_tokens(summary: str, tokenizer: str, *, note: str = "") -> int:
+    """What a summary takes in a view, with its fence and what is noted beside it."""
+    return STRUCTURE_TOKENS + get(tokenizer).count(fence(summary, note=note))

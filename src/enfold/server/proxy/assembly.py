@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from enfold import dialects
 from enfold.engine.recognition import History, Known
-from enfold.engine.viewing import message_of, summary_tokens
+from enfold.engine.viewing import message_of
 from enfold.jsontext import dumps
 from enfold.messages import Message
 from enfold.server.proxy import marks
 from enfold.server.proxy.facts import Facts, parse
 from enfold.store.records import Edit, StoredMessage, Summarized
+from enfold.summaries import summary_tokens
 from enfold.tokens import count_message
 from enfold.view import place_summary
 

@@ -24,8 +24,8 @@ from enfold.strategies.smart.operations import (
     texts_to_summarize,
 )
 from enfold.strategies.smart.working import Working
-from enfold.strategies.writing import fold, summary_tokens
-from enfold.summaries import Summarizer, Summary, SummaryRequest
+from enfold.strategies.writing import fold
+from enfold.summaries import Summarizer, Summary, SummaryRequest, summary_tokens
 from enfold.tokens import get
 
 
