@@ -93,6 +93,14 @@ def test_names_of_other_systems_are_understood() -> None:
     assert resolved.threshold == 0.8
 
 
+@pytest.mark.parametrize("name", ["on_failure", "proxy.on_failure", "proxy_on_failure"])
+def test_what_a_failure_means_is_one_setting_for_every_door(name: str) -> None:
+    assert resolve([("database", {name: "pass"})]).on_failure == "pass"
+    variable = {f"ENFOLD_{name.upper()}": "truncate"} if "." not in name else {}
+    found = settings.from_environment(variable)
+    assert resolve([("environment", found)]).on_failure == ("truncate" if variable else "block")
+
+
 def test_the_environment_is_read_by_name() -> None:
     environment = {"ENFOLD_KEEP_FIRST": "1", "RECENT_MESSAGES_RATIO": "0.3", "PATH": "/bin"}
     found = settings.from_environment(environment)

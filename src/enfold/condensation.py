@@ -194,6 +194,17 @@ def unchanged(task: Task, strategy: str, why: str) -> Condensation:
     return Condensation(strategy, tuple(map(Kept, range(len(task.messages)))), warnings=(why,))
 
 
+def with_middle_folded(task: Task, folded: Folded) -> tuple[Entry, ...]:
+    """The entries of an answer that folds the middle; head, tail and what is pinned stay."""
+    split = task.split
+    return (
+        *map(Kept, range(split.head)),
+        folded,
+        *(() if split.pinned is None else (Kept(split.pinned),)),
+        *map(Kept, range(split.cut, len(task.messages))),
+    )
+
+
 def _tokens(entry: Entry, task: Task) -> int:
     return task.counts[entry.index] if isinstance(entry, Kept) else entry.tokens
 

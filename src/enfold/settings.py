@@ -68,8 +68,8 @@ class Settings:
     """The model whose window is kept, as provider:model, where a session names none."""
     timeout: float = 120.0
     """Seconds after which a compression is given up."""
-    proxy_on_failure: str = "block"
-    """What the proxy does when a compression that is due fails: `block`, or `pass` it on."""
+    on_failure: str = "block"
+    """When a compression that is due fails: `block`, `truncate` what is old, or `pass` all on."""
     proxy_background: bool = False
     """Let the proxy compress from the early mark on in the background: a turn seldom waits."""
     proxy_recall: str = "tools"
@@ -162,7 +162,7 @@ def _model(value: Any) -> str:
 _share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
 
 CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "proxy_on_failure": _choice("block", "pass"),
+    "on_failure": _choice("block", "truncate", "pass"),
     "proxy_background": _flag,
     "proxy_recall": _recall,
     "proxy_client_key": _flag,
@@ -191,15 +191,17 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
 
 ALIASES: Mapping[str, str] = {
     "COMPRESSION_TRIGGER_RATIO": "trigger_ratio",
+    "ENFOLD_PROXY_ON_FAILURE": "on_failure",
     "RECENT_MESSAGES_RATIO": "recent_ratio",
     "autoCondenseContext": "auto_compress",
     "provider": "strategy",
     "proxy.background": "proxy_background",
     "proxy.client_key": "proxy_client_key",
-    "proxy.on_failure": "proxy_on_failure",
+    "proxy.on_failure": "on_failure",
+    "proxy_on_failure": "on_failure",
     "proxy.recall": "proxy_recall",
 }
-"""Names that other systems use for a setting."""
+"""Names that other systems, or older versions, use for a setting."""
 
 
 def check(name: str, value: Any) -> tuple[str, Any]:

@@ -18,6 +18,7 @@ from enfold.store.sessions import Changes
 from enfold.store.store import Store
 
 ACCEPTED = "the risk was acknowledged: sent without the compression that is due"
+PASSED = "sent without the compression that is due: it failed, and on_failure is pass"
 
 _log = logging.getLogger("enfold.engine")
 

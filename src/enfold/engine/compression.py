@@ -7,17 +7,23 @@ record is only made if the snapshot that applied at the start still applies.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import logging
+from collections.abc import Mapping
 from time import monotonic
 
 from enfold.acceptance import accept
-from enfold.budget import FREED_TARGET, Decision
 from enfold.condensation import Condensation, Task
-from enfold.engine.originals import originals, still_holding, without_pointers
+from enfold.engine.jobs import Job, planned, task_of, without_pointers_in
+from enfold.engine.originals import originals, still_holding
 from enfold.engine.recording import record, tokens_after
 from enfold.engine.results import Compression, Outcome, Preview
-from enfold.errors import NoGainError, NotFoundError, SummaryError, UncompressibleError, facts
+from enfold.errors import (
+    CompressionError,
+    NoGainError,
+    SummaryError,
+    UncompressibleError,
+    facts,
+)
 from enfold.events import (
     CompressionFailed,
     CompressionFinished,
@@ -26,16 +32,11 @@ from enfold.events import (
     Events,
 )
 from enfold.llm.comparison import savings
-from enfold.llm.prices import Prices
-from enfold.messages import Message
-from enfold.planning import Aim, Plan, plan, plan_for
-from enfold.receipt import Means
-from enfold.retention import Retention, Split, zones
-from enfold.store import records, snapshots
+from enfold.planning import Plan
+from enfold.store import activity, records, snapshots
 from enfold.store.store import Store
-from enfold.strategies.contract import Prices as PriceOf
-from enfold.strategies.contract import Strategy
-from enfold.view import Shown, View
+from enfold.strategies.lastresort import truncated
+from enfold.view import Shown
 
 NATIVE = "native"
 """The strategy whose result the plan foretells, because all it does is fold."""
@@ -43,108 +44,14 @@ NATIVE = "native"
 CANCELLED = "cancelled"
 """The code under which listeners are told of a compression that was called off."""
 
-NOTHING_SAID: Mapping[int, Message] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A compression to do."""
-
-    session: records.Session
-    view: View
-    decision: Decision
-    strategy: Strategy
-    author: str
-    """Who will write the summary."""
-    retention: Retention
-    summary_tokens: int | None = None
-    share_across_branches: bool = False
-    automatic: bool = False
-    timeout: float = 120.0
-    restorable_by: Means | None = "store"
-    """How what leaves the view can be had again through this door. None: it cannot."""
-    prices: Prices | None = None
-    """Of the session's model: what makes savings known. None is unknown."""
-    price_of: PriceOf | None = None
-    """What those who write summaries take: what makes a preview's cost known."""
-    instead_of: records.Snapshot | None = None
-    """A summary to write anew, with the same cutoff. The view is that of before it was made."""
-    usage: Sequence[records.UsageEvent] = ()
-    """What the summaries have used so far; it grows while they are written."""
-    pointerless: View | None = None
-    """The view without edits that point to other messages. None: not made yet."""
-
-    @property
-    def basis(self) -> View:
-        """The view to work on."""
-        return self.pointerless or self.view
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """The exact counts of the messages to work on."""
-        return tuple(shown.tokens for shown in self.basis.shown)
-
-    @property
-    def goal(self) -> int:
-        """Where the compression should end."""
-        return max(1, int(self.decision.limit * FREED_TARGET) - self.view.estimate)
-
-
-async def without_pointers_in(store: Store, job: Job) -> Job:
-    """The job with a view to work on in which no message points to another."""
-    view = await store.read(without_pointers, job.session.key, job.view)
-    return replace(job, pointerless=view)
-
-
-def planned(job: Job) -> Plan:
-    """How tight the compression must be."""
-    view = job.basis
-    aim = Aim(
-        job.retention,
-        job.goal,
-        job.summary_tokens,
-        view.summary_tokens,
-        view.summary_at,
-        view.settled,
-    )
-    same = _same_split(job, job.instead_of) if job.instead_of is not None else None
-    return plan(view.messages, job.counts, aim) if same is None else plan_for(job.counts, same, aim)
-
-
-def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
-    """The division that a snapshot made, in the view of before; None if it folded nothing."""
-    if not snapshot.content.get("messagesIncluded"):
-        return None
-    places = {shown.id: index for index, shown in enumerate(job.basis.shown)}
-    last = places.get(snapshot.content["messageRange"]["lastMessageId"])
-    if last is None:
-        raise NotFoundError("what the summary folds is no longer on this branch")
-    at = next(
-        i for i, entry in enumerate(snapshot.manifest) if isinstance(entry, records.Summarized)
-    )
-    head = sum(_length(entry, places) for entry in snapshot.manifest[:at])
-    kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, records.Kept)]
-    return Split(
-        head=head,
-        cut=last + 1,
-        pinned=next((places[id] for id in kept if places[id] < last), None),
-        tail_tokens=sum(job.counts[last + 1 :]),
-        overshoot=0,
-    )
-
-
-def _length(entry: records.ManifestEntry, places: Mapping[str, int]) -> int:
-    """How many messages an entry shows."""
-    if isinstance(entry, records.Kept):
-        return places[entry.last] - places[entry.first] + 1
-    return 1
+_log = logging.getLogger("enfold.engine")
 
 
 async def preview(store: Store, job: Job) -> Preview:
     """What the compression would come to; no model is asked."""
     job = await without_pointers_in(store, job)
     made = planned(job)
-    task = _task(job, made)
+    task = task_of(job, made)
     touched = job.strategy.touches(task)
     before = job.view.tokens
     folds_only = job.strategy.id == NATIVE
@@ -171,7 +78,7 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     if job.strategy.id == NATIVE:
         _refuse_hopeless(job, made)
     said = await store.read(originals, job.session.key, job.basis, made.split.folded)
-    task = _task(job, made, said)
+    task = task_of(job, made, said)
     touched = job.strategy.touches(task)
     if not touched:
         outcome: Outcome = "nothing_to_compress" if job.view.snapshot is None else "nothing_new"
@@ -189,7 +96,7 @@ async def compress(store: Store, events: Events, job: Job) -> Compression:
     step = "summarizing" if job.strategy.id == NATIVE else "condensing"
     events.emit(CompressionProgress(job.session.id, step, len(touched)))
     try:
-        answer, still = await _answer(job, task)
+        answer, still = await _answer(store, job, task)
     except NoGainError as error:
         if job.automatic:
             raise
@@ -229,15 +136,45 @@ def _ended(job: Job, code: str, reason: str) -> CompressionFailed:
     )
 
 
-async def _answer(job: Job, task: Task) -> tuple[Condensation, Mapping[int, Shown]]:
-    """The strategy's answer, in time and fit for use, and what is still shown as it was."""
+async def _answer(store: Store, job: Job, task: Task) -> tuple[Condensation, Mapping[int, Shown]]:
+    """What is to be shown, fit for use, and what of it is still shown as it was."""
+    try:
+        return await _fit(job, task, await _asked(job, task))
+    except CompressionError as error:
+        if not (job.automatic and job.may_truncate):
+            raise
+        _log.warning(
+            "session %s: truncated, because no summary was made: %s", job.session.id, error
+        )
+        await store.write(activity.add_failure, job.session.key, facts(error).code, automatic=True)
+        return await _truncated(job, task, error)
+
+
+async def _truncated(
+    job: Job, task: Task, error: CompressionError
+) -> tuple[Condensation, Mapping[int, Shown]]:
+    """What the last resort makes of it; the error, if that does not help either."""
+    try:
+        return await _fit(job, task, await asyncio.to_thread(truncated, task, str(error)))
+    except CompressionError as other:
+        raise type(error)(f"{error}; nor did it help to truncate: {other}") from error
+
+
+async def _asked(job: Job, task: Task) -> Condensation:
+    """The strategy's answer, in time."""
     try:
         async with asyncio.timeout(job.timeout):
-            answer = await job.strategy.condense(task)
+            return await job.strategy.condense(task)
     except TimeoutError:
         raise SummaryError(
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
         ) from None
+
+
+async def _fit(
+    job: Job, task: Task, answer: Condensation
+) -> tuple[Condensation, Mapping[int, Shown]]:
+    """The answer, if it may be used, and what of it is still shown as it was."""
     answer = await asyncio.to_thread(accept, task, answer)
     still = {index: job.view.shown[index] for index in still_holding(job.view, answer)}
     tokens = tokens_after(task, answer, still)
@@ -288,29 +225,6 @@ def _refuse_hopeless(job: Job, made: Plan) -> None:
             f"{job.decision.threshold_tokens:,} are allowed; use a model with a larger window, or "
             f"branch before message {job.view.shown[made.split.cut].id}"
         )
-
-
-def _task(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) -> Task:
-    view = job.basis
-    divided = replace(made.split, cut=made.split.head) if made.folds_nothing else made.split
-    load = job.decision.load
-    return Task(
-        messages=view.messages,
-        counts=job.counts,
-        split=divided,
-        tokenizer=view.tokenizer,
-        previous=view.summary,
-        previous_tokens=view.summary_tokens,
-        previous_at=view.summary_at,
-        summary_tokens=made.summary_tokens,
-        show_recent=not job.share_across_branches,
-        target=job.goal if job.automatic or view.tokens > job.goal else None,
-        is_due=job.automatic,
-        zones=zones(job.counts, job.retention),
-        beside=load.system + load.tools,
-        restorable_by=job.restorable_by,
-        originals=said,
-    )
 
 
 def _finished(

@@ -17,7 +17,11 @@ from enfold.engine.viewing import POINTS_TO, SETTLED
 from enfold.estimates import estimate
 from enfold.jsontext import dumps
 from enfold.store import records
+from enfold.summaries import summary_tokens
 from enfold.view import Shown, View
+
+WARNINGS = "warnings"
+"""The field of a snapshot's content with what there is to say of how it came about."""
 
 NOTHING_STILL: Mapping[int, Shown] = {}
 
@@ -70,6 +74,21 @@ def record(
     )
     flush = tuple(view.shown[index].id for index in folded.indexes) if folded is not None else ()
     return Recording(draft, tuple(edits.values()), flush)
+
+
+def worded_by_hand(snapshot: records.Snapshot, text: str, tokenizer: str) -> records.SnapshotDraft:
+    """The same snapshot with somebody's own words for a summary."""
+    return records.SnapshotDraft(
+        content={**snapshot.content, "summaryText": text, "receipt": None, WARNINGS: []},
+        cutoff=snapshot.cutoff,
+        parent=snapshot.parent,
+        manifest=snapshot.manifest,
+        token_count=summary_tokens(text, tokenizer),
+        tokenizer=tokenizer,
+        previous=snapshot.id,
+        strategy=snapshot.strategy,
+        author="user",
+    )
 
 
 def tokens_after(task: Task, answer: Condensation, still: Mapping[int, Shown]) -> int:
@@ -128,6 +147,7 @@ def _content(view: View, answer: Condensation, *, automatic: bool) -> dict[str, 
         "messagesIncluded": len(folded.indexes) if folded is not None else 0,
         "messagesEdited": len(answer.edits),
         "receipt": answer.receipt.counts_as_json() if answer.receipt is not None else None,
+        WARNINGS: list(answer.warnings),
         SETTLED: settled,
     }
 

@@ -11,6 +11,7 @@ from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.receipt import Receipt
 from enfold.report import Report
+from enfold.strategies.lastresort import OPERATION
 from enfold.view import View
 
 Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
@@ -89,6 +90,11 @@ class Compression:
     def compressed(self) -> bool:
         """True if a snapshot was recorded."""
         return self.outcome == "compressed"
+
+    @property
+    def is_truncated(self) -> bool:
+        """True if the summary failed and old content went without one, as `on_failure` allows."""
+        return OPERATION in self.operations
 
     @property
     def reduction(self) -> float:

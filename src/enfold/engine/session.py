@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import blocking, compression
 from enfold.engine.alone import alone
-from enfold.engine.compression import Job
+from enfold.engine.jobs import Job
 from enfold.engine.presets import check_strategies
 from enfold.engine.receipts import read_change
+from enfold.engine.recording import worded_by_hand
 from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
 from enfold.engine.state import (
@@ -27,7 +28,7 @@ from enfold.engine.state import (
     retention_of,
 )
 from enfold.engine.viewing import drafts, message_of
-from enfold.errors import CompressionError, InputError, NotFoundError
+from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
 from enfold.receipt import Receipt
@@ -40,7 +41,7 @@ from enfold.store.sessions import Changes
 from enfold.store.store import Result
 from enfold.store.tree import Place
 from enfold.strategies.instructions import keeping_instructions
-from enfold.summaries import Summarizer, summary_tokens
+from enfold.summaries import Summarizer
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
@@ -112,8 +113,13 @@ class Session:
             return Prepared(view, decision, pending=given)
         if blocking.is_acknowledged(state.rows.session):
             return Prepared(view, decision, pending=given, warnings=(blocking.ACCEPTED,))
-        blocking.refuse_if_blocked(state.rows.session)
-        done = await self.make_room(request)
+        try:
+            blocking.refuse_if_blocked(state.rows.session)
+            done = await self.make_room(request)
+        except BlockedError:
+            if state.settings.on_failure != "pass":
+                raise
+            return Prepared(view, decision, pending=given, warnings=(blocking.PASSED,))
         state, model = await self._state(settings)
         view, decision = decide_on(state, model, request)
         return Prepared(view, decision, done, given, done.warnings)
@@ -270,17 +276,7 @@ class Session:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
-        draft = records.SnapshotDraft(
-            content={**current.content, "summaryText": text, "receipt": None},
-            cutoff=current.cutoff,
-            parent=current.parent,
-            manifest=current.manifest,
-            token_count=summary_tokens(text, model.tokenizer),
-            tokenizer=model.tokenizer,
-            previous=current.id,
-            strategy=current.strategy,
-            author="user",
-        )
+        draft = worded_by_hand(current, text, model.tokenizer)
         return await self._store.write(snapshots.record, self.key, draft, expected=current.id)
 
     async def delete_summary(self, id: str) -> records.Snapshot:
@@ -394,6 +390,7 @@ class Session:
             summary_tokens=state.settings.summary_tokens,
             share_across_branches=state.settings.share_across_branches,
             timeout=state.settings.timeout,
+            may_truncate=state.settings.on_failure == "truncate",
             restorable_by=request.restorable_by,
             usage=roster.used,
             price_of=roster.price,

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from enfold.condensation import Condensation, Entry, Folded, Kept, Step, Task, unchanged
+from enfold.condensation import Condensation, Folded, Step, Task, unchanged, with_middle_folded
 from enfold.errors import ConfigError
 from enfold.retention import Retention
 from enfold.strategies.configs import Checked, Fault, Option
@@ -77,13 +77,13 @@ class Native:
 
     async def condense(self, task: Task) -> Condensation:
         """The task with its folded part summarized."""
-        split, indexes = task.split, self.touches(task)
+        indexes = self.touches(task)
         if not indexes:
             return unchanged(task, self.id, "there is nothing to fold")
         request = SummaryRequest(
             messages=tuple(map(task.as_said, indexes)),
             previous=task.previous,
-            recent=task.messages[split.cut :] if task.show_recent else (),
+            recent=task.messages[task.split.cut :] if task.show_recent else (),
             max_tokens=task.summary_tokens,
             tokenizer=task.tokenizer,
             style=self.config.style,
@@ -92,15 +92,12 @@ class Native:
         summary = await fold(self.means.summarizer, request)
         tokens = summary_tokens(summary.text, task.tokenizer)
         folded = Folded(indexes, summary.text, tokens, summary.author)
-        entries: tuple[Entry, ...] = (
-            *map(Kept, range(split.head)),
-            folded,
-            *(() if split.pinned is None else (Kept(split.pinned),)),
-            *map(Kept, range(split.cut, len(task.messages))),
-        )
-        operations = ("summarize_completed",)
         answer = Condensation(
-            self.id, entries, operations=operations, cost=summary.cost, warnings=summary.notes
+            self.id,
+            with_middle_folded(task, folded),
+            operations=("summarize_completed",),
+            cost=summary.cost,
+            warnings=summary.notes,
         )
         step = Step("summarize", task.tokens, answer.tokens(task))
         return replace(answer, steps=(step,))

@@ -87,24 +87,11 @@ class Truncation:
 
     def touches(self, task: Task) -> tuple[int, ...]:
         """Old messages with something in them that is too long."""
-        return tuple(self._edits(task))
+        return tuple(_edits(task, self.config))
 
     async def condense(self, task: Task) -> Condensation:
         """The task with old content cut short, where that saves tokens."""
-        edits = self._edits(task)
-        counts = count_messages(list(edits.values()), task.tokenizer)
-        smaller = {
-            index: Edited(index, message, tokens)
-            for (index, message), tokens in zip(edits.items(), counts, strict=True)
-            if tokens < task.counts[index]
-        }
-        if not smaller:
-            return unchanged(task, self.id, "nothing old is long enough to be cut short")
-        entries: tuple[Entry, ...] = tuple(
-            smaller.get(index) or Kept(index) for index in range(len(task.messages))
-        )
-        answer = Condensation(self.id, entries, operations=(f"{self._step}_completed",))
-        return replace(answer, steps=(Step(self._step, task.tokens, answer.tokens(task)),))
+        return cut_short(task, self.config)
 
     async def estimate_reduction(self, task: Task) -> Reduction:
         """Exactly what it will be: it costs nothing to try."""
@@ -115,20 +102,36 @@ class Truncation:
         """Nothing: nobody is asked."""
         return Cost(dollars=0.0)
 
-    @property
-    def _step(self) -> str:
-        return self.config.truncation_mode
 
-    def _edits(self, task: Task) -> dict[int, Message]:
-        first = self.config.preserve_first_count
-        recent = len(task.messages) - self.config.preserve_recent_count
-        cutter = _Cutter(self.config, get(task.tokenizer))
-        edited = {
-            index: cutter.message(task.messages[index])
-            for index in task.editable
-            if first <= index < recent
-        }
-        return {index: message for index, message in edited.items() if message is not None}
+def cut_short(task: Task, config: TruncationConfig) -> Condensation:
+    """The task with old content cut short, where that saves tokens."""
+    edits = _edits(task, config)
+    counts = count_messages(list(edits.values()), task.tokenizer)
+    smaller = {
+        index: Edited(index, message, tokens)
+        for (index, message), tokens in zip(edits.items(), counts, strict=True)
+        if tokens < task.counts[index]
+    }
+    if not smaller:
+        return unchanged(task, Truncation.id, "nothing old is long enough to be cut short")
+    entries: tuple[Entry, ...] = tuple(
+        smaller.get(index) or Kept(index) for index in range(len(task.messages))
+    )
+    step = config.truncation_mode
+    answer = Condensation(Truncation.id, entries, operations=(f"{step}_completed",))
+    return replace(answer, steps=(Step(step, task.tokens, answer.tokens(task)),))
+
+
+def _edits(task: Task, config: TruncationConfig) -> dict[int, Message]:
+    first = config.preserve_first_count
+    recent = len(task.messages) - config.preserve_recent_count
+    cutter = _Cutter(config, get(task.tokenizer))
+    edited = {
+        index: cutter.message(task.messages[index])
+        for index in task.editable
+        if first <= index < recent
+    }
+    return {index: message for index, message in edited.items() if message is not None}
 
 
 class _Cutter:

@@ -202,6 +202,19 @@ async def test_what_is_to_pass_passes_whole_with_a_warning(
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
 
 
+async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    await on.engine.set("on_failure", "truncate")
+    writer.failures = 10**6
+    reply = await chat.until(lambda reply: "x-enfold-warning" in reply.headers)
+    assert (reply.status_code, reply.headers["x-enfold-warning"]) == (200, "truncated")
+    assert reply.headers["x-enfold-decision"] == "compressed"
+    assert len(on.provider.last["messages"]) < len(chat.messages) - 1
+    again = await chat.say("And now?")
+    assert (again.status_code, again.headers["x-enfold-decision"]) == (200, "reused")
+
+
 async def test_two_divergences_in_a_row_stop_the_summaries(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:

@@ -33,6 +33,7 @@ class SummaryShape(Shape):
     range: dict[str, Any] | None = Field(
         description="The first and the last message that it stands for."
     )
+    warnings: list[str] = Field(description="What there is to say of how it came about.")
     created_at: int = Field(description="Milliseconds since 1970.")
 
 
@@ -115,5 +116,6 @@ def shown(snapshot: Snapshot) -> SummaryShape:
         previous=snapshot.previous,
         undone=snapshot.undone,
         range=snapshot.content.get("messageRange"),
+        warnings=snapshot.content.get("warnings") or [],
         created_at=snapshot.created_at,
     )

@@ -37,6 +37,7 @@ from enfold.tokens import DEFAULT
 
 DIVERGING = "history-keeps-changing"
 NOT_COMPRESSED = "compression-failed"
+TRUNCATED = "truncated"
 
 _MOST_BEHIND = 64
 """How many requests of a session may wait to be recorded: a flood must not fill the memory."""
@@ -208,13 +209,14 @@ class Turns:
             session = await self._record(seen)
             may = seen.known.settings.proxy_client_key
             async with own_model(seen.asked.connection, may=may) as own:
-                await session.make_room(replace(request, own=own))
+                done = await session.make_room(replace(request, own=own))
         except (BlockedError, CompressionError):
-            if seen.known.settings.proxy_on_failure == "pass":
+            if seen.known.settings.on_failure == "pass":
                 return seen.outgoing(as_is, NOT_COMPRESSED)
             raise
         after = await self._look(seen.asked)
-        return replace(after.outgoing("compressed"), tokens_before=seen.tokens_before)
+        said = (TRUNCATED,) if done.is_truncated else ()
+        return replace(after.outgoing("compressed", *said), tokens_before=seen.tokens_before)
 
     async def _record(self, seen: Seen, name: str | None = None) -> Session:
         """The session, with all that was sent in it, at the end of that branch."""

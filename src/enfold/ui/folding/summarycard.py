@@ -27,6 +27,9 @@ from enfold.ui.folding.compressing import Changed, Compressing
 from enfold.ui.markdown import markdown
 from enfold.ui.window import Window, path_of
 
+TRUNCATION = "truncation"
+"""Who is the author where no summary could be written, and old messages went without one."""
+
 
 def summary_card(
     window: Window, session: Session, snapshot: Snapshot, compressing: Compressing, changed: Changed
@@ -67,6 +70,8 @@ class _Card:
             ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
         with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
             self._figures()
+        for warning in self._snapshot.content.get("warnings") or ():
+            ui.label(f"Note: {warning}").classes("ef-wrap ef-small")
         body = ui.element("div").classes("ef-summary-body")
         body.set_visibility(False)
 
@@ -188,6 +193,8 @@ def title_of(snapshot: Snapshot) -> str:
     """What a compression is."""
     content = snapshot.content
     folded, edited = content.get("messagesIncluded", 0), content.get("messagesEdited", 0)
+    if folded and snapshot.author == TRUNCATION:
+        return f"{number_of(folded, 'message')} left out without a summary"
     if folded or not edited:
         return f"Summary of {number_of(folded, 'message')}"
     return f"{number_of(edited, 'message')} shortened"

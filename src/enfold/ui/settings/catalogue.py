@@ -84,6 +84,18 @@ GROUPS = (
                 unset="not used",
                 is_advanced=True,
             ),
+            Entry(
+                "on_failure",
+                "If a compression fails",
+                "What becomes of a request whose compression was due and failed.",
+                "choice",
+                choices={
+                    "block": "Hold it back until somebody decides",
+                    "truncate": "Leave out old content, and say so",
+                    "pass": "Send it as it is",
+                },
+                is_advanced=True,
+            ),
         ),
     ),
     Group(
@@ -187,14 +199,6 @@ GROUPS = (
         "Proxy",
         "For clients that reach their model through enfold.",
         (
-            Entry(
-                "proxy_on_failure",
-                "If a compression fails",
-                "What the proxy does with a request whose compression was due and failed.",
-                "choice",
-                choices={"block": "Hold the request back", "pass": "Pass it on as it is"},
-                is_advanced=True,
-            ),
             Entry(
                 "proxy_background",
                 "Compress in the background",

@@ -1,0 +1,168 @@
+"""What becomes of a session whose compression was due and failed, where `on_failure` says it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from enfold.engine import Session
+from enfold.errors import BlockedError, SummaryError
+from enfold.events import CompressionFinished
+from enfold.messages import Message, Text
+from enfold.store import activity
+from enfold.summaries import SummaryRequest
+from enfold.testing import assistant, call, result, user
+from tests.engine.conftest import Bench, talk
+
+AWAY = SummaryError("the model is away")
+
+
+def texts(messages: tuple[Message, ...]) -> list[str]:
+    return [part.text for m in messages for part in m.parts if isinstance(part, Text)]
+
+
+async def full(bench: Bench, on_failure: str) -> Session:
+    bench.summarizer.script(AWAY)
+    session = await bench.session()
+    await session.configure(on_failure=on_failure)
+    await talk(session, 40)
+    return session
+
+
+async def test_without_a_summary_old_messages_are_left_out_and_it_is_said_why(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    session = await full(bench, "truncate")
+    with caplog.at_level(logging.WARNING, "enfold.engine"):
+        prepared = await session.prepare("And now?")
+    done = prepared.compression
+    assert done is not None
+    assert done.is_truncated
+    assert (done.strategy, done.author) == ("truncation", "truncation")
+    assert prepared.warnings[0] == "truncated, because the summary failed: the model is away"
+    assert "undo" in prepared.warnings[1]
+    assert prepared.decision.action == "keep"
+    notice, *rest = texts(prepared.messages)
+    assert f"({done.messages} earlier messages were left out here" in notice
+    assert rest[-1] == "And now?"
+    assert not any(text.startswith("Question 0:") for text in rest)
+    assert (await session.status()).blocked is None
+    (finished,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
+    assert finished.warnings == prepared.warnings
+    assert "the model is away" in caplog.text
+
+
+async def test_the_receipt_and_the_record_say_so_too(bench: Bench) -> None:
+    session = await full(bench, "truncate")
+    await session.append(user("The key is in /etc/mooring/quay.conf."), assistant("Noted."))
+    await talk(session, 20, start=50)
+    done = (await session.prepare()).compression
+    assert done is not None
+    assert done.snapshot is not None
+    (snapshot,) = await session.summaries()
+    assert snapshot.content["warnings"][0].endswith("the model is away")
+    receipt = await session.receipt(done.snapshot)
+    assert ("path", "/etc/mooring/quay.conf") in receipt.having("restorable")
+    failures = await bench.engine.store.read(activity.failures_by_day, "")
+    assert [(day.code, day.failures) for day in failures] == [("summary_failed", 1)]
+
+
+async def test_nothing_is_lost_undo_shows_it_and_regenerate_writes_the_summary(
+    bench: Bench,
+) -> None:
+    session = await full(bench, "truncate")
+    before = await session.messages()
+    await session.prepare()
+    assert await session.messages() == before
+    bench.summarizer.script("They agreed on the plan.")
+    assert (await session.regenerate()).compressed
+    shown = texts((await session.prepare()).messages)
+    assert "They agreed on the plan." in shown[0]
+    assert "left out" not in shown[0]
+    assert texts(bench.summarizer.requests[-1].messages)[0].startswith("Question 0:")
+    await session.undo()
+    await session.undo()
+    assert (await session.status()).summary_tokens == 0
+
+
+async def test_a_summary_that_was_there_before_stays(bench: Bench) -> None:
+    session = await full(bench, "truncate")
+    bench.summarizer.script("They agreed on the plan.", AWAY)
+    await session.prepare()
+    await talk(session, 40, start=50)
+    done = (await session.prepare()).compression
+    assert done is not None
+    assert done.is_truncated
+    assert done.summary is not None
+    assert done.summary.startswith("They agreed on the plan.\n\n(")
+
+
+async def test_old_tool_output_goes_first_where_that_is_enough(bench: Bench) -> None:
+    bench.summarizer.script(AWAY)
+    session = await bench.session()
+    await session.configure(on_failure="truncate", retention_tokens=100)
+    for turn in range(8):
+        await session.append(
+            user(f"Question {turn}"),
+            assistant("", call(f"c{turn}", "read", {"path": "a.py"})),
+            result(f"c{turn}", "line of code\n" * 150),
+            assistant(f"Answer {turn}"),
+        )
+    prepared = await session.prepare("And now?")
+    done = prepared.compression
+    assert done is not None
+    assert (done.messages, done.is_truncated) == (0, True)
+    assert done.edited > 3
+    assert [text for text in texts(prepared.messages) if text.startswith("Question")] == [
+        f"Question {turn}" for turn in range(8)
+    ]
+
+
+async def test_a_summarizer_that_takes_too_long_is_a_failure_like_another(bench: Bench) -> None:
+    async def never(_request: SummaryRequest) -> str:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    session = await full(bench, "truncate")
+    bench.summarizer.script(never)
+    prepared = await session.prepare(timeout=0.05)
+    assert "was given up after 0.05 s" in prepared.warnings[0]
+    assert prepared.compression is not None
+    assert prepared.compression.is_truncated
+
+
+async def test_what_must_stay_and_does_not_fit_still_blocks(bench: Bench) -> None:
+    bench.summarizer.script(AWAY)
+    session = await bench.session()
+    await session.configure(on_failure="truncate")
+    await session.append(user("alpha " * 3_700))
+    with pytest.raises(BlockedError, match="must stay verbatim"):
+        await session.prepare()
+    assert await session.summaries() == ()
+
+
+async def test_one_who_asks_for_a_summary_is_told_that_it_failed(bench: Bench) -> None:
+    session = await full(bench, "truncate")
+    with pytest.raises(SummaryError, match="the model is away"):
+        await session.compress()
+    assert await session.summaries() == ()
+
+
+async def test_a_blocked_session_is_truncated_when_it_is_retried(bench: Bench) -> None:
+    session = await full(bench, "block")
+    with pytest.raises(BlockedError):
+        await session.prepare()
+    await session.configure(on_failure="truncate")
+    assert (await session.retry()).is_truncated
+    assert (await session.status()).blocked is None
+
+
+async def test_what_is_to_pass_goes_out_whole_with_a_warning(bench: Bench) -> None:
+    session = await full(bench, "pass")
+    for _ in range(2):
+        prepared = await session.prepare("And now?")
+        assert len(prepared.messages) == 81
+        assert "on_failure is pass" in prepared.warnings[0]
+    assert len(bench.summarizer.requests) == 1
