@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.excerpts import PAIRED, WORDS, excerpt, says_something
+from enfold.engine.excerpts import PAIRED, WORDS, excerpt
 from enfold.engine.questions import phrases_about
 
 
@@ -38,20 +37,6 @@ def test_without_a_find_the_words_that_say_most_are_shown() -> None:
     start, piece = excerpt(text, phrases_about("sextant"))
     assert start > 20
     assert piece == "harbour master closed the northern pier at dawn"
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("Yeah.", False),
-        ("Mm-hm, okay, right.", False),
-        ("", False),
-        ("The anchor weighs nine stone.", True),
-        ("我们决定使用数据库来存储会话", True),
-    ],
-)
-def test_what_says_something(text: str, says: bool) -> None:
-    assert says_something(text) is says
 
 
 @given(st.text(max_size=400), st.text(max_size=30))

@@ -29,9 +29,14 @@ def order(found: Found, spots: list[Spot]) -> list[int]:
 def test_what_has_the_word_comes_first_then_what_is_near() -> None:
     found = Found({TEA: [50]}, 100)
     ranked = order(found, branch(100))
-    assert ranked[0] == 50
-    assert set(ranked[1:3]) == {49, 51}
-    assert set(ranked[-2:]) == {1, 100}
+    assert ranked[:2] == [50, 51]
+    assert ranked.index(49) < ranked.index(48) < ranked.index(20)
+    assert ranked[-1] == 1
+
+
+def test_what_comes_after_the_word_is_nearer_than_what_was_before() -> None:
+    ranked = order(Found({TEA: [50]}, 100), branch(100))
+    assert all(ranked.index(50 + n) < ranked.index(50 - n) for n in range(1, 50))
 
 
 def test_rare_words_tell_more_than_frequent_ones() -> None:
@@ -41,7 +46,9 @@ def test_rare_words_tell_more_than_frequent_ones() -> None:
 
 def test_words_together_tell_more_than_one_word_again_and_again() -> None:
     found = Found({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
-    assert set(order(found, branch(200))[:2]) == {20, 21}
+    ranked = order(found, branch(200))
+    assert ranked[0] == 21
+    assert ranked.index(22) < min(ranked.index(72), ranked.index(152))
 
 
 def test_who_is_asked_for_weighs() -> None:

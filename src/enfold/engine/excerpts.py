@@ -44,16 +44,6 @@ def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
     return Excerpt(start, text[start : min(end, start + _LONGEST)])
 
 
-def says_something(text: str, *, least: int = 3) -> bool:
-    """Whether a text has words that tell it from others, rather than only "yes" and "mm-hm"."""
-    telling: set[str] = set()
-    for word in _WORD.findall(text[:_LOOKED_AT]):
-        telling.update(filter(is_telling, texts_of_terms(word)))
-        if len(telling) >= least:
-            return True
-    return False
-
-
 class _Found:
     """What was looked for, for weighing words."""
 

@@ -3,10 +3,11 @@
 Only what is on the session's own branch can be recalled. A message that is too long comes in
 pieces: each passage says where it ends, and the next one begins there.
 
-A question is answered by many short passages rather than by a few long ones: what was said about
-something is said by several, in several places. The messages that the question is about come in
-excerpts of eight words or so, in the conversation's order; those that have its own words come whole
-as far as there is room. Each can be asked for by its reference.
+A question is answered by the parts of the talk that are about it, in the conversation's order: the
+messages that have its words and their neighbours, short ones too, for a "yes" is an answer where
+the question stands before it. They come whole, except that of a long one there is an excerpt of
+eight words or so, or it would take the room of many; the best finds are lengthened as far as room
+was kept for it. Each can be asked for by its reference.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 
-from enfold.engine.excerpts import excerpt, says_something
+from enfold.engine.excerpts import excerpt
 from enfold.engine.questions import phrases_about
 from enfold.engine.relevance import Relevant, ranges, rank
 from enfold.engine.session import Session
@@ -29,8 +30,10 @@ from enfold.store.words import Phrase
 from enfold.summaries.fencing import escape
 from enfold.tokens import get
 
-WHOLE = 0.1
-"""The share of the room that is kept for showing the best finds whole."""
+WHOLE = 0.05
+"""The share of the room that is kept for showing more of the best finds."""
+LONG = 1 / 15
+"""The share of the room from which a message is long, and comes as an excerpt."""
 _OCCURRENCES = 1_000
 """Of each word, the newest, that are looked at."""
 _AT_ONCE = 100
@@ -193,12 +196,8 @@ class _Answer:
         return self._left < _SHORTEST or len(self._chosen) == self._limit
 
     def add(self, candidates: Iterable[tuple[Relevant, str]]) -> None:
-        """Take those that say something and fit."""
-        offered = [
-            (self._excerpt(each, text), each.own, text)
-            for each, text in candidates
-            if each.own or says_something(text)
-        ]
+        """Take those that fit."""
+        offered = [(self._offered(each, text), each.own, text) for each, text in candidates]
         counts = self._counts([passage for passage, _, _ in offered])
         for (passage, own, text), tokens in zip(offered, counts, strict=True):
             if len(self._chosen) == self._limit:
@@ -219,9 +218,10 @@ class _Answer:
         found = (each.passage for each in self._chosen if each.passage.text)
         return tuple(sorted(found, key=lambda passage: passage.position))
 
-    def _excerpt(self, each: Relevant, text: str) -> Passage:
+    def _offered(self, each: Relevant, text: str) -> Passage:
         spot = each.spot
-        start, piece = excerpt(text, self._phrases)
+        is_long = spot.tokens > LONG * self._room.tokens
+        start, piece = excerpt(text, self._phrases) if is_long else (0, text)
         return Passage(
             spot.id, spot.depth, spot.role, piece, start, len(text), spot.name, is_find=True
         )

@@ -18,11 +18,14 @@ from enfold.store.words import Phrase, texts_of_terms
 
 REACH = 400.0
 """Tokens after which the pull of a word has fallen to a third."""
+BEFORE = 0.5
+"""The pull on what was said before a word beside that on what comes after it: a thing is named
+first, and then talked about."""
 LONGEST = 200
 """Tokens of a message that count as distance: what follows a long tool result is still near."""
 _STEP = 2
 """And what every message counts besides."""
-ENOUGH = 0.6
+ENOUGH = 1.0
 """How fast more of the same word adds less."""
 OWN = 0.2
 """What having the word itself adds to having it near."""
@@ -136,9 +139,10 @@ def _names(phrase: Phrase, words: Sequence[str]) -> bool:
 def _gathered(pulls: Sequence[float], fading: Sequence[float]) -> list[float]:
     """What pulls at each place: there, before it and after it, fading with the distance."""
     gathered = list(pulls)
-    for order in (range(len(pulls)), range(len(pulls) - 1, -1, -1)):
+    onwards = range(len(pulls))
+    for order, share in ((onwards, 1.0), (reversed(onwards), BEFORE)):
         held = 0.0
         for at in order:
-            gathered[at] += held
+            gathered[at] += share * held
             held = (held + pulls[at]) * fading[at]
     return gathered
