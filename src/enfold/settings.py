@@ -76,6 +76,8 @@ class Settings:
     """When models may recall what was folded: with other `tools`, `always`, or `off`."""
     proxy_client_key: bool = False
     """Let the model that a client talks to write its summaries, with the client's own key."""
+    audit_days: int = 400
+    """Days for which a server remembers who changed what."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For every setting the level it came from."""
 
@@ -186,6 +188,7 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "notifications": _flag,
     "model": _model,
     "timeout": _number(0.001),
+    "audit_days": _whole(1),
 }
 """What a value of each setting must be; None always means unset."""
 

@@ -69,6 +69,16 @@ async def test_every_process_has_the_same_secret(store: Store) -> None:
     assert len(made[0]) == 32
 
 
+async def test_the_oldest_entries_are_forgotten(store: Store) -> None:
+    for number in range(3):
+        await store.write(access.log, AuditDraft("ann", "hers", f"POST {number}", 200, "id"))
+    (newest, *_) = await store.read(access.logged, "hers")
+    await store.write(access.forget, before=0)
+    assert len(await store.read(access.logged, "hers")) == 3
+    await store.write(access.forget, before=newest.at + 1)
+    assert await store.read(access.logged, "hers") == ()
+
+
 async def test_the_audit_log_comes_in_pages(store: Store) -> None:
     for number in range(5):
         draft = AuditDraft("ann", "hers", f"POST {number}", 200, "id", "a chat", {"messages": 3})

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import logging
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from enfold.errors import StoreError
+from enfold.engine import Engine
+from enfold.engine.audit import write_down
 from enfold.server.callers import Caller
 from enfold.server.failures import request_id
 from enfold.server.segments import name_in
 from enfold.server.tracing import route_of
-from enfold.store import Store, access
 from enfold.store.access import AuditDraft
 
 _ONLY_READING = frozenset({"GET", "HEAD", "OPTIONS"})
-_log = logging.getLogger("enfold.server")
 
 
 class Audit:
     """Writes down every request that may have changed something."""
 
-    def __init__(self, app: ASGIApp, store: Store) -> None:
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self._app = app
-        self._store = store
+        self._engine = engine
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -44,7 +41,6 @@ class Audit:
                 await self._write(scope, status)
 
     async def _write(self, scope: Scope, status: int) -> None:
-        """The work is done, so a log that cannot be written does not undo it; it is said."""
         caller: Caller = scope["state"]["caller"]
         named = scope.get("path_params", {}).get("session")
         entry = AuditDraft(
@@ -56,7 +52,4 @@ class Audit:
             session=None if named is None else name_in(named),
             counts=scope["state"].get("counts", {}),
         )
-        try:
-            await self._store.write(access.log, entry)
-        except StoreError as error:
-            _log.error("the audit log could not be written: %s", error)
+        await write_down(self._engine, entry)

@@ -19,6 +19,7 @@ FIRST = "first"
 """The token that the server's environment names. It shares the namespace of the command line."""
 _LONGEST_NAME = 64
 _END = 2**62
+_FORGOTTEN_AT_ONCE = 20
 _SCOPE, _SECRET = "server", "namespace_secret"
 
 
@@ -117,6 +118,14 @@ def log(db: Database, entry: AuditDraft) -> None:
         session=None if entry.session is None else storable(entry.session),
         counts=dump_text(dict(entry.counts)),
     )
+
+
+def forget(db: Database, *, before: int) -> None:
+    """Delete the oldest entries if they were written before that, a few at a time.
+
+    Done with every entry that is written, it keeps up, and nobody waits for long.
+    """
+    db.change("delete_old_audit", before=before, few=_FORGOTTEN_AT_ONCE)
 
 
 def logged(

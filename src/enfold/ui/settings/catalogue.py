@@ -193,6 +193,14 @@ GROUPS = (
                 "text",
             ),
             Entry("notifications", "Show compressions", "While they run.", "flag"),
+            Entry(
+                "audit_days",
+                "Audit log kept for",
+                "How long the server remembers who changed what.",
+                "number",
+                "days",
+                is_advanced=True,
+            ),
         ),
     ),
     Group(

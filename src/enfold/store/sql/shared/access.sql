@@ -31,3 +31,11 @@ FROM audit_log
 WHERE namespace = :namespace AND seq < :before
 ORDER BY seq DESC
 LIMIT :limit
+
+-- name: delete_old_audit
+-- The oldest come first, so only a few have to be looked at.
+DELETE FROM audit_log WHERE seq IN (
+    SELECT seq
+    FROM (SELECT seq, at FROM audit_log WHERE seq > 0 ORDER BY seq LIMIT :few) AS oldest
+    WHERE at < :before
+)
