@@ -85,6 +85,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "toktok": ("tokens",),
     "uvicorn": ("server",),
     "yarl": ("server",),
+    "zstandard": ("server.bodies",),
 }
 """Where each foreign library is used: as a rule one place, so that it can be replaced there."""
 
@@ -101,6 +102,7 @@ ONLY_LATE = frozenset(
         "textual",
         "tiktoken",
         "toktok",
+        "zstandard",
     }
 )
 """Slow to load, or perhaps not installed: imported where they are used, not with the module."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +22,11 @@ from tests.server.conftest import Client, client_of
 
 LIMIT = 2_000
 JSON = {"content-type": "application/json"}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": zstandard.compress,
+}
 
 
 @pytest.fixture
@@ -38,39 +45,63 @@ async def test_a_large_body_is_refused_whether_it_is_announced_or_not(small: Cli
         assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
 
 
-async def test_a_body_may_be_packed(client: Client) -> None:
-    packed = gzip.compress(b'{"id": "chat"}')
-    headers = {**JSON, "content-encoding": "gzip"}
+@pytest.mark.parametrize("encoding", PACKERS)
+async def test_a_body_may_be_packed(client: Client, encoding: str) -> None:
+    packed = PACKERS[encoding](b'{"id": "chat"}')
+    headers = {**JSON, "content-encoding": encoding}
     answer = await client.post("/api/sessions", content=packed, headers=headers)
     assert (answer.status_code, answer.json()["id"]) == (201, "chat")
 
 
-async def test_a_body_that_unpacks_to_too_much_is_refused(small: Client) -> None:
-    bomb = gzip.compress(b" " * (LIMIT + 1))
-    headers = {**JSON, "content-encoding": "gzip"}
+@pytest.mark.parametrize("encoding", PACKERS)
+async def test_a_body_that_unpacks_to_too_much_is_refused(small: Client, encoding: str) -> None:
+    bomb = PACKERS[encoding](b" " * (LIMIT + 1))
+    headers = {**JSON, "content-encoding": encoding}
     answer = await small.post("/api/sessions", content=bomb, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
 
 
-@given(st.binary(max_size=5_000), st.sampled_from(["gzip", "deflate", "identity", ""]))
+@given(st.binary(max_size=5_000), st.sampled_from([*PACKERS, "identity", ""]))
 def test_unpacking_gives_back_what_was_packed(body: bytes, encoding: str) -> None:
-    packers: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "deflate": zlib.compress}
-    packed = packers.get(encoding, bytes)(body)
+    packed = PACKERS.get(encoding, bytes)(body)
     assert unpacked(packed, encoding, 5_000) == body
-    if body and encoding in packers:
+    if body and encoding in PACKERS:
         with pytest.raises(TooLargeError):
             unpacked(packed, encoding, len(body) - 1)
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
+def test_a_bomb_is_noticed_before_it_goes_off(encoding: str) -> None:
+    bomb = PACKERS[encoding](b"\0" * 200_000_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooLargeError):
+            unpacked(bomb, encoding, 1_000_000)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_body_that_wants_a_huge_window_is_refused() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=27)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()
+    packed = packer.compress(b"words") + packer.flush()
+    with pytest.raises(InputError, match="not zstd"):
+        unpacked(packed, "zstd", 1_000)
 
 
 @pytest.mark.parametrize(
     ("body", "encoding"),
     [
         (b"plain", "gzip"),
+        (b"plain", "zstd"),
         (gzip.compress(b"cut off")[:-9], "gzip"),
+        (zstandard.compress(b"cut off")[:-3], "zstd"),
         (b"plain", "br"),
         (b"plain", "gzip, gzip"),
     ],
-    ids=["not packed", "cut off", "unknown", "twice"],  # packed bytes have the time in them
+    # Packed bytes have the time in them, and are no names.
+    ids=["no gzip", "no zstd", "gzip cut", "zstd cut", "unknown", "twice"],
 )
 def test_what_cannot_be_unpacked_is_said(body: bytes, encoding: str) -> None:
     with pytest.raises(InputError, match="content-encoding"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import zlib
+from collections.abc import Callable, Iterator, Mapping
 from time import monotonic
+from typing import Protocol
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -15,8 +17,10 @@ SECONDS = 30.0
 """How long a body may take to arrive before its pace counts."""
 PACE = 16 * 1024
 """Bytes a second that it must keep up after that."""
-_PACKED = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
-_CHUNK = 1 << 20
+_SLICE = 1024
+"""Bytes that are unpacked at a time: at most 32 MB, with the tightest packing there is."""
+_LARGEST_WINDOW = 8 * 2**20
+"""Bytes that a zstd body may look back; what RFC 9659 lets a sender use."""
 
 
 class Bodies:
@@ -74,24 +78,56 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
         return body
     if name not in _PACKED:
         raise InputError(
-            f"cannot unpack {name[:40]!r}; send gzip, deflate or nothing packed",
+            f"cannot unpack {name[:40]!r}; send {', '.join(_PACKED)} or nothing packed",
             place="content-encoding",
         )
-    unpacker = zlib.decompressobj(_PACKED[name])
-    pieces: list[bytes] = []
-    size, rest = 0, body
+    unpacker, error = _PACKED[name]()
     try:
-        while rest and not unpacker.eof:
-            pieces.append(unpacker.decompress(rest, _CHUNK))
-            size += len(pieces[-1])
-            if size > limit:
-                raise too_large(limit)
-            rest = unpacker.unconsumed_tail
-    except zlib.error:
+        pieces = list(_pieces(unpacker, body, limit))
+    except error:
         raise InputError(f"the body is not {name}", place="content-encoding") from None
     if not unpacker.eof:
         raise InputError(f"the body ends before its {name} does", place="content-encoding")
     return b"".join(pieces)
+
+
+class _Unpacker(Protocol):
+    """What takes a packed body bit by bit."""
+
+    @property
+    def eof(self) -> bool: ...
+
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+def _pieces(unpacker: _Unpacker, body: bytes, limit: int) -> Iterator[bytes]:
+    """The body unpacked, a little at a time, so that no bomb goes off before it is noticed."""
+    size = 0
+    for start in range(0, len(body), _SLICE):
+        piece = unpacker.decompress(body[start : start + _SLICE])
+        size += len(piece)
+        if size > limit:
+            raise too_large(limit)
+        yield piece
+        if unpacker.eof:
+            return
+
+
+def _zstd() -> tuple[_Unpacker, type[Exception]]:
+    import zstandard
+
+    return (
+        zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj(),
+        zstandard.ZstdError,
+    )
+
+
+_PACKED: Mapping[str, Callable[[], tuple[_Unpacker, type[Exception]]]] = {
+    "gzip": lambda: (zlib.decompressobj(zlib.MAX_WBITS | 16), zlib.error),
+    "deflate": lambda: (zlib.decompressobj(zlib.MAX_WBITS), zlib.error),
+    "zstd": _zstd,
+}
+"""Who unpacks what, and how they say that it is something else."""
 
 
 def too_large(limit: int) -> TooLargeError:

@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+import zstandard
 from starlette.responses import JSONResponse, Response
 
 from tests.server.proxy.stage import Stage, question, stage
@@ -46,7 +47,8 @@ async def _post(on: Stage, raw: bytes, encoding: str) -> httpx.Response:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress)]
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstandard.compress)],
 )
 async def test_what_needs_nothing_goes_on_as_packed_as_it_came(
     on: Stage, encoding: str, pack: Callable[[bytes], bytes]
@@ -58,8 +60,13 @@ async def test_what_needs_nothing_goes_on_as_packed_as_it_came(
     assert on.provider.headers[0]["content-encoding"] == encoding
 
 
-async def test_what_is_compressed_goes_on_unpacked(on: Stage) -> None:
-    reply = await _post(on, gzip.compress(_body(30)), "gzip")
+@pytest.mark.parametrize(
+    ("encoding", "pack"), [("gzip", gzip.compress), ("zstd", zstandard.compress)]
+)
+async def test_what_is_compressed_goes_on_unpacked(
+    on: Stage, encoding: str, pack: Callable[[bytes], bytes]
+) -> None:
+    reply = await _post(on, pack(_body(30)), encoding)
     assert reply.headers["x-enfold-decision"] == "compressed"
     assert "content-encoding" not in on.provider.headers[0]
     assert on.provider.last["messages"][-1] == {"role": "user", "content": "And now?"}
