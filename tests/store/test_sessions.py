@@ -166,3 +166,13 @@ def _row_counts(db: Database) -> dict[str, int]:
         table: db._cursor().execute(f"SELECT count(*) AS n FROM {table}").fetchone()["n"]
         for table in tables
     }
+
+
+async def test_namespaces_are_listed_with_the_number_of_their_sessions(store: Store) -> None:
+    for namespace, number in (("", 1), ("a", 3), ("b", 1), ("c", 2)):
+        for index in range(number):
+            await store.write(sessions.get_or_create, namespace, f"chat {index}")
+    assert await store.read(sessions.namespaces) == [("a", 3), ("b", 1), ("c", 2)]
+    assert await store.read(sessions.namespaces, limit=2) == [("a", 3), ("b", 1)]
+    assert await store.read(sessions.namespaces, after="b") == [("c", 2)]
+    assert [await store.read(sessions.count, name) for name in ("", "a", "none")] == [1, 3, 0]

@@ -92,10 +92,19 @@ def tokens(db: Database) -> tuple[AccessToken, ...]:
     return tuple(AccessToken(**row) for row in db.rows("tokens"))
 
 
-def delete(db: Database, id: str) -> None:
-    """Shut a token out. Its sessions stay, and nobody sees them."""
-    if not db.change("delete_token", id=id):
-        raise NotFoundError(f"there is no token with the id {id!r}")
+def get(db: Database, id: str) -> AccessToken:
+    """The row of a token by its id."""
+    for row in tokens(db):
+        if row.id == id:
+            return row
+    raise NotFoundError(f"there is no token with the id {id!r}")
+
+
+def delete(db: Database, id: str) -> AccessToken:
+    """Shut a token out; its row is given. Its sessions stay, for the owner alone to see."""
+    row = get(db, id)
+    db.change("delete_token", id=id)
+    return row
 
 
 def namespace_secret(db: Database) -> bytes:

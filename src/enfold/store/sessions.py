@@ -83,6 +83,18 @@ def page(
     return [_session(row) for row in rows]
 
 
+def namespaces(db: Database, *, limit: int = 50, after: str = "") -> list[tuple[str, int]]:
+    """Namespaces with their number of sessions, by name; the command line's own is left out."""
+    rows = db.rows("namespaces_after", after=after, limit=limit)
+    return [(row["namespace"], row["sessions"]) for row in rows]
+
+
+def count(db: Database, namespace: str) -> int:
+    """How many sessions a namespace has."""
+    row = db.row("count_sessions", namespace=namespace)
+    return int(row["sessions"]) if row else 0
+
+
 def update(db: Database, key: SessionKey, changes: Changes) -> Session:
     """Give a session new values."""
     lock(db, key)

@@ -22,6 +22,8 @@ CHANGES: list[tuple[str, str, Any]] = [
     ("GET", "/api/tokens", None),
     ("POST", "/api/tokens", {"name": "eve"}),
     ("DELETE", "/api/tokens/some", None),
+    ("GET", "/api/namespaces", None),
+    ("DELETE", "/api/namespaces/some", None),
 ]
 
 

@@ -1,12 +1,14 @@
-"""Access tokens, for the owner; and the audit log, for everybody their own."""
+"""Access tokens and namespaces, for the owner; and the audit log, for everybody their own."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
+from enfold.engine.namespaces import delete_sessions, read_namespaces
+from enfold.errors import InputError, NotFoundError
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -14,10 +16,13 @@ from enfold.server.api.shapes import (
     TheCaller,
     TheEngine,
     TheOwner,
+    count,
     example,
 )
-from enfold.store import access
+from enfold.server.segments import name_in
+from enfold.store import access, sessions
 from enfold.store.access import AccessToken
+from enfold.store.sessions import check_name
 
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 
@@ -27,6 +32,7 @@ class TokenShape(Shape):
 
     id: str = Field(description="To delete it by.")
     name: str = Field(description="Whose it is.")
+    namespace: str = Field(description="Where its sessions are; empty for the owner's.")
     created_at: int = Field(description="Milliseconds since 1970.")
 
 
@@ -41,6 +47,29 @@ class MadeToken(TokenShape):
     """A token that was made."""
 
     token: str = Field(description="The token itself, which is shown this once.")
+
+
+class DeletedToken(Shape):
+    """A token that was deleted, and what became of its sessions."""
+
+    name: str = Field(description="Whose it was.")
+    namespace: str = Field(description="Where its sessions are, for `x-enfold-namespace`.")
+    sessions_deleted: int = Field(description="Its sessions that were deleted with it.")
+    sessions_left: int = Field(description="Its sessions that are still there.")
+
+
+class NamespaceShape(Shape):
+    """Where somebody's sessions are."""
+
+    namespace: str = Field(description="Its name, for `x-enfold-namespace`.")
+    token: str | None = Field(description="The name of its access token; null if it has none.")
+    sessions: int = Field(description="How many sessions there are.")
+
+
+class DeletedSessions(Shape):
+    """What was deleted."""
+
+    sessions_deleted: int = Field(description="How many sessions that were.")
 
 
 class AuditShape(Shape):
@@ -67,20 +96,73 @@ async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeTo
     """With a namespace of its own: its sessions are nobody else's."""
     token = access.new_token()
     row = await engine.store.write(access.add, new.name, token)
-    return MadeToken(id=row.id, name=row.name, created_at=row.created_at, token=token)
+    return MadeToken(**_shown(row).model_dump(), token=token)
 
 
-@router.delete(
-    "/tokens/{token}", name="delete_token", summary="Delete an access token", status_code=204
-)
+@router.delete("/tokens/{token}", name="delete_token", summary="Delete an access token")
 async def delete_token(
     token: Annotated[str, Path(description="The token's id, as the list has it.")],
     engine: TheEngine,
+    request: Request,
     _: TheOwner,
-) -> Response:
-    """By its id. It may still open for a few seconds; its sessions stay and nobody sees them."""
+    *,
+    with_sessions: Annotated[
+        bool, Query(description="Delete its sessions too, with all that is in them.")
+    ] = False,
+) -> DeletedToken:
+    """By its id. It may still open for a few seconds.
+
+    Its sessions stay, unless they are to go too; the owner sees them with `x-enfold-namespace`.
+    """
+    row = await engine.store.read(access.get, token)
+    if with_sessions and not row.namespace:
+        raise InputError(
+            "the first token shares its sessions with the command line; delete them one by one",
+            place="with_sessions",
+        )
     await engine.store.write(access.delete, token)
-    return Response(status_code=204)
+    deleted = await delete_sessions(engine.store, row.namespace) if with_sessions else 0
+    count(request.scope, sessions_deleted=deleted)
+    return DeletedToken(
+        name=row.name,
+        namespace=row.namespace,
+        sessions_deleted=deleted,
+        sessions_left=await engine.store.read(sessions.count, row.namespace),
+    )
+
+
+@router.get("/namespaces", name="namespaces", summary="List namespaces")
+async def list_namespaces(
+    engine: TheEngine,
+    _: TheOwner,
+    limit: Limit = 50,
+    after: Annotated[str, Query(max_length=256, description="The last page's last name.")] = "",
+) -> list[NamespaceShape]:
+    """Where others have sessions, by name; also of tokens that were deleted."""
+    check_name("namespace", after)
+    return [
+        NamespaceShape(namespace=each.name, token=each.token, sessions=each.sessions)
+        for each in await engine.store.read(read_namespaces, limit=limit, after=after)
+    ]
+
+
+@router.delete(
+    "/namespaces/{namespace}", name="delete_namespace", summary="Delete all sessions of one"
+)
+async def delete_namespace(
+    namespace: Annotated[str, Path(description="Its name, as the list has it.")],
+    engine: TheEngine,
+    request: Request,
+    _: TheOwner,
+) -> DeletedSessions:
+    """Everything that was said in it is gone. An access token that it has stays good."""
+    name = name_in(namespace)
+    check_name("namespace", name)
+    deleted = await delete_sessions(engine.store, name)
+    if not deleted:
+        raise NotFoundError(f"there are no sessions in a namespace {name!r}")
+    count(request.scope, sessions_deleted=deleted)
+    return DeletedSessions(sessions_deleted=deleted)
 
 
 @router.get("/audit", name="audit", summary="Read the audit log")
@@ -110,4 +192,4 @@ async def read_audit(
 
 
 def _shown(row: AccessToken) -> TokenShape:
-    return TokenShape(id=row.id, name=row.name, created_at=row.created_at)
+    return TokenShape(id=row.id, name=row.name, namespace=row.namespace, created_at=row.created_at)

@@ -42,3 +42,25 @@ UPDATE sessions SET tip = :tip, updated_at = :now WHERE key = :key
 
 -- name: delete_session
 DELETE FROM sessions WHERE key = :key
+
+-- name: namespaces_after
+-- From one to the next by the index, however many sessions each has. That of the command line, which
+-- is empty, comes before all.
+WITH RECURSIVE found (namespace, number) AS (
+    SELECT (SELECT min(namespace) FROM sessions WHERE namespace > :after), 1
+    UNION ALL
+    SELECT
+        (SELECT min(s.namespace) FROM sessions AS s WHERE s.namespace > found.namespace),
+        number + 1
+    FROM found
+    WHERE namespace IS NOT NULL AND number < :limit
+)
+SELECT
+    namespace,
+    (SELECT count(*) FROM sessions AS s WHERE s.namespace = found.namespace) AS sessions
+FROM found
+WHERE namespace IS NOT NULL
+ORDER BY number
+
+-- name: count_sessions
+SELECT count(*) AS sessions FROM sessions WHERE namespace = :namespace
