@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from enfold.cli import run
+from enfold.evaluation.presence import RULES
 from tests.evaluation.talks import conversation
 
 
@@ -21,8 +22,10 @@ def file(tmp_path: Path) -> Path:
 def test_a_table_and_a_picture(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plot = file.with_name("kept.svg")
     assert run(["eval", str(file), "--budget", "0.2", "--no-chains", "--plot", str(plot)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    table, rules = capsys.readouterr().out.split("Evidence by rule")
+    lines = table.splitlines()
     assert [line.split()[1] for line in lines[1:]] == ["strategy", "newest", "native"]
+    assert "verbatim, of all" in rules
     assert plot.read_text(encoding="utf-8").startswith("<svg")
 
 
@@ -32,6 +35,7 @@ def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(capsys.readouterr().out)
     assert [each["way"]["strategy"] for each in found["summaries"]] == ["newest", "truncation"]
     assert found["cases"][0]["case"] == "talk-1"
+    assert [each["rule"] for each in found["rules"]] == [rule.name for rule in RULES]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,15 @@ def test_the_place_with_most_of_the_words_is_shown() -> None:
     assert "chart" in excerpt(text, phrases_about("sextant in the chart room")).text
 
 
+@pytest.mark.parametrize(
+    "wanted",
+    ["in the chart room of the old packet boat that nobody had", "notes/keel/plan.txt"],
+)
+def test_what_was_looked_for_as_it_stands_is_shown_whole(wanted: str) -> None:
+    text = f"{'The chart boat has notes on the keel. ' * 20}It is {wanted}, and more. {'So. ' * 20}"
+    assert excerpt(text, phrases_about(f'Where is "{wanted}"?')).text.startswith(wanted)
+
+
 def test_without_a_find_the_words_that_say_most_are_shown() -> None:
     text = (
         "Yeah. Um, okay. So I mean yeah. The harbour master closed the northern pier at dawn today."
@@ -43,7 +53,7 @@ def test_without_a_find_the_words_that_say_most_are_shown() -> None:
 def test_an_excerpt_is_a_piece_of_the_text(text: str, question: str) -> None:
     start, piece = excerpt(text, phrases_about(question))
     assert text[start : start + len(piece)] == piece
-    assert len(piece.split()) <= max(WORDS, len(text.split()[:WORDS]))
+    assert len(piece.split()) <= max(WORDS, len(question.split()))
     assert piece or not text
 
 

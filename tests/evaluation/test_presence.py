@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.engine.recall import Passage
-from enfold.evaluation.presence import Shown, content_words, is_shown, says_something, share
-from enfold.testing import assistant, user
+from enfold.evaluation.presence import (
+    RULES,
+    Shown,
+    content_words,
+    quotation,
+    says_something,
+    share,
+)
+from enfold.testing import user
 
 LONG = (
     "The harbour master closed the northern pier at dawn because the lighthouse beam had failed "
@@ -22,38 +28,52 @@ def test_content_words_are_of_any_language() -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "holds"),
+    ("view", "rules"),
     [
-        (LONG, True),
-        (f"- Ada: {LONG} … and more", True),
-        ("- Ada: closed the northern pier at dawn because the lighthouse", True),
-        ("- Ada: the northern pier at dawn", False),
-        ("the harbour, a pier, some dawn", False),
+        (LONG, 3),
+        (f"- Ada: {LONG} … and more", 3),
+        (f"- Ada: {LONG}ish", 2),
+        ("- Ada: closed the northern pier at dawn because the lighthouse", 2),
+        ("- Ada: the northern pier at dawn", 0),
+        ("the harbour, a pier, some dawn", 0),
         (
             "Mechanism: harbour master, northern pier, lighthouse beam failed twice, storm, repair",
-            True,
+            1,
         ),
-        ("", False),
+        ("", 0),
     ],
 )
-def test_a_long_message_is_in_a_view(view: str, holds: bool) -> None:
-    assert Shown([assistant(view)]).holds(user(LONG)) is holds
+def test_a_long_message_is_there_by_so_many_of_the_rules(view: str, rules: int) -> None:
+    shown = Shown([view])
+    holding = [rule.holds(shown, user(LONG)) for rule in RULES[1:]]
+    assert holding == [False] * (3 - rules) + [True] * rules
+
+
+def test_only_the_strictest_rule_counts_what_says_nothing() -> None:
+    yes = user("Yeah, okay.")
+    assert [rule.counts(yes) for rule in RULES] == [True, False, False, False]
+    assert [rule.counts(user("  ")) for rule in RULES] == [False] * 4
+    assert Shown(["Well.\nYeah,\nokay. So"]).has_whole(yes)
+    assert not Shown(["Well, yeah,", "okay."]).has_whole(yes)
+
+
+def test_a_message_stands_in_a_line_without_blanks() -> None:
+    assert Shown(["他说灯塔的灯坏了需要修理然后走了"]).has_whole(user("灯塔的灯坏了需要修理"))
 
 
 def test_words_scattered_over_a_long_line_are_no_substance() -> None:
     words = LONG.split()
     scattered = " ".join(f"{word} {'filler ' * 12}" for word in words)
-    assert not Shown([assistant(scattered)]).holds(user(LONG))
+    assert not Shown([scattered]).has_substance(user(LONG))
 
 
-def test_a_passage_shows_its_message_whole_or_quotes_it() -> None:
-    def passage(text: str, length: int) -> Passage:
-        return Passage("id", 1, "user", text, 0, length)
-
-    assert is_shown(passage("Yes.", 4))
-    assert not is_shown(passage("the northern pier", 200))
-    assert is_shown(passage(" ".join(LONG.split()[:8]), 200))
-    assert not is_shown(passage("and so it was that we all did go", 200))
+def test_a_quotation_is_the_first_words_that_tell_something() -> None:
+    shown = Shown([f"- Ada: {LONG}"])
+    said = user(f"and so it was that we all did go. {LONG}")
+    assert quotation(said, shown) == "The harbour master closed the northern pier at"
+    assert (
+        quotation(user("The harbour master closed nothing, as far as I know, today"), shown) is None
+    )
 
 
 def test_shares() -> None:

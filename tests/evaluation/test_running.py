@@ -20,7 +20,7 @@ def test_every_case_is_measured_each_way(outcomes: list[Outcome]) -> None:
         assert each.pairs_are_whole
         assert not each.failure
         assert each.evidence is not None
-        assert each.evidence.questions == 2
+        assert each.evidence.loosest.questions == 2
         assert each.evidence.search_tokens <= 1_500
         assert each.sending.condensed < each.sending.as_it_was
 
@@ -29,12 +29,22 @@ def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[Ou
     newest, native = outcomes[0], outcomes[1]
     assert newest.evidence is not None
     assert native.evidence is not None
-    assert newest.evidence.in_view == 0
-    assert native.evidence.in_view > 0
-    assert native.evidence.reachable == newest.evidence.by_search == 1
+    assert newest.evidence.loosest.in_view == 0
+    assert native.evidence.loosest.in_view > 0
+    assert native.evidence.loosest.reachable == newest.evidence.loosest.by_search == 1
     assert native.items_kept > newest.items_kept
     assert (newest.is_restored, native.is_restored) == (None, True)
     assert newest.users_kept > native.users_kept > 0
+
+
+def test_a_stricter_rule_never_finds_more(outcomes: list[Outcome]) -> None:
+    for each in outcomes:
+        assert each.evidence is not None
+        _, *telling = each.evidence.by_rule.values()
+        assert [reach.questions for reach in telling] == [2, 2, 2]
+        for name in ("in_view", "by_search", "reachable"):
+            shares = [getattr(reach, name) for reach in telling]
+            assert shares == sorted(shares)
 
 
 def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[Outcome]) -> None:

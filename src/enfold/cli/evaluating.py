@@ -15,7 +15,7 @@ from enfold.cli.reading import open_input
 from enfold.cli.screen import put, put_json, put_table, working
 from enfold.cli.writing import save
 from enfold.errors import ConfigError
-from enfold.evaluation import plots, summing
+from enfold.evaluation import plots, sensitivity, summing
 from enfold.evaluation.metrics import metrics as measure_metrics
 from enfold.evaluation.running import Outcome, Plan, measure
 from enfold.evaluation.views import NEWEST, Way
@@ -40,6 +40,10 @@ Without --profile no model is asked. Shares are means over the questions or the 
   after 10   of the items that the first of 10 compressions kept, those that
              can still be reached after the last
   answers    marks of a model's answers from the view, with --profile
+
+A message is there if half of what tells it apart stands together. By rule, from
+the strictest to the loosest, a second table has the same: its text stands there,
+of all messages or of those that say something; or eight of its words in a row.
 
 With several conversations the figures are given for two halves as well: what
 is tuned on one should be reported on the other.
@@ -127,11 +131,14 @@ def _prompts(given: tuple[Path, ...]) -> list[tuple[str | None, str]]:
 
 
 def _show(found: list[Outcome], *, json: bool) -> None:
+    summaries = summing.summaries(found)
+    rules = sensitivity.by_rule(summaries)
     if json:
-        put_json(summing.as_json(found))
+        put_json(summing.as_json(found) | {"rules": [each.as_json() for each in rules]})
         return
-    rows = list(summing.rows(summing.summaries(found)))
-    if not rows:
+    if not summaries:
         put("No conversations in these files.")
         return
-    put_table("What survives", list(summing.COLUMNS), rows)
+    put_table("What survives", list(summing.COLUMNS), list(summing.rows(summaries)))
+    if rules:
+        put_table("Evidence by rule", list(sensitivity.COLUMNS), list(sensitivity.rows(rules)))

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from enfold.engine.questions import is_telling
+from enfold.store.search import locate
 from enfold.store.words import Phrase, texts_of_terms
 
 WORDS = 8
@@ -31,17 +32,30 @@ class Excerpt(NamedTuple):
 
 
 def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
-    """The words in a row that have most of what was looked for, and most that tell something."""
-    found = _Found(phrases)
+    """The words in a row that have most of what was looked for, and most that tell something.
+
+    Where several words were looked for as they stand, it begins with them and has them all.
+    """
     spans = _spans(text)
     if len(spans) <= WORDS and len(text) <= _LONGEST:
         return Excerpt(0, text)
+    exact = [phrase for phrase in phrases if len(phrase.terms) > 1]
+    start, end = locate(text[:_LOOKED_AT], exact) if exact else (0, 0)
+    if end:
+        return _beginning_with(text, start, end, spans)
+    found = _Found(phrases)
     weights = [found.weight(text[start:end]) for start, end in spans]
     sums = [0, *accumulate(weights)]
     last = max(0, len(spans) - WORDS)
     best = max(range(last + 1), key=lambda at: (sums[min(at + WORDS, len(spans))] - sums[at], -at))
     start, end = spans[best][0], spans[min(best + WORDS, len(spans)) - 1][1]
     return Excerpt(start, text[start : min(end, start + _LONGEST)])
+
+
+def _beginning_with(text: str, start: int, end: int, spans: Sequence[tuple[int, int]]) -> Excerpt:
+    """What was found, with what follows it up to an excerpt's words."""
+    following = [span for span in spans if span[1] > start][:WORDS]
+    return Excerpt(start, text[start : max(end, min(following[-1][1], start + _LONGEST))])
 
 
 class _Found:

@@ -32,7 +32,7 @@ from enfold.tokens import get
 
 WHOLE = 0.05
 """The share of the room that is kept for showing more of the best finds."""
-LONG = 1 / 15
+LONG = 1 / 25
 """The share of the room from which a message is long, and comes as an excerpt."""
 _OCCURRENCES = 1_000
 """Of each word, the newest, that are looked at."""

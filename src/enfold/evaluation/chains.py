@@ -1,9 +1,9 @@
 """Chains: what is left of the first fold after more and more compressions.
 
 The first third of a conversation is compressed as a session; then the rest comes in ten parts, with
-a compression after each. What counts are the exact items of what the first compression folded that
-its view kept. After each later one they are looked for in the view, and where they are not in it,
-by one search for the item.
+a compression after each. What counts is what the first compression folded and its view kept: exact
+items, and of each message that the view quotes eight words in a row. After each later compression
+they are looked for in the view, and where they are not in it, by one search for them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from dataclasses import dataclass
 from enfold.engine import Engine, Session
 from enfold.engine.recall import recall_found
 from enfold.errors import CompressionError
+from enfold.evaluation import presence
 from enfold.evaluation.cases import Case
 from enfold.history import cut_points
 from enfold.messages import Message, text_of
 from enfold.receipt import receipt
-from enfold.receipt.shown import Shown
+from enfold.receipt import shown as receipt_shown
 from enfold.tokens import count_messages
 
 COMPRESSIONS = 10
-FEWEST_ITEMS = 5
-"""Items of the first fold below which a share says nothing."""
+FEWEST = 5
+"""Items and quotations of the first fold below which a share says nothing."""
 _SEARCH_TOKENS = 300
 _SMALLEST = 1_500
 """Tokens of the smallest model's window: below, there is no room for a summary and a tail."""
@@ -33,9 +34,12 @@ _RETENTION = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Shares of the first fold's kept items: after it, and after each of ten more."""
+    """Shares of what the first fold kept: after it, and after each of ten more."""
 
     items: int
+    """Exact items."""
+    quotations: int
+    """Messages that are quoted."""
     in_view: tuple[float, ...]
     reachable: tuple[float, ...]
 
@@ -52,18 +56,18 @@ async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Dec
         model, max_input=window, max_output=window, retention_tokens=int(_RETENTION * window)
     )
     session = await engine.session(f"{case.id} chained", model=model)
-    items: list[str] = []
+    kept = _Kept((), ())
     shares: list[tuple[float, float]] = []
     for part in parts:
         await session.append(*part)
         await _compress(session, strategy)
         view = (await session.prepare()).messages
-        items = items or _kept(part, view)
-        if len(items) < FEWEST_ITEMS:
+        kept = kept if shares else _kept(part, view)
+        if kept.total < FEWEST:
             return None
-        shares.append(await _left(session, view, items))
+        shares.append(await _left(session, view, kept))
     in_view, reachable = zip(*shares, strict=True)
-    return Decay(len(items), in_view, reachable)
+    return Decay(len(kept.items), len(kept.quotations), in_view, reachable)
 
 
 def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
@@ -87,23 +91,48 @@ async def _compress(session: Session, strategy: str) -> None:
         return
 
 
-def _kept(folded: Sequence[Message], view: Sequence[Message]) -> list[str]:
-    """The exact items of a part that its view keeps, where the part itself is no longer in it."""
-    shown = {text_of(message.parts) for message in view}
-    gone = [message for message in folded if text_of(message.parts) not in shown]
-    return [item for _, item in receipt(gone, view).having("kept")]
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a view kept of what was folded."""
+
+    items: Sequence[str]
+    quotations: Sequence[str]
+
+    @property
+    def total(self) -> int:
+        return len(self.items) + len(self.quotations)
+
+    def missing(self, view: Sequence[Message]) -> list[str]:
+        """What of it a later view does not have."""
+        exact, quoted = receipt_shown.Shown(view), presence.Shown(map(_text, view))
+        return [
+            *(item for item in self.items if not exact.holds(item)),
+            *(words for words in self.quotations if not quoted.has_words(words)),
+        ]
 
 
-async def _left(
-    session: Session, view: Sequence[Message], items: Sequence[str]
-) -> tuple[float, float]:
-    shown = Shown(view)
-    missing = [item for item in items if not shown.holds(item)]
-    found = [item for item in missing if await _is_found(session, item)]
-    kept = len(items) - len(missing)
-    return kept / len(items), (kept + len(found)) / len(items)
+def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _Kept:
+    """What a view keeps of a part, where the part itself is no longer in it."""
+    standing = set(map(_text, view))
+    gone = [message for message in folded if _text(message) not in standing]
+    shown = presence.Shown(standing)
+    quoted = (presence.quotation(message, shown) for message in gone)
+    return _Kept(
+        [item for _, item in receipt(gone, view).having("kept")],
+        list(dict.fromkeys(words for words in quoted if words)),
+    )
 
 
-async def _is_found(session: Session, item: str) -> bool:
-    passages = await recall_found(session, f'"{item}"', max_tokens=_SEARCH_TOKENS)
-    return any(item in passage.text for passage in passages)
+async def _left(session: Session, view: Sequence[Message], kept: _Kept) -> tuple[float, float]:
+    missing = kept.missing(view)
+    lost = [words for words in missing if not await _is_found(session, words)]
+    return 1 - len(missing) / kept.total, 1 - len(lost) / kept.total
+
+
+async def _is_found(session: Session, words: str) -> bool:
+    passages = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
+    return any(words in " ".join(passage.text.split()) for passage in passages)
+
+
+def _text(message: Message) -> str:
+    return text_of(message.parts)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean
 
 from enfold.engine import Engine, Session
 from enfold.engine.recall import recall_found
 from enfold.evaluation.cases import Case
-from enfold.evaluation.presence import Shown, is_shown, says_something, share
+from enfold.evaluation.presence import LOOSEST, RULES, Shown, share
 from enfold.evaluation.views import View
+from enfold.messages import text_of
 from enfold.tokens import get
 
 RECALL_TOKENS = 1_500
@@ -23,19 +24,31 @@ CACHE_READ = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """Mean shares of the evidence of a case's questions."""
+class Reach:
+    """Mean shares of the evidence of a case's questions, by one rule."""
 
     questions: int
+    """Whose evidence counts by this rule."""
     in_view: float
     by_search: float
     """Reached by one search, in the view or not."""
     reachable: float
     """In the view, or reached by one search."""
-    reachable_of_all: float
-    """The same of all evidence messages, with those that say nothing among them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is there of the evidence of a case's questions."""
+
+    by_rule: Mapping[str, Reach]
+    """From the strictest rule to the loosest; those that count nothing here are left out."""
     search_tokens: int
     """What the longest answer took."""
+
+    @property
+    def loosest(self) -> Reach:
+        """By the rule that is read first: what is there in substance."""
+        return self.by_rule[LOOSEST]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +73,32 @@ async def stored(engine: Engine, case: Case, model: str) -> Session:
 
 async def evidence(case: Case, view: View, session: Session) -> Evidence | None:
     """How much of the evidence is there. None if the case has none that says something."""
-    shown = Shown(view.messages)
-    telling = {index for index, message in enumerate(case.messages) if says_something(message)}
-    in_view = {i for i in range(len(case.messages)) if shown.holds(case.messages[i])}
-    rows: list[tuple[float, ...]] = []
+    shown = Shown(text_of(message.parts) for message in view.messages)
+    rows: dict[str, list[tuple[float, ...]]] = {}
     longest = 0
     for probe in case.probes:
-        wanted = [index for index in probe.evidence if index in telling]
-        if not wanted:
+        if not probe.evidence:
             continue
         passages = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
-        found = {passage.position - 1 for passage in passages if is_shown(passage)}
-        reached = in_view | found
-        rows.append(
-            (
-                share(in_view, wanted),
-                share(found, wanted),
-                share(reached, wanted),
-                share((reached & telling) | found, probe.evidence),
-            )
-        )
+        found = Shown(passage.text for passage in passages)
+        for rule in RULES:
+            wanted = [i for i in probe.evidence if rule.counts(case.messages[i])]
+            if wanted:
+                in_view = {i for i in wanted if rule.holds(shown, case.messages[i])}
+                searched = {i for i in wanted if rule.holds(found, case.messages[i])}
+                sets = (in_view, searched, in_view | searched)
+                rows.setdefault(rule.name, []).append(_shares(sets, wanted))
         longest = max(longest, await _tokens(session, [passage.line for passage in passages]))
-    if not rows:
+    if LOOSEST not in rows:
         return None
-    in_the_view, by_search, reachable, of_all = map(mean, zip(*rows, strict=True))
-    return Evidence(len(rows), in_the_view, by_search, reachable, of_all, longest)
+    by_rule = {
+        name: Reach(len(each), *map(mean, zip(*each, strict=True))) for name, each in rows.items()
+    }
+    return Evidence(by_rule, longest)
+
+
+def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) -> tuple[float, ...]:
+    return tuple(share(each, wanted) for each in sets)
 
 
 def sending(case: Case, view: View, turns: int = TURNS) -> Sending:

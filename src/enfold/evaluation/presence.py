@@ -1,29 +1,31 @@
-"""Presence: whether what a message says is in a view, or in what a search gave back.
+"""Presence: whether a message is in a view, or in what a search gave back, by several rules.
 
-A message counts if it says something: three different content words or more. A content word is
-not among the common ones of its language, and has four letters, a digit, or is of a script that is
-written in pairs. A message is in a view
+What counts as being there is a matter of opinion, so there are four rules, from the strictest to
+the loosest, and figures are given by each:
 
-- word for word, if its text stands in it;
-- quoted, if eight of its words in a row stand in it, with two content words among them;
-- in substance, if forty words of the view in a row, within one line, have at least half of the
-  message's content words.
+- word for word, of all messages: the message's text stands there, were it only "Yeah.";
+- word for word, of the messages that say something: three different content words or more;
+- quoted: or eight of its words in a row stand there, with two content words among them;
+- in substance: or forty words in a row, within one line, have at least half of its content words.
 
-A message is reached by a search if one of the passages is of it and gives it whole or quotes it in
-the same sense; with the passage comes the place from which the rest can be read.
+A content word is not among the common ones of its language, and has four letters, a digit, or is
+of a script that is written in pairs. A message's text stands in another where it begins and ends
+between words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from enfold.engine.questions import is_telling
-from enfold.engine.recall import Passage
 from enfold.messages import Message, text_of
 from enfold.store.words import texts_of_terms
 
 SAYS_SOMETHING = 3
-"""Content words from which a message counts: "Yeah, exactly." can neither be kept nor lost."""
+"""Content words from which a message says something: "Yeah, exactly." has none."""
 IN_SUBSTANCE = 0.5
 QUOTED = 8
 QUOTED_CONTENT = 2
@@ -39,52 +41,100 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(word for word in texts_of_terms(text) if _is_content(word))
 
 
+def has_words(message: Message) -> bool:
+    """Whether there is anything to look for."""
+    return bool(text_of(message.parts).strip())
+
+
 def says_something(message: Message) -> bool:
-    """Whether a message counts."""
+    """Whether a message says more than "Yeah.": enough to be kept or lost."""
     return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
 
 
 class Shown:
-    """The lines of a view."""
+    """The texts of a view, or of what a search gave back."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
-        texts = [text_of(message.parts) for message in messages]
-        self._whole = " ".join(" ".join(texts).split())
-        self._quotable = {
-            run for text in texts for line in text.splitlines() for run in _runs(line.split())
-        }
-        self._passages = [
-            content_words(piece)
-            for text in texts
-            for line in text.splitlines()
-            for piece in _pieces(line)
-        ]
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(texts)
 
-    def holds(self, message: Message) -> bool:
-        """Whether the message is in the view, word for word or in substance."""
-        text = " ".join(text_of(message.parts).split())
-        if (text and text in self._whole) or self._quotes(text):
+    def has_words(self, words: str) -> bool:
+        """Whether these words stand in one of them in a row."""
+        row = " ".join(words.split())
+        if row not in self._whole:
+            return False
+        alone = rf"(?<![A-Za-z0-9]){re.escape(row)}(?![A-Za-z0-9])"
+        return bool(row) and re.search(alone, self._whole) is not None
+
+    def has_whole(self, message: Message) -> bool:
+        """Whether the message's text stands in one of them, word for word."""
+        return self.has_words(text_of(message.parts))
+
+    def quotes(self, message: Message) -> bool:
+        """Whether it stands there, or eight of its words in a row do."""
+        runs = (run for run in _runs(text_of(message.parts).split()) if run in self._quotable)
+        return self.has_whole(message) or any(map(_tells, runs))
+
+    def has_substance(self, message: Message) -> bool:
+        """Whether it stands there, is quoted, or half of what tells it apart stands together."""
+        if self.quotes(message):
             return True
-        words = content_words(text)
+        words = content_words(text_of(message.parts))
         return bool(words) and any(
             len(words & passage) >= IN_SUBSTANCE * len(words) for passage in self._passages
         )
 
-    def _quotes(self, text: str) -> bool:
-        runs = (run for run in _runs(text.split()) if run in self._quotable)
-        return any(map(_tells, runs))
+    @cached_property
+    def _whole(self) -> str:
+        """One text after another, with a mark between that no words run over."""
+        return "\n".join(" ".join(text.split()) for text in self._texts)
+
+    @cached_property
+    def _quotable(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(run for line in self._lines() for run in _runs(line.split()))
+
+    @cached_property
+    def _passages(self) -> tuple[frozenset[str], ...]:
+        return tuple(content_words(piece) for line in self._lines() for piece in _pieces(line))
+
+    def _lines(self) -> Iterator[str]:
+        for text in self._texts:
+            yield from text.splitlines()
 
 
-def is_shown(passage: Passage) -> bool:
-    """Whether a passage that was found gives its message whole, or quotes it."""
-    words = passage.text.split()
-    return passage.is_whole or any(map(_tells, _runs(words)))
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What counts."""
+
+    name: str
+    counts: Callable[[Message], bool]
+    """Which messages do."""
+    holds: Callable[[Shown, Message], bool]
+    """When they are there."""
+
+
+RULES = (
+    Rule("verbatim, of all", has_words, Shown.has_whole),
+    Rule("verbatim", says_something, Shown.has_whole),
+    Rule("quoted", says_something, Shown.quotes),
+    Rule("in substance", says_something, Shown.has_substance),
+)
+"""From the strictest to the loosest."""
+LOOSEST = RULES[-1].name
 
 
 def share(found: Iterable[int], wanted: Sequence[int]) -> float:
     """Of what is wanted, how much was found."""
     having = set(found)
     return sum(index in having for index in wanted) / len(wanted)
+
+
+def quotation(message: Message, shown: Shown) -> str | None:
+    """The first eight words of the message that tell something and stand there."""
+    for run in _runs(text_of(message.parts).split()):
+        words = " ".join(run)
+        if _tells(run) and shown.has_words(words):
+            return words
+    return None
 
 
 def _tells(run: Sequence[str]) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from statistics import mean
+from statistics import fmean, mean
 from typing import Any
 
 from enfold.evaluation.cases import HALVES
+from enfold.evaluation.measuring import Reach
+from enfold.evaluation.presence import LOOSEST, RULES
 from enfold.evaluation.running import Outcome
 from enfold.evaluation.views import Way
 
@@ -30,7 +32,8 @@ class Summary:
     in_view: float | None
     by_search: float | None
     reachable: float | None
-    reachable_of_all: float | None
+    by_rule: Mapping[str, Reach]
+    """The same by each rule for what counts; the three above are by the loosest."""
     items_kept: float | None
     users_kept: float | None
     restored: float | None
@@ -41,6 +44,11 @@ class Summary:
     decay_reachable: tuple[float, ...]
     answers: float | None
     """The mean mark of a model's answers."""
+
+    @property
+    def after_ten(self) -> float | None:
+        """What can still be reached after all compressions of the chains."""
+        return self.decay_reachable[-1] if self.decay_reachable else None
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -97,17 +105,31 @@ def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
 
 
 def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    """Means over the questions, not over the cases."""
-    found = [each.evidence for each in outcomes if each.evidence is not None]
-    questions = sum(each.questions for each in found)
-    names = ("in_view", "by_search", "reachable", "reachable_of_all")
-    means = {
-        name: sum(getattr(each, name) * each.questions for each in found) / questions
-        if questions
-        else None
-        for name in names
+    found = [each.evidence.by_rule for each in outcomes if each.evidence is not None]
+    by_rule = {
+        rule.name: _reach(reaches)
+        for rule in RULES
+        if (reaches := [each[rule.name] for each in found if rule.name in each])
     }
-    return {"questions": questions, **means}
+    loosest = by_rule.get(LOOSEST)
+    return {
+        "questions": loosest.questions if loosest else 0,
+        "in_view": loosest.in_view if loosest else None,
+        "by_search": loosest.by_search if loosest else None,
+        "reachable": loosest.reachable if loosest else None,
+        "by_rule": by_rule,
+    }
+
+
+def _reach(found: Sequence[Reach]) -> Reach:
+    """Means over the questions, not over the cases."""
+    weights = [each.questions for each in found]
+    return Reach(
+        sum(weights),
+        fmean((each.in_view for each in found), weights),
+        fmean((each.by_search for each in found), weights),
+        fmean((each.reachable for each in found), weights),
+    )
 
 
 def _marks(outcomes: Iterable[Outcome]) -> float | None:
@@ -126,19 +148,21 @@ def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
 
 COLUMNS: Mapping[str, Callable[[Summary], str]] = {
     "half": lambda each: each.half,
-    "strategy": lambda each: _name(each.way),
+    "strategy": lambda each: name_of(each.way),
     "cases": lambda each: str(each.cases),
     "ratio": lambda each: f"{each.ratio:.1f}",
-    "in view": lambda each: _share(each.in_view),
-    "by search": lambda each: _share(each.by_search),
-    "reachable": lambda each: _share(each.reachable),
-    "items": lambda each: _share(each.items_kept),
-    "users": lambda each: _share(each.users_kept),
-    "restored": lambda each: _share(each.restored),
-    "pairs": lambda each: _share(each.pairs_whole),
+    "in view": lambda each: shown_share(each.in_view),
+    "by search": lambda each: shown_share(each.by_search),
+    "reachable": lambda each: shown_share(each.reachable),
+    "items": lambda each: shown_share(each.items_kept),
+    "users": lambda each: shown_share(each.users_kept),
+    "restored": lambda each: shown_share(each.restored),
+    "pairs": lambda each: shown_share(each.pairs_whole),
     "sending": lambda each: f"{-each.sending_saved:+.0%}",
-    "after 10": lambda each: _share(each.decay_reachable[-1] if each.decay_reachable else None),
-    "answers": lambda each: _share(each.answers),
+    "after 10": lambda each: shown_share(
+        each.decay_reachable[-1] if each.decay_reachable else None
+    ),
+    "answers": lambda each: shown_share(each.answers),
     "seconds": lambda each: f"{each.seconds:.1f}",
 }
 """The table's columns."""
@@ -150,9 +174,11 @@ def rows(found: Iterable[Summary]) -> Iterator[list[str]]:
         yield [shown(each) for shown in COLUMNS.values()]
 
 
-def _name(way: Way) -> str:
+def name_of(way: Way) -> str:
+    """The strategy, and which prompt where there are several."""
     return f"{way.strategy}, {way.label}" if way.label else way.strategy
 
 
-def _share(value: float | None) -> str:
+def shown_share(value: float | None) -> str:
+    """As people read it."""
     return "–" if value is None else f"{value:.1%}"

@@ -1,0 +1,49 @@
+"""What is left of a first fold."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from enfold.engine import Engine
+from enfold.evaluation.cases import Case
+from enfold.evaluation.chains import COMPRESSIONS, decay
+from enfold.messages import Conversation
+from enfold.testing import assistant, user
+from enfold.wiring import open_engine
+
+THINGS = ("anchor", "sextant", "compass", "lantern", "rudder", "capstan", "windlass", "barometer")
+PLACES = ("chart room", "forward hold", "galley locker", "captain's cabin", "sail loft")
+
+
+@pytest.fixture
+async def engine() -> AsyncIterator[Engine]:
+    async with open_engine("sqlite:///:memory:") as engine:
+        yield engine
+
+
+def talk(turns: int) -> Case:
+    """Talk with hardly an exact item in it."""
+    said = [
+        (
+            f"The {THINGS[n % 8]} was carried into the {PLACES[n % 5]} by the {THINGS[n * 3 % 8]} "
+            f"keeper, and the mate wrote down that its {THINGS[n * 5 % 8]} needed mending again."
+        )
+        for n in range(turns)
+    ]
+    messages = (assistant(each) if n % 2 else user(each) for n, each in enumerate(said))
+    return Case("plain", Conversation(tuple(messages)))
+
+
+async def test_quotations_count_where_there_are_hardly_any_items(engine: Engine) -> None:
+    found = await decay(engine, talk(160), "native", 0.2)
+    assert found is not None
+    assert found.quotations > found.items
+    assert len(found.in_view) == COMPRESSIONS + 1
+    assert found.in_view[0] == found.reachable[0] == 1
+    assert found.reachable[-1] >= 0.9
+
+
+async def test_a_short_talk_has_no_chain(engine: Engine) -> None:
+    assert await decay(engine, talk(8), "native", 0.2) is None
