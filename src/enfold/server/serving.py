@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -144,6 +145,9 @@ async def _serve(
             ui=ui,
             metrics=metrics,
         )
+        # What is there now stays: looking for garbage in it would hold up requests now and then.
+        gc.collect()
+        gc.freeze()
         config = uvicorn.Config(
             app.asgi,
             http=PatientProtocol,

@@ -43,6 +43,8 @@ class Store:
         self._engine = engine
         self._readers = readers
         self._writers = writers
+        self.writes = 0
+        """How often this process has written, or tried to: what was read before may be old."""
 
     @property
     def url(self) -> str:
@@ -72,9 +74,12 @@ class Store:
         **kwargs: Params.kwargs,
     ) -> Result:
         """Call a function of the store; all it writes is committed, or nothing is."""
-        return await self._writers.run(
-            self._engine.begin_write, lambda db: function(db, *args, **kwargs)
-        )
+        try:
+            return await self._writers.run(
+                self._engine.begin_write, lambda db: function(db, *args, **kwargs)
+            )
+        finally:
+            self.writes += 1
 
     def listen(self, channel: str) -> AsyncGenerator[str, None]:
         """What others send to a channel; see `notices`, where it is called."""

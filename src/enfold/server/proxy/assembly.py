@@ -7,17 +7,17 @@ on every turn, so a provider's cache goes on to hit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from enfold import dialects
-from enfold.engine.recognition import History, Known
+from enfold.engine.recognition import History
 from enfold.engine.viewing import message_of
 from enfold.jsontext import dumps
 from enfold.messages import Message
 from enfold.server.proxy import marks
 from enfold.server.proxy.facts import Facts, parse
-from enfold.store.records import Edit, StoredMessage, Summarized
+from enfold.store.records import Edit, Shown, Snapshot, StoredMessage, Summarized
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_message
 from enfold.view import place_summary
@@ -43,21 +43,19 @@ class Wording:
 
 
 def assemble(
-    known: Known,
+    snapshot: Snapshot,
+    entries: Iterable[Shown],
     sent: Sequence[bytes],
     facts: Sequence[Facts],
     history: History,
     wording: Wording,
 ) -> list[Piece]:
-    """What goes out for the messages that were sent, which have these facts and that history."""
+    """What a snapshot shows of the messages that were sent, with these facts and that history."""
     own = [Piece(raw, fact.tokens, fact.estimate) for raw, fact in zip(sent, facts, strict=True)]
-    snapshot = known.snapshot
-    if snapshot is None:
-        return own
     places = {id: index for index, id in enumerate(history.ids)}
     pieces: list[Piece] = []
     summary_at = None
-    for shown in known.shown:
+    for shown in entries:
         if isinstance(shown, Summarized):
             summary_at = len(pieces)
         else:

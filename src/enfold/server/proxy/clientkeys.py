@@ -30,9 +30,9 @@ def connection_of(call: Call, model: str, address: str) -> Connection | None:
 
 
 @asynccontextmanager
-async def own_model(connection: Connection | None, *, may: bool) -> AsyncIterator[OwnModel | None]:
-    """The client's model for one compression, if it may be asked; nothing of it stays open."""
-    if connection is None or not may:
+async def own_model(connection: Connection | None) -> AsyncIterator[OwnModel | None]:
+    """The client's model for one compression, if there is a way to it; nothing of it stays open."""
+    if connection is None:
         yield None
         return
     async with ModelGateway() as gateway:

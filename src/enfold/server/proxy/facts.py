@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from enfold import dialects
 from enfold.estimates import estimate
@@ -20,11 +20,11 @@ from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
 
 Result = TypeVar("Result")
-Key: TypeAlias = tuple[str, str, bytes]
-"""Dialect, tokenizer, and the digest of a message's bytes."""
+Key: TypeAlias = bytes
+"""The digest of dialect, tokenizer, and a message's bytes."""
 
 _REMEMBERED = 50_000
-"""How many messages; about 400 bytes each."""
+"""How many messages; about 300 bytes each."""
 _LARGE = 50_000
 """Bytes of unseen messages from which the work is done beside the event loop."""
 _COUNTING = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
@@ -52,19 +52,21 @@ class Memory:
 
     async def facts(self, raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
         """The facts of every message, counted by the tokenizer."""
-        keys = [(dialect, tokenizer, _digest(raw)) for raw in raws]
-        known = {key: self._facts[key] for key in keys if key in self._facts}
-        unseen = {key: raw for key, raw in zip(keys, raws, strict=True) if key not in known}
-        if unseen:
-            found = await _apart(_find, tuple(unseen.values()), dialect, tokenizer)
-            new = dict(zip(unseen, found, strict=True))
-            self._remember(new)
-            known |= new
-        return [known[key] for key in keys]
+        keys = _keys(raws, dialect, tokenizer)
+        known = [self._facts.get(key) for key in keys]
+        unseen = {
+            key: raw for key, raw, fact in zip(keys, raws, known, strict=True) if fact is None
+        }
+        if not unseen:
+            return cast("list[Facts]", known)
+        found = await _apart(_find, tuple(unseen.values()), dialect, tokenizer)
+        new = dict(zip(unseen, found, strict=True))
+        self._remember(new)
+        return [fact or new[key] for key, fact in zip(keys, known, strict=True)]
 
     async def beside(self, raw: bytes, dialect: str, tokenizer: str) -> tuple[int, int]:
         """What a system prompt and tools take, given as a body with no messages in it."""
-        key = (dialect, tokenizer, _digest(raw))
+        (key,) = _keys([raw], dialect, tokenizer)
         if key not in self._beside:
             if len(self._beside) >= self._size:
                 self._beside.clear()
@@ -78,9 +80,15 @@ class Memory:
         self._facts.update(found)
 
 
-def _digest(raw: bytes) -> bytes:
+def _keys(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Key]:
     """Processors have instructions for this hash, and long histories are hashed on every turn."""
-    return sha256(raw).digest()
+    beginning = sha256(f"{dialect} {tokenizer} ".encode())
+    keys = []
+    for raw in raws:
+        hashing = beginning.copy()
+        hashing.update(raw)
+        keys.append(hashing.digest())
+    return keys
 
 
 def parse(raw: bytes, dialect: str) -> Message:

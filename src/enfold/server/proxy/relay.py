@@ -18,10 +18,14 @@ class Receiver:
         self.has_begun = False
         """Once it has, nothing else can be answered any more."""
 
-    async def start(self, status: int, headers: Iterable[Header]) -> None:
-        """The beginning of the answer."""
+    async def start(
+        self, status: int, headers: Iterable[Header], length: int | None = None
+    ) -> None:
+        """The beginning of the answer, which has so many bytes if that is known."""
         self.has_begun = True
         lower = [(name.lower(), value) for name, value in headers]
+        if length is not None:
+            lower.append((b"content-length", b"%d" % length))
         message: Message = {"type": "http.response.start", "status": status, "headers": lower}
         await self._send(message)
 
@@ -38,7 +42,7 @@ async def relay(
     answer: Arriving, own: Iterable[Header], to: Receiver, ear: Ear | None = None
 ) -> None:
     """The answer as it is, with headers of our own; `ear` listens to it."""
-    await to.start(answer.status, [*answer.headers, *own])
+    await to.start(answer.status, [*answer.headers, *own], answer.length)
     waiting: list[bytes] = []
     try:
         async for chunk in answer.chunks():

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -30,7 +30,7 @@ from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.replies import Reply
 from enfold.server.proxy.seen import Asked, Outgoing, Seen
-from enfold.server.proxy.turn import Turns
+from enfold.server.proxy.turn import Turns, finished
 from enfold.server.proxy.upstream import (
     Answer,
     Arriving,
@@ -42,7 +42,6 @@ from enfold.server.proxy.upstream import (
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
 
-Result = TypeVar("Result")
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
 
 _log = logging.getLogger("enfold.proxy")
@@ -106,14 +105,14 @@ class Proxy:
             asked, warning = await self._asked(call, scope)
             if asked is None or warning is not None:
                 return await self._pass(call, asked, warning, to)
-            out = await _finished(self._turns.take(asked))
+            out = await self._turns.take(asked)
             await self._forward(call, asked, out, to)
         except EnfoldError as error:
             if to.has_begun:
                 raise  # the connection is closed: that is how a client sees that it broke off
             whose = asked.namespace if asked is not None else ""
             status, headers, body = refusal(error, call.provider, whose if is_by_key(whose) else "")
-            await to.start(status, headers)
+            await to.start(status, headers, len(body))
             await to.end(body)
 
     async def _asked(self, call: Call, scope: Scope) -> tuple[Asked | None, str | None]:
@@ -129,18 +128,23 @@ class Proxy:
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
         name = call.header(b"x-enfold-session")
-        own = connection_of(call, model, self._upstream.address(call.provider))
-        model_id = f"{call.form.provider}:{model}"
-        may_recall = not call.is_array
-        asked = Asked(body, model_id, namespace, name, may_recall=may_recall, connection=own)
+        asked = Asked(
+            body,
+            f"{call.form.provider}:{model}",
+            namespace,
+            name,
+            may_recall=not call.is_array,
+            connection=partial(connection_of, call, model, self._upstream.address(call.provider)),
+        )
         whole = await complete(self._store, namespace, body)
         if whole is None:
             return asked, HISTORY_NOT_VISIBLE
         if not whole.body.messages:
             return asked, NOT_UNDERSTOOD
         has = whole.at_provider
-        name = name or (has.session if has is not None else None)
-        return replace(asked, body=whole.body, session=name, provider_has=has), None
+        if has is not None:
+            asked = replace(asked, session=name or has.session, provider_has=has)
+        return asked if whole.body is body else replace(asked, body=whole.body), None
 
     async def _unpacked(self, call: Call) -> bytes:
         encoding = call.header(b"content-encoding")
@@ -163,9 +167,9 @@ class Proxy:
             body = await answer.read()
         again = None
         if is_overflow(answer.status, body):
-            again = await _finished(self._turns.take_again(asked))
+            again = await finished(self._turns.take_again(asked))
         if again is None:
-            await to.start(answer.status, [*answer.headers, *_said(out)])
+            await to.start(answer.status, [*answer.headers, *_said(out)], len(body))
             return await to.end(body)
         async with self._ask(call, again.raw) as second:
             return await self._relay(call, asked, again, second, to)
@@ -212,7 +216,7 @@ class Proxy:
         """Remember the answer; if the store is slow, it goes on while the client has its end."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE):
-                await _finished(self._turns.keep(seen, reply))
+                await finished(self._turns.keep(seen, reply))
 
     def _ask(self, call: Call, new: bytes | None = None) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer to the call as it came, packed or not, or with a new body."""
@@ -261,20 +265,20 @@ def _said(out: Outgoing) -> list[Header]:
 
 async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
     """Do it, unless the client hangs up."""
-    task = asyncio.ensure_future(work)
+    task = asyncio.current_task()
+    is_over = False
+
+    def stop(_: object) -> None:
+        if task is not None and not is_over:
+            task.cancel()
+
     gone = asyncio.ensure_future(receive())
+    gone.add_done_callback(stop)
     try:
-        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            task.result()
+        await work
+    except asyncio.CancelledError:
+        if task is None or not gone.done() or task.uncancel():
+            raise  # somebody else wants it to end
     finally:
+        is_over = True
         gone.cancel()
-        task.cancel()
-        await asyncio.gather(task, gone, return_exceptions=True)
-
-
-async def _finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """Its result. It goes on if the client hangs up: the next try then finds it done."""
-    task = asyncio.ensure_future(work)
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return await asyncio.shield(task)

@@ -21,6 +21,10 @@ from enfold.store.records import Snapshot
 What: TypeAlias = Literal["keep", "reused", "compressed"]
 
 
+def _unknown() -> None:
+    """No key."""
+
+
 @dataclass(frozen=True, slots=True)
 class Asked:
     """A request to the proxy: whose, for which model, and with which body."""
@@ -35,8 +39,8 @@ class Asked:
     """What need not be sent, as long as nothing has to change."""
     may_recall: bool = True
     """Whether its reply can be joined from several."""
-    connection: Connection | None = None
-    """How its model is reached with the client's own key."""
+    connection: Callable[[], Connection | None] = field(default=_unknown, repr=False)
+    """How its model is reached with the client's own key, if that has to be known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
 from enfold.budget import Load, decide
 from enfold.engine import Engine, Session, blocking
@@ -22,6 +23,7 @@ from enfold.errors import BlockedError, CompressionError, InputError, StoreError
 from enfold.jsontext import dumps
 from enfold.modelconfig import ModelConfig
 from enfold.server.proxy.assembly import Piece, Wording, assemble
+from enfold.server.proxy.beginnings import Beginnings
 from enfold.server.proxy.chains import can_be_gone_on_from, keep
 from enfold.server.proxy.clientkeys import own_model
 from enfold.server.proxy.facts import Facts, Memory, parse
@@ -34,6 +36,8 @@ from enfold.server.proxy.seen import Asked, Outgoing, Seen, What
 from enfold.store import exchanges
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
+
+Result = TypeVar("Result")
 
 DIVERGING = "history-keeps-changing"
 NOT_COMPRESSED = "compression-failed"
@@ -51,6 +55,7 @@ class Turns:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._memory = Memory()
+        self._beginnings = Beginnings(engine)
         self._tokenizers: dict[str, str] = {}
         self._busy: dict[tuple[str, str], asyncio.Task[None]] = {}
         """The last of what is to be done in the background, by session."""
@@ -63,7 +68,7 @@ class Turns:
         if seen.decision.action != "must":
             self._follow_up(seen)
             return seen.outgoing("keep" if seen.known.snapshot is None else "reused")
-        return await self._make_room(seen)
+        return await finished(self._make_room(seen))
 
     async def take_again(self, asked: Asked) -> Outgoing | None:
         """What to send after the provider said that it was too much. None: nothing can be done."""
@@ -109,27 +114,35 @@ class Turns:
             tuple(fact.role for fact in facts[lead:]), tuple(fact.content for fact in facts[lead:])
         )
         name = asked.session or history.name()
-        known = await self._engine.store.read(
-            read_known, asked.namespace, name, history, asked.model, self._engine.outside
-        )
+        known = await self._known(asked, name, history)
         model = known.model or await self._engine.models.get(asked.model)
         if model.tokenizer != tokenizer:
             self._tokenizers[asked.model] = model.tokenizer
             facts = await self._memory.facts(asked.body.messages, dialect, model.tokenizer)
         system, tools = await self._memory.beside(asked.body.beside, dialect, model.tokenizer)
         system += sum(fact.tokens for fact in facts[:lead])
-        before = _load(facts[lead:], system, tools).total
+        load = _load(facts[lead:], system, tools)
+        before = load.total
         offered = self._offer(asked, known)
         body, wording = asked.body, Wording(dialect, model.tokenizer)
         if offered is not None:
             body, wording = offered.body, replace(wording, note=offered.note)
             _, tools = await self._memory.beside(body.beside, dialect, model.tokenizer)
         first, sent = asked.body.messages[:lead], asked.body.messages[lead:]
-        pieces = assemble(known, sent, facts[lead:], history, wording)
-        load = _load(pieces, system, tools)
+        pieces: Sequence[Piece] = ()
+        if known.snapshot is not None:
+            pieces = assemble(known.snapshot, known.shown, sent, facts[lead:], history, wording)
+            load = _load(pieces, system, tools)
         decision = decide(load, model.limits, known.policy, max_output=body.max_output())
         seen = Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision, body)
         return seen if offered is None else await self._with_recall(seen, offered, model)
+
+    async def _known(self, asked: Asked, name: str | None, history: History) -> Known:
+        if name is None:
+            return await self._beginnings.known(asked.model)
+        return await self._engine.store.read(
+            read_known, asked.namespace, name, history, asked.model, self._engine.outside
+        )
 
     def _may_recall(self, seen: Seen) -> bool:
         """Whether the model could look up what is folded now."""
@@ -208,7 +221,7 @@ class Turns:
                 await asyncio.wait({begun})  # or what came before would be recorded after this
             session = await self._record(seen)
             may = seen.known.settings.proxy_client_key
-            async with own_model(seen.asked.connection, may=may) as own:
+            async with own_model(seen.asked.connection() if may else None) as own:
                 done = await session.make_room(replace(request, own=own))
         except (BlockedError, CompressionError):
             if seen.known.settings.on_failure == "pass":
@@ -264,6 +277,13 @@ class Turns:
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
+
+
+async def finished(work: Coroutine[Any, Any, Result]) -> Result:
+    """Its result. It goes on if the client hangs up: the next try then finds it done."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return await asyncio.shield(task)
 
 
 def _load(parts: Sequence[Facts] | Sequence[Piece], system: int, tools: int) -> Load:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Protocol
 
 import aiohttp
@@ -37,6 +38,7 @@ _OF_A_CONNECTION = frozenset(
 OWN = b"x-enfold-"
 """How the names of headers begin that are said to enfold, or by it."""
 _CONNECT_SECONDS = 30.0
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class Arriving(Protocol):
@@ -46,6 +48,10 @@ class Arriving(Protocol):
     def status(self) -> int: ...
     @property
     def headers(self) -> list[Header]: ...
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body; None while nobody knows."""
+
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""
         ...
@@ -58,6 +64,13 @@ class Answer:
     status: int
     headers: list[Header]
     _response: aiohttp.ClientResponse
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body, if there is one and the provider said so."""
+        if self.status in _WITHOUT_BODY or "transfer-encoding" in self._response.headers:
+            return None
+        return self._response.content_length
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives; `UnavailableError` if it breaks off."""
@@ -82,6 +95,11 @@ class Whole:
     status: int
     headers: list[Header]
     body: bytes
+
+    @property
+    def length(self) -> int:
+        """Bytes of the body."""
+        return len(self.body)
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """All of it."""

@@ -62,6 +62,7 @@ class Streamed:
     status: int
     headers: list[Header]
     _chunks: AsyncIterator[bytes]
+    length: None = None
 
     def chunks(self) -> AsyncIterator[bytes]:
         """The body as it arrives."""

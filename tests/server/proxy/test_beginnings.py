@@ -1,0 +1,59 @@
+"""What holds for conversations that begin."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from enfold.server.proxy.beginnings import Beginnings
+from enfold.wiring import open_engine
+
+MODEL = "openai:gpt-4.1-mini"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'beginnings.db'}"
+
+
+async def test_it_is_read_once_for_many(database: str) -> None:
+    async with open_engine(database) as engine:
+        await engine.models.get(MODEL)
+        beginnings = Beginnings(engine)
+        first = await beginnings.known(MODEL)
+        assert await beginnings.known(MODEL) is first
+        assert first.session is None
+        assert first.model is not None
+
+
+async def test_what_is_changed_here_holds_at_once(database: str) -> None:
+    async with open_engine(database) as engine:
+        beginnings = Beginnings(engine)
+        for window in (20_000, 30_000):
+            await engine.models.edit(MODEL, max_input=window)
+            known = await beginnings.known(MODEL)
+            assert known.model is not None
+            assert known.model.max_input == window
+
+
+async def test_what_another_process_changes_holds_soon(database: str) -> None:
+    async with open_engine(database) as engine, open_engine(database) as other:
+        await engine.models.edit(MODEL, max_input=20_000)
+        beginnings = Beginnings(engine)
+        await beginnings.known(MODEL)
+        await other.models.edit(MODEL, max_input=30_000)
+        await asyncio.sleep(1.0)
+        known = await beginnings.known(MODEL)
+        assert known.model is not None
+        assert known.model.max_input == 30_000
+
+
+async def test_models_are_told_apart(database: str) -> None:
+    async with open_engine(database) as engine:
+        await engine.models.edit(MODEL, max_input=20_000)
+        await engine.models.edit("openai:gpt-4o", max_input=50_000)
+        beginnings = Beginnings(engine)
+        found = [(await beginnings.known(id)).model for id in (MODEL, "openai:gpt-4o")]
+        assert [model and model.max_input for model in found] == [20_000, 50_000]
