@@ -94,8 +94,8 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
             task = task_of(conversation, strategy, goal)
             if not strategy.touches(task):
                 continue
-            reduction = await strategy.estimate_reduction(task)
-            cost = await strategy.estimate_cost(task)
+            expected = await strategy.estimate(task)
+            reduction, cost = expected.reduction, expected.cost
             try:
                 answer = await strategy.condense(task)
             except EnfoldError:
@@ -121,7 +121,7 @@ async def time_of_one(rounds: int) -> tuple[int, float, float]:
     for _ in range(rounds):
         setattr(get(TOKENIZER), "_memo", Memo())  # noqa: B010 - a benchmark may reach in
         start, start_cpu = time.perf_counter(), time.process_time()
-        await strategy.estimate_cost(task)
+        await strategy.estimate(task)
         clock.append(time.perf_counter() - start)
         cpu.append(time.process_time() - start_cpu)
     return task.tokens, min(clock) * 1_000, min(cpu) * 1_000

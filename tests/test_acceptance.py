@@ -13,7 +13,7 @@ from enfold.errors import CompressionError, NoGainError, ReceiptError
 from enfold.messages import Message
 from enfold.receipt import Count
 from enfold.retention import Retention, Split
-from enfold.strategies.contract import Cost, Prices, Reduction
+from enfold.strategies.contract import Cost, Estimate, Prices, Reduction
 from enfold.strategies.fallback import WithFallback
 from enfold.testing import assistant, call, result, user
 
@@ -112,11 +112,8 @@ class Says:
     async def condense(self, _task: Task) -> Condensation:
         return replace(folded(self.text), strategy=self.id)
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
-        return Reduction(task.tokens, 1)
-
-    async def estimate_cost(self, _task: Task, _prices: Prices | None = None) -> Cost:
-        return Cost()
+    async def estimate(self, task: Task, _prices: Prices | None = None) -> Estimate:
+        return Estimate(Reduction(task.tokens, 1), Cost())
 
 
 async def test_what_is_refused_leaves_its_place_to_the_next_strategy() -> None:

@@ -189,7 +189,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
         summary_tokens=800,
     )
     strategy = KIND.make_from(None, Means(summarizer))
-    expected = await strategy.estimate_cost(task, pricing({"scripted": SONNET}))
+    expected = (await strategy.estimate(task, pricing({"scripted": SONNET}))).cost
     assert summarizer.requests == []
     await strategy.condense(task)
     actual = sum((_cost_of_call(each, length) for each in summarizer.requests), Cost()).total

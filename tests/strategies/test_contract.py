@@ -189,8 +189,8 @@ async def test_estimates_ask_nobody_and_are_not_too_good(
     writer = ScriptedSummarizer("s")
     how = strategy(name, config, writer)
     task = task_for(messages, how)
-    reduction = await how.estimate_reduction(task)
-    cost = await how.estimate_cost(task)
+    foretold = await how.estimate(task)
+    reduction, cost = foretold.reduction, foretold.cost
     assert writer.requests == []
     assert reduction.tokens_before == task.tokens
     answer = await how.condense(task)

@@ -10,7 +10,7 @@ import pytest
 from enfold.condensation import Condensation, Edited, Entry, Kept, Task, unchanged
 from enfold.errors import NoGainError, SummaryError
 from enfold.retention import Retention
-from enfold.strategies.contract import Cost, Prices, Reduction
+from enfold.strategies.contract import Cost, Estimate, Prices, Reduction
 from enfold.strategies.fallback import WithFallback
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.tasks import strategy, task_for
@@ -33,11 +33,9 @@ class Foreign:
     async def condense(self, task: Task) -> Condensation:
         return self.answer(task)
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
-        return Reduction(task.tokens, 1)
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
-        return Cost(dollars=prices("foreign", task.tokens, 0) if prices else None)
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+        dollars = prices("foreign", task.tokens, 0) if prices else None
+        return Estimate(Reduction(task.tokens, 1), Cost(dollars=dollars))
 
 
 def broken(_task: Task) -> Condensation:
@@ -136,5 +134,6 @@ async def test_what_is_touched_is_what_the_first_touches_or_the_second_must() ->
     task = task_for(CHAT, both)
     assert both.touches(task) == ()
     assert both.touches(replace(task, is_due=True)) == strategy("native").touches(task)
-    assert (await both.estimate_reduction(task)).share > 0.9
-    assert (await both.estimate_cost(task)).calls == 0
+    foretold = await both.estimate(task, lambda *_: 0.5)
+    assert foretold.reduction.share > 0.9
+    assert (foretold.cost.calls, foretold.cost.dollars) == (0, 0.5)

@@ -16,7 +16,7 @@ PLUGIN = '''
 from dataclasses import dataclass
 from enfold.condensation import unchanged
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Cost, Kind, Reduction
+from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,8 @@ class Idle:
     async def condense(self, task):
         return unchanged(task, self.id, "idle")
 
-    async def estimate_reduction(self, task):
-        return Reduction(task.tokens, task.tokens)
-
-    async def estimate_cost(self, task, prices=None):
-        return Cost()
+    async def estimate(self, task, prices=None):
+        return Estimate(Reduction(task.tokens, task.tokens), Cost())
 
 
 KIND = Kind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config, Idle)

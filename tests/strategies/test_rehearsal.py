@@ -25,8 +25,8 @@ async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
     paid = ScriptedSummarizer("the " * 150, name="paid")
     how = strategy("native", None, paid)
     task = task_for(CHAT, how)
-    reduction = await how.estimate_reduction(task)
-    cost = await how.estimate_cost(task, price)
+    foretold = await how.estimate(task, price)
+    reduction, cost = foretold.reduction, foretold.cost
     assert paid.requests == []
     answer = await how.condense(task)
     prompt = build(paid.requests[0])
@@ -42,7 +42,7 @@ async def test_what_is_read_in_pieces_is_several_calls() -> None:
     paid = ScriptedSummarizer("word " * 100, name="paid", max_input=4_000)
     how = strategy("native", None, paid)
     task = task_for(CHAT * 8, how)
-    cost = await how.estimate_cost(task, price)
+    cost = (await how.estimate(task, price)).cost
     await how.condense(task)
     prompts = [build(request) for request in paid.requests]
     read = sum(sum(get(TOKENIZER).count_many([prompt.system, prompt.user])) for prompt in prompts)
@@ -66,7 +66,7 @@ def _agent(turns: int) -> tuple[Message, ...]:
 async def test_a_summary_of_little_that_is_read_is_not_as_long_as_it_may_be() -> None:
     how = strategy("native", None, LocalSummarizer())
     task = task_for(_agent(30), how)
-    reduction = await how.estimate_reduction(task)
+    reduction = (await how.estimate(task)).reduction
     answer = await how.condense(task)
     assert answer.summary is not None
     as_long_as_it_may_be = answer.tokens(task) - answer.summary.tokens + task.summary_tokens
@@ -78,7 +78,7 @@ async def test_a_long_text_is_counted_by_samples() -> None:
     how = strategy("native", None, paid)
     varied = [user(f"{n} " + f"palabra {n} 漢字 " * 40) for n in range(1_200)]
     task = task_for((*varied, *CHAT), how)
-    cost = await how.estimate_cost(task)
+    cost = (await how.estimate(task)).cost
     await how.condense(task)
     prompt = build(paid.requests[0])
     read = sum(get(TOKENIZER).count_many([prompt.system, prompt.user]))
@@ -108,15 +108,15 @@ async def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
     }
     both = (ScriptedSummarizer("s", name="paid"), ScriptedSummarizer("s", name="secret"))
     how = strategy("smart", config, *both)
-    cost = await how.estimate_cost(task_for(CHAT, how), price)
+    cost = (await how.estimate(task_for(CHAT, how), price)).cost
     assert [each.author for each in cost.by_author] == ["paid", "secret"]
     assert cost.calls == 2
     assert cost.output_tokens == 100
     assert cost.dollars is None
-    assert (await how.estimate_cost(task_for(CHAT, how))).dollars is None
+    assert (await how.estimate(task_for(CHAT, how))).cost.dollars is None
 
 
 async def test_nothing_to_do_costs_nothing() -> None:
     how = strategy("native")
-    cost = await how.estimate_cost(task_for(CHAT[:1], how), price)
+    cost = (await how.estimate(task_for(CHAT[:1], how), price)).cost
     assert (cost.calls, cost.dollars) == (0, 0.0)

@@ -193,7 +193,7 @@ async def test_estimates_are_exact_and_cost_nothing() -> None:
     how = strategy("truncation")
     task = task_for(CHAT * 3, how)
     answer = await how.condense(task)
-    assert (await how.estimate_reduction(task)).tokens_after == answer.tokens(task)
-    cost = await how.estimate_cost(task)
-    assert (cost.calls, cost.dollars) == (0, 0.0)
+    foretold = await how.estimate(task)
+    assert foretold.reduction.tokens_after == answer.tokens(task)
+    assert (foretold.cost.calls, foretold.cost.dollars) == (0, 0.0)
     assert set(how.touches(task)) == {e.index for e in answer.entries if isinstance(e, Edited)}

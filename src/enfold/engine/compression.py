@@ -54,20 +54,31 @@ async def preview(store: Store, job: Job) -> Preview:
     task = task_of(job, made)
     touched = job.strategy.touches(task)
     before = job.view.tokens
+    if not touched:
+        return Preview(
+            messages=0,
+            kept_messages=len(job.view.shown),
+            tokens_before=before,
+            tokens_after=before,
+            summary_tokens=0,
+            author=job.author,
+            strategy=job.strategy.id,
+            cost=0.0,
+        )
+    estimate = await job.strategy.estimate(task, job.price_of)
     folds_only = job.strategy.id == NATIVE
-    reduction = None if folds_only else await job.strategy.estimate_reduction(task)
-    after = made.most if reduction is None else reduction.tokens_after
+    after = made.most if folds_only else estimate.reduction.tokens_after
     return Preview(
         messages=len(touched),
         kept_messages=len(job.view.shown) - len(touched),
         tokens_before=before,
-        tokens_after=min(before, after) if touched else before,
-        summary_tokens=made.summary_tokens if touched and folds_only else 0,
+        tokens_after=min(before, after),
+        summary_tokens=made.summary_tokens if folds_only else 0,
         author=job.author,
-        warnings=_warnings(job, made, after) if touched and folds_only else (),
+        warnings=_warnings(job, made, after) if folds_only else (),
         strategy=job.strategy.id,
-        cost=(await job.strategy.estimate_cost(task, job.price_of)).dollars if touched else 0.0,
-        steps=reduction.steps if reduction is not None and touched else (),
+        cost=estimate.cost.dollars,
+        steps=() if folds_only else estimate.reduction.steps,
     )
 
 

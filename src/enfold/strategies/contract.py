@@ -95,6 +95,20 @@ class Cost:
         return sum(each.output_tokens for each in self.by_author)
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a strategy would come to: how small the view, and at what price."""
+
+    reduction: Reduction
+    cost: Cost
+
+    @classmethod
+    def by_trying(cls, task: Task, answer: Condensation) -> Estimate:
+        """Of a strategy that asks nobody: what it answers, exactly, and for nothing."""
+        reduction = Reduction(task.tokens, answer.tokens(task), answer.steps)
+        return cls(reduction, Cost(dollars=0.0))
+
+
 def _nobody_else(name: str) -> Summarizer:
     raise SummaryError(f"no profile {name!r} is at hand here")
 
@@ -132,12 +146,8 @@ class Strategy(Protocol):
         """The answer to the task; `validate` has the last word on it."""
         ...
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
-        """What it would come to; no model is asked."""
-        ...
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
-        """What it would ask of summarizers; no model is asked."""
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+        """What it would come to, and ask of summarizers at these prices; no model is asked."""
         ...
 
 

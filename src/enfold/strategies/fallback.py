@@ -14,7 +14,7 @@ from enfold.acceptance import accept
 from enfold.condensation import Condensation, Task
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
-from enfold.strategies.contract import Cost, Prices, Reduction, Strategy
+from enfold.strategies.contract import Estimate, Prices, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +48,9 @@ class WithFallback:
         answer = await self._answer(task)
         return replace(answer, warnings=(*self.notes, *answer.warnings))
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
         """That of the first."""
-        return await self.first.estimate_reduction(task)
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
-        """That of the first."""
-        return await self.first.estimate_cost(task, prices)
+        return await self.first.estimate(task, prices)
 
     async def _answer(self, task: Task) -> Condensation:
         if self.second is None:

@@ -16,7 +16,7 @@ from enfold.condensation import Condensation, Folded, Step, Task, unchanged, wit
 from enfold.errors import ConfigError
 from enfold.retention import Retention
 from enfold.strategies.configs import Checked, Fault, Option
-from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.instructions import is_worth_folding
 from enfold.strategies.rehearsal import rehearse
 from enfold.strategies.writing import fold
@@ -102,13 +102,9 @@ class Native:
         step = Step("summarize", task.tokens, answer.tokens(task))
         return replace(answer, steps=(step,))
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
-        """With a summary as long as it may be."""
-        return (await rehearse(self, task)).reduction
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
-        """One call, or as many as it takes to read everything."""
-        return (await rehearse(self, task)).cost(prices)
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+        """With one call, or as many as it takes to read everything."""
+        return await rehearse(self, task, prices)
 
 
 KIND = Kind(

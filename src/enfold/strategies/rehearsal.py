@@ -8,12 +8,12 @@ pieces is reckoned rather than divided.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil
 from typing import Any, Protocol, TypeVar
 
 from enfold.condensation import Condensation, Task
-from enfold.strategies.contract import Calls, Cost, Means, Prices, Reduction
+from enfold.strategies.contract import Calls, Cost, Estimate, Means, Prices, Reduction
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
 from enfold.summaries.sequence import room_for_messages
@@ -71,23 +71,16 @@ class _Understudy:
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1])
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """What came of it."""
-
-    reduction: Reduction
-    by_author: tuple[Calls, ...]
-
-    def cost(self, prices: Prices | None) -> Cost:
-        """What the calls would cost."""
-        if not self.by_author:
-            return Cost(dollars=0.0)
-        known = [
-            prices(each.author, each.input_tokens, each.output_tokens) if prices else None
-            for each in self.by_author
-        ]
-        dollars = [each for each in known if each is not None]
-        return Cost(self.by_author, sum(dollars) if len(dollars) == len(known) else None)
+def _cost(calls: tuple[Calls, ...], prices: Prices | None) -> Cost:
+    """What the calls would cost."""
+    if not calls:
+        return Cost(dollars=0.0)
+    known = [
+        prices(each.author, each.input_tokens, each.output_tokens) if prices else None
+        for each in calls
+    ]
+    dollars = [each for each in known if each is not None]
+    return Cost(calls, sum(dollars) if len(dollars) == len(known) else None)
 
 
 def _prompt_tokens(request: SummaryRequest) -> int:
@@ -106,8 +99,8 @@ def _tokens(text: str, tokenizer: str) -> int:
     return round(sum(count([text[at : at + length] for at in starts])) * len(text) / _COUNTED_WHOLE)
 
 
-async def rehearse(strategy: Rehearsed, task: Task) -> Rehearsal:
-    """Run the strategy with understudies."""
+async def rehearse(strategy: Rehearsed, task: Task, prices: Prices | None = None) -> Estimate:
+    """Run the strategy with understudies: what came of it, and what it would have cost."""
     company: dict[str, _Understudy] = {}
 
     def stand_in(original: Summarizer) -> _Understudy:
@@ -121,11 +114,10 @@ async def rehearse(strategy: Rehearsed, task: Task) -> Rehearsal:
     )
     dataclass_strategy: Any = strategy
     answer = await replace(dataclass_strategy, means=understudied).condense(task)
-    return Rehearsal(
-        Reduction(task.tokens, answer.tokens(task), answer.steps),
-        tuple(
-            Calls(each.name, each.calls, each.input_tokens, each.output_tokens)
-            for each in company.values()
-            if each.calls
-        ),
+    calls = tuple(
+        Calls(each.name, each.calls, each.input_tokens, each.output_tokens)
+        for each in company.values()
+        if each.calls
     )
+    reduction = Reduction(task.tokens, answer.tokens(task), answer.steps)
+    return Estimate(reduction, _cost(calls, prices))

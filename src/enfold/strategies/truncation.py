@@ -24,7 +24,7 @@ from enfold.messages import (
 )
 from enfold.retention import Retention
 from enfold.strategies.configs import Option
-from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.shortening import (
     SUPPRESSED,
     Edit,
@@ -93,14 +93,9 @@ class Truncation:
         """The task with old content cut short, where that saves tokens."""
         return cut_short(task, self.config)
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
         """Exactly what it will be: it costs nothing to try."""
-        answer = await self.condense(task)
-        return Reduction(task.tokens, answer.tokens(task), answer.steps)
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:  # noqa: ARG002
-        """Nothing: nobody is asked."""
-        return Cost(dollars=0.0)
+        return Estimate.by_trying(task, await self.condense(task))
 
 
 def cut_short(task: Task, config: TruncationConfig) -> Condensation:

@@ -77,8 +77,9 @@ async def test_it_answers_with_steps_and_asks_nobody() -> None:
         "block_deduplication",
     ]
     assert answer.operations[0] == "reencoding_completed"
-    assert (await strategy.estimate_reduction(task)).tokens_after == answer.tokens(task)
-    assert (await strategy.estimate_cost(task)).dollars == 0
+    foretold = await strategy.estimate(task)
+    assert foretold.reduction.tokens_after == answer.tokens(task)
+    assert foretold.cost.dollars == 0
     assert strategy.touches(task) == (2, 4)
     assert not NOBODY.requests
 

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from enfold.condensation import unchanged
 from enfold.retention import Retention
 from enfold.strategies.configs import Option
-from enfold.strategies.contract import Capabilities, Cost, Kind, Reduction
+from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
 
 
 @dataclass(frozen=True)
@@ -54,11 +54,8 @@ class Gentle:
     async def condense(self, task):
         return unchanged(task, self.id, "gentle")
 
-    async def estimate_reduction(self, task):
-        return Reduction(task.tokens, task.tokens)
-
-    async def estimate_cost(self, task, prices=None):
-        return Cost()
+    async def estimate(self, task, prices=None):
+        return Estimate(Reduction(task.tokens, task.tokens), Cost())
 
 
 KIND = Kind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True), Config, Gentle)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from enfold.condensation import Condensation, Edited, Kept, Task, unchanged
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.lossless.config import LosslessConfig
 from enfold.strategies.lossless.texts import texts_of
 from enfold.strategies.lossless.work import Work
@@ -37,14 +37,9 @@ class Lossless:
         """The task with markers for what is in view already."""
         return await asyncio.to_thread(shorten, task, self.config)
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
         """Exactly what it will be: it costs nothing to try."""
-        answer = await self.condense(task)
-        return Reduction(task.tokens, answer.tokens(task), answer.steps)
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:  # noqa: ARG002
-        """Nothing: nobody is asked."""
-        return Cost(dollars=0.0)
+        return Estimate.by_trying(task, await self.condense(task))
 
 
 def shorten(task: Task, config: LosslessConfig | None = None) -> Condensation:

@@ -15,7 +15,7 @@ from enfold.money import add
 from enfold.retention import Retention
 from enfold.strategies import registry
 from enfold.strategies.configs import write
-from enfold.strategies.contract import Capabilities, Cost, Kind, Means, Prices, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.rehearsal import rehearse
 from enfold.strategies.smart.config import Pass, SmartConfig
 from enfold.strategies.smart.passes import Crew, run, touched
@@ -60,13 +60,9 @@ class Smart:
             await self._pass(step, journey)
         return journey.answer(self.id)
 
-    async def estimate_reduction(self, task: Task) -> Reduction:
-        """With summaries as long as they may be."""
-        return (await rehearse(self, task)).reduction
-
-    async def estimate_cost(self, task: Task, prices: Prices | None = None) -> Cost:
-        """All the summaries that would be written."""
-        return (await rehearse(self, task)).cost(prices)
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+        """With all the summaries that would be written."""
+        return await rehearse(self, task, prices)
 
     async def _prelude(self, journey: _Journey) -> None:
         """The lossless strategy; if it fails, the passes go on from what there is."""
