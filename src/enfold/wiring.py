@@ -106,11 +106,13 @@ async def _seed(store: Store) -> None:
 
 def _duties(engine: Engine, flush: Flush) -> Mapping[str, Duty]:
     """Who does which work while nobody waits."""
+    ahead = Duty(
+        partial(compress_ahead, engine), batch=1, seconds=300, at_once=2, before_closing=False
+    )
     return {
         outbox.MEMORY: Duty(flush),
-        outbox.COMPRESSION: Duty(
-            partial(compress_ahead, engine), batch=1, seconds=300, at_once=4, before_closing=False
-        ),
+        outbox.COMPRESSION: ahead,
+        outbox.COMPRESSION_WITH_RECALL: ahead,
     }
 
 

@@ -10,6 +10,7 @@ import pytest
 import enfold
 from enfold.engine import Engine, Session
 from enfold.engine.ahead import compress_ahead, compress_soon
+from enfold.receipt import Means
 from enfold.store import outbox
 from enfold.store.records import OutboxEntry
 from enfold.testing import ScriptedSummarizer
@@ -50,6 +51,16 @@ async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> 
     await emptied(engine)
     (summary,) = await session.summaries()
     assert summary.parent == session.tip
+
+
+@pytest.mark.parametrize("means", ["store", "recall"])
+async def test_the_receipt_says_who_can_have_it_again(engine: Engine, means: Means) -> None:
+    session = await spoken(engine)
+    await compress_soon(engine, session, means)
+    await emptied(engine)
+    (summary,) = await session.summaries()
+    assert summary.content["receipt"]["restorable_by"] == means
+    assert (await session.receipt(summary.id)).restorable_by == means
 
 
 async def test_a_summary_made_since_will_do_as_well(engine: Engine) -> None:

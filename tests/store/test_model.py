@@ -100,6 +100,15 @@ class Machine(RuleBasedStateMachine):
     def begin_again(self, said: list[str]) -> None:
         self._append(said, None, tree.ROOT)
 
+    @rule(number=pick, new=st.just([]) | words)
+    @precondition(lambda self: self.model.order)
+    def record_what_came_late(self, number: int, new: list[str]) -> None:
+        path = self.model.path(self._message(number))
+        said, before = [*(self.model.texts[id] for id in path), *new], self.model.tip
+        self._append(said, None, tree.ROOT, forward_only=True)
+        if self.model.tip in self.model.path(before):
+            self.model.tip = before
+
     @rule(number=pick)
     @precondition(lambda self: self.model.order)
     def move(self, number: int) -> None:
@@ -202,9 +211,17 @@ class Machine(RuleBasedStateMachine):
             assert count == len(self.model.parents)
         self.loop.close()
 
-    def _append(self, said: list[str], parent: str | None, place: str | tree.Place) -> None:
+    def _append(
+        self,
+        said: list[str],
+        parent: str | None,
+        place: str | tree.Place,
+        *,
+        forward_only: bool = False,
+    ) -> None:
+        made = [draft(text) for text in said]
         stored = self.run(
-            self.store.write(tree.append, self.session.key, [draft(text) for text in said], place)
+            self.store.write(tree.append, self.session.key, made, place, forward_only=forward_only)
         )
         for text, message in zip(said, stored, strict=True):
             id = identity(parent, draft(text).content_hash)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import permutations
 
 import pytest
 from tests.store.making import draft, drafts, numbered, texts
@@ -78,6 +79,17 @@ async def test_writing_again_finds_what_is_there(store: Store, session: Session)
     back = await store.write(tree.append, session.key, said[:2], ROOT)
     assert back == again[:2]
     assert (await store.read(sessions.get, session.key)).tip == again[1].id
+
+
+@pytest.mark.parametrize("order", list(permutations((2, 4, 6))), ids=str)
+async def test_records_of_a_growing_history_may_come_in_any_order(
+    store: Store, session: Session, order: tuple[int, ...]
+) -> None:
+    said = numbered(6)
+    for length in order:
+        await store.write(tree.append, session.key, said[:length], ROOT, forward_only=True)
+    assert len(await store.read(tree.path, session.key)) == 6
+    assert len(await store.read(tree.branches, session.key)) == 1
 
 
 async def test_the_same_words_later_are_another_message(store: Store, session: Session) -> None:

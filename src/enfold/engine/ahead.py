@@ -13,6 +13,7 @@ from enfold.engine.engine import Engine
 from enfold.engine.recognition import BY_CUTOFF
 from enfold.engine.session import Session
 from enfold.errors import CompressionError, facts
+from enfold.receipt import Means
 from enfold.store import outbox, sessions
 from enfold.store.records import OutboxEntry
 
@@ -21,10 +22,12 @@ _TRIES = 3
 _log = logging.getLogger("enfold.engine")
 
 
-async def compress_soon(engine: Engine, session: Session) -> None:
+async def compress_soon(engine: Engine, session: Session, restorable_by: Means = "store") -> None:
     """Ask for it, on the branch that the session is worked on."""
+    recalls = restorable_by == "recall"
+    kind = outbox.COMPRESSION_WITH_RECALL if recalls else outbox.COMPRESSION
     if session.tip is not None:
-        await engine.queue.put(outbox.COMPRESSION, session.key, session.tip)
+        await engine.queue.put(kind, session.key, session.tip)
 
 
 async def compress_ahead(engine: Engine, entries: Sequence[OutboxEntry]) -> None:
@@ -33,7 +36,8 @@ async def compress_ahead(engine: Engine, entries: Sequence[OutboxEntry]) -> None
         record = await engine.store.read(sessions.get, entry.session)
         session = Session(engine, record, entry.message)
         try:
-            await session.compress(asked_at=entry.created_at, **BY_CUTOFF)
+            means: Means = "recall" if entry.kind == outbox.COMPRESSION_WITH_RECALL else "store"
+            await session.compress(asked_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
         except CompressionError as error:
             if facts(error).retryable and entry.attempts < _TRIES:
                 raise

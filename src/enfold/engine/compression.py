@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from time import monotonic
 
 from enfold.acceptance import accept
@@ -33,7 +34,7 @@ from enfold.events import (
 )
 from enfold.llm.comparison import savings
 from enfold.planning import Plan
-from enfold.store import activity, records, snapshots
+from enfold.store import activity, catalog, records, snapshots
 from enfold.store.store import Store
 from enfold.strategies.lastresort import truncated
 from enfold.view import Shown
@@ -83,7 +84,18 @@ async def preview(store: Store, job: Job) -> Preview:
 
 
 async def compress(store: Store, events: Events, job: Job) -> Compression:
-    """Do it, and say what came of it."""
+    """Do it, and say what came of it. What was asked in vain is on record too: it has its price."""
+    done = None
+    try:
+        done = await _compress(store, events, job)
+    finally:
+        if job.usage and (done is None or not done.compressed):
+            in_vain = [replace(event, session=job.session.key) for event in job.usage]
+            await store.write(catalog.add_usage, in_vain)
+    return done
+
+
+async def _compress(store: Store, events: Events, job: Job) -> Compression:
     job = await without_pointers_in(store, job)
     made = planned(job)
     if job.strategy.id == NATIVE:

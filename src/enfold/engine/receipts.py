@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enfold.acceptance import taken_out
 from enfold.engine.viewing import message_of
 from enfold.messages import Message, Text
-from enfold.receipt import Receipt, receipt
+from enfold.receipt import Means, Receipt, receipt
 from enfold.store import records, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.records import SessionKey
@@ -24,10 +24,12 @@ class Change:
 
     gone: tuple[Message, ...]
     view: tuple[Message, ...]
+    restorable_by: Means = "store"
+    """All that is stored can be had again, and this is how it was when it left the view."""
 
     def receipt(self) -> Receipt:
-        """What became of the items; all that is stored can be had again."""
-        return receipt(self.gone, self.view, restorable=True, by="store")
+        """What became of the items."""
+        return receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
 
 
 def read_change(db: Database, key: SessionKey, id: str) -> Change:
@@ -43,7 +45,9 @@ def read_change(db: Database, key: SessionKey, id: str) -> Change:
             gone.append(said[name])
         elif after[name] != shown:
             gone.append(taken_out(said[name], after[name]))
-    return Change(tuple(gone), (*_summary(snapshot), *after.values()))
+    recorded = snapshot.content.get("receipt") or {}
+    means: Means = "recall" if recorded.get("restorable_by") == "recall" else "store"
+    return Change(tuple(gone), (*_summary(snapshot), *after.values()), means)
 
 
 def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:

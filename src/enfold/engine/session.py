@@ -31,7 +31,7 @@ from enfold.engine.viewing import drafts, message_of
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
-from enfold.receipt import Receipt
+from enfold.receipt import Means, Receipt
 from enfold.retention import split
 from enfold.settings import check
 from enfold.store import catalog, records, sessions, snapshots, tree
@@ -72,18 +72,23 @@ class Session:
         return other
 
     async def append(
-        self, *said: Said, after: str | Place | None = None, dialect: str = "auto"
+        self,
+        *said: Said,
+        after: str | Place | None = None,
+        dialect: str = "auto",
+        forward_only: bool = False,
     ) -> tuple[str, ...]:
         """Add messages at the end of the branch, or after another message; their ids.
 
         What is there already is recognised and not written twice. After any message but the last
-        this makes a branch.
+        this makes a branch. With `forward_only` the session does not go back to what it knows.
         """
         messages = as_messages(said, dialect)
         tokenizer = await self.tokenizer()
         place = tree.CURRENT_TIP if after is None else after
-        written = drafts(messages, tokenizer)
-        stored = await self._store.write(tree.append, self.key, written, place)
+        stored = await self._store.write(
+            tree.append, self.key, drafts(messages, tokenizer), place, forward_only=forward_only
+        )
         return tuple(row.id for row in stored)
 
     async def tokenizer(self) -> str:
@@ -131,18 +136,21 @@ class Session:
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
         asked_at: int | None = None,
+        restorable_by: Means = "store",
         **settings: Any,
     ) -> Compression:
         """Compress now; without `force` only if it is due, with `asked_at` unless done since then.
 
         `keep_tokens` or `keep_messages` is the retention of this run alone, and so are `settings`.
+        `restorable_by` is how whoever is asked can have again what leaves the view.
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
             return Compression("kept", status.decision.tokens, status.decision.tokens)
         record = await self._record()
         keep = keeping(keep_tokens, keep_messages)
         async with blocking.telling(self._store, self._events, record, automatic=False):
-            done = await self._compress(Request(settings=settings, asked_at=asked_at), keep=keep)
+            request = Request(settings=settings, asked_at=asked_at, restorable_by=restorable_by)
+            done = await self._compress(request, keep=keep)
         if done.compressed:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
@@ -353,21 +361,10 @@ class Session:
             job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
             if (automatic and job.decision.action != "must") or is_done_since(state, request):
                 return Compression("kept", job.view.tokens, job.view.tokens)
-            done = await self._do(job)
+            done = await compression.compress(self._store, self._events, job)
         if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
             note = f"only {done.tokens_before:,} tokens were there to compress"
             return replace(done, warnings=(*done.warnings, note))
-        return done
-
-    async def _do(self, job: Job) -> Compression:
-        """The compression; what was asked in vain is on record too, it has to be paid for."""
-        done = None
-        try:
-            done = await compression.compress(self._store, self._events, job)
-        finally:
-            if job.usage and (done is None or not done.compressed):
-                in_vain = [replace(event, session=self.key) for event in job.usage]
-                await self._store.write(catalog.add_usage, in_vain)
         return done
 
     async def _job(

@@ -19,6 +19,8 @@ MEMORY = "memory"
 """Kind of work: the message was folded and goes to long-term memory."""
 COMPRESSION = "compression"
 """Kind of work: the branch that ends with the message is to be compressed before it is due."""
+COMPRESSION_WITH_RECALL = "compression-recall"
+"""The same, where the model itself can look up what is folded."""
 
 
 def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: str = MEMORY) -> None:

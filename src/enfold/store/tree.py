@@ -48,11 +48,15 @@ def append(
     session: SessionKey,
     drafts: Sequence[Draft],
     parent: str | Place = CURRENT_TIP,
+    *,
+    forward_only: bool = False,
 ) -> tuple[StoredMessage, ...]:
     """Write messages one after the other and move the tip to the last.
 
     Messages that are there already are recognised, not written again. After any message but the
     tip this makes a branch. Appends at the current tip, from however many processes, make one line.
+    With `forward_only` what came late does not take the tip back: it stays where it is if the last
+    message leads to it. So records of a growing history may be made in any order.
     """
     tip = sessions.lock(db, session)
     if not drafts:
@@ -67,8 +71,10 @@ def append(
         there = line(db, bottom["key"], above.depth)
         above = nodes.by_key(db, bottom["key"])
     messages = there + _write(db, session, above, ids[known:], drafts[known:])
-    if messages[-1].key != tip:
-        db.change("move_tip", key=session, tip=messages[-1].key, now=db.now())
+    last = messages[-1].key
+    is_behind = tip is not None and forward_only and bool(nodes.on_path(db, tip, [last]))
+    if last != tip and not is_behind:
+        db.change("move_tip", key=session, tip=last, now=db.now())
     return messages
 
 

@@ -17,6 +17,7 @@ from enfold.errors import SummaryError
 from enfold.server import create_app
 from enfold.server.proxy.routes import Proxy
 from enfold.server.proxy.upstream import Upstream
+from enfold.store.records import Snapshot
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import get
 from tests.server.proxy.stage import Stage, question, stage
@@ -101,11 +102,15 @@ async def _eventually(is_so: Callable[[], Awaitable[Any]]) -> None:
             await asyncio.sleep(0.01)
 
 
-async def _summaries(on: Stage) -> int:
+async def _made(on: Stage) -> tuple[Snapshot, ...]:
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
     session = await on.engine.find(record.id, namespace=namespace)
-    return len(await session.summaries())
+    return await session.summaries()
+
+
+async def _summaries(on: Stage) -> int:
+    return len(await _made(on))
 
 
 @pytest.fixture
@@ -253,6 +258,27 @@ async def test_an_overflow_is_tried_once_more_and_then_told(
     assert len(on.provider.bodies) == before + 2
     assert writer.asked == 1
     assert len(on.provider.last["messages"]) < len(chat.messages)
+
+
+@pytest.mark.parametrize(("setting", "means"), [("always", "recall"), ("off", "store")])
+@pytest.mark.parametrize("way", ["overflow", "background"])
+async def test_the_receipt_says_whether_the_model_can_look_it_up(
+    on: Stage, chat: Chat, writer: Gated, way: str, setting: str, means: str
+) -> None:
+    writer.open.set()
+    await on.engine.set("proxy_recall", setting)
+    await on.engine.set("proxy_background", way == "background")
+    await on.engine.set("early_mark", 0.4)
+    for number in range(8):
+        await chat.say(question(number))
+    if way == "overflow":
+        on.provider.script = _too_long
+        await chat.say("And now?")
+    else:
+        await chat.until(lambda _: writer.asked > 0)
+        await _eventually(lambda: _summaries(on))
+    (made,) = await _made(on)
+    assert made.content["receipt"]["restorable_by"] == means
 
 
 async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_library(

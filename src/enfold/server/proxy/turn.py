@@ -22,6 +22,7 @@ from enfold.engine.requests import Request
 from enfold.errors import BlockedError, CompressionError, InputError, StoreError
 from enfold.jsontext import dumps
 from enfold.modelconfig import ModelConfig
+from enfold.receipt import Means
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.beginnings import Beginnings
 from enfold.server.proxy.chains import can_be_gone_on_from, keep
@@ -75,7 +76,8 @@ class Turns:
         seen = await self._look(asked)
         try:
             session = await self._record(seen)
-            done = await session.compress(**BY_CUTOFF)
+            by = self._restorable_by(seen)
+            done = await session.compress(restorable_by=by, **BY_CUTOFF)
         except CompressionError as error:
             _log.warning("compression after an overflow failed: %s", error)
             return None
@@ -144,10 +146,12 @@ class Turns:
             read_known, asked.namespace, name, history, asked.model, self._engine.outside
         )
 
-    def _may_recall(self, seen: Seen) -> bool:
-        """Whether the model could look up what is folded now."""
+    def _restorable_by(self, seen: Seen) -> Means:
+        """How what is folded now can be had again: by the model itself, where it may recall."""
         setting = seen.known.settings.proxy_recall
-        return seen.asked.may_recall and offer(seen.asked.body, setting) is not None
+        if seen.asked.may_recall and offer(seen.asked.body, setting) is not None:
+            return "recall"
+        return "store"
 
     def _offer(self, asked: Asked, known: Known) -> Offer | None:
         """Once there is a summary the tool is there, and stays: what comes after it is cached."""
@@ -212,7 +216,7 @@ class Turns:
             max_output=seen.asked.body.max_output(),
             settings=BY_CUTOFF,
             beside=(load.system, load.tools),
-            restorable_by="recall" if self._may_recall(seen) else "store",
+            restorable_by=self._restorable_by(seen),
         )
         try:
             if record is not None:
@@ -242,7 +246,7 @@ class Turns:
         messages = [parse(raw, dialect) for raw in seen.sent[known.messages :]]
         if not messages:
             return session.at(known.tip)
-        ids = await session.append(*messages, after=known.tip or ROOT)
+        ids = await session.append(*messages, after=known.tip or ROOT, forward_only=True)
         return session.at(ids[-1])
 
     def _follow_up(self, seen: Seen) -> None:
@@ -273,7 +277,7 @@ class Turns:
                 seen = await self._look(seen.asked)
             session = await self._record(seen)
             if compress and not seen.known.is_diverging:
-                await compress_soon(self._engine, session)
+                await compress_soon(self._engine, session, self._restorable_by(seen))
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
