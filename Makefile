@@ -6,12 +6,13 @@ PYTHON ?=
 TEST ?= tests
 PYTEST_ARGS ?=
 BENCH ?= compare
+METRICS ?= $(wildcard ../shared/data/*.jsonl)
 
 SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PYTHON)")
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run demo browser test test-model lint types fmt docs bench check clean
+.PHONY: help setup setup-run run demo browser test test-model lint types fmt docs bench metrics check clean
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -54,6 +55,9 @@ docs: setup ## The documentation site, in build/documentation/site
 
 bench: setup ## Measure beside the peers (BENCH="importing counting" chooses other scripts)
 	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+
+metrics: setup-run ## The project's figures beside their goals (METRICS="files" chooses others)
+	@$(BIN)/enfold eval --metrics $(METRICS)
 
 check: lint types test ## lint + types + test: what every change passes
 

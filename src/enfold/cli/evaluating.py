@@ -89,16 +89,16 @@ def evaluate(
         Parameter(help="So many files at once, each in a process.", validator=Number(gte=1)),
     ] = 1,
     metrics: Annotated[
-        bool, Parameter(help="The project's own figures instead, each beside its goal.")
+        bool, Parameter(help="The project's own figures; without files, on its sample.")
     ] = False,
     json: Json = False,
 ) -> None:
     """Measure what survives a compression."""
-    if not files:
-        raise ConfigError("name at least one file of conversations")
     if metrics:
         _show_metrics(files, json=json)
         return
+    if not files:
+        raise ConfigError("name at least one file of conversations")
     name = tokens.get(tokenizer).name
     if prompt and profile is None:
         raise ConfigError("a prompt is for models; name the profile that asks them: --profile")
