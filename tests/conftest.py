@@ -18,6 +18,14 @@ from tests.realmodel import model_url
 __all__ = ["model_url", "server", "url"]
 
 ROOT = Path(__file__).resolve().parent.parent
+TOGETHER = (
+    "ui/",
+    "evaluation/",
+    "docs/test_site.py",
+    "server/test_processes.py",
+    "test_compose.py",
+)
+"""Where a module's tests use one server, site or run."""
 
 # The same examples on every machine, unless `--hypothesis-profile=thorough` asks for a real search.
 settings.register_profile(
@@ -57,7 +65,14 @@ def data_dir() -> Path:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A case named after an object's address has another name in every process that runs it."""
+    """Keep tests together that share what is slow to set up.
+
+    A case named after an object's address has another name in every process that runs it.
+    """
+    for item in items:
+        path = item.path.relative_to(ROOT / "tests").as_posix()
+        if path.startswith(TOGETHER):
+            item.add_marker(pytest.mark.xdist_group(path))
     unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unnamed:
         raise pytest.UsageError("give these cases names of their own: " + "\n".join(unnamed))

@@ -45,7 +45,8 @@ def test_they_come_back_to_the_byte(bodies: list[Any]) -> None:
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_they_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> None:
-    for body in bodies:
+    """A share of them for each dialect, and not the same ones."""
+    for body in bodies[OTHERS.index(name) :: len(OTHERS)]:
         conversation = dialects.parse(body)
         said = gist(conversation)
         value = dialects.render(conversation, name)

@@ -19,6 +19,7 @@ async def serving(app: Any, port: int = 0) -> AsyncIterator[str]:
         port=port,
         log_level="error",
         lifespan="off",
+        timeout_keep_alive=75,  # as providers do; five seconds can pass on a busy machine
         timeout_graceful_shutdown=1,
     )
     server = uvicorn.Server(config)

@@ -12,8 +12,10 @@ from enfold.engine import Prepared
 from enfold.engine.turns import Answer, Asked, Listener, Progress, unanswered
 from enfold.errors import EnfoldError
 from enfold.llm.calls import Delta
+from enfold.store.records import StoredMessage
 from enfold.talk import Talk, words
 from enfold.ui.chat.reply import Reply
+from enfold.ui.chat.shelf import Entry
 
 Ask = Callable[[Listener], Awaitable[Answer]]
 Changed = Callable[[], Awaitable[None]]
@@ -26,6 +28,7 @@ class Asking:
         self._talk = talk
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
+        self._reply: Reply | None = None
 
     def place(self, below: ui.element) -> None:
         """Where it is drawn."""
@@ -49,13 +52,20 @@ class Asking:
         if self._task is not None:
             self._task.cancel()
 
+    def drawn(self, last: Entry | None) -> None:
+        """Take off the page what is drawn as stored: nobody should see an answer twice."""
+        item = last.item if last is not None else None
+        is_answer = isinstance(item, StoredMessage) and item.role == "assistant"
+        if self._reply is not None and self._reply.has_begun and is_answer:
+            self._reply.end()
+
     def _start(self, ask: Ask, otherwise: Changed | None = None) -> None:
         if self.is_busy:
             ui.notify("An answer is on its way; stop it first.", position="bottom")
             return
         self._below.clear()
         with self._below:
-            reply = Reply(self.stop)
+            self._reply = reply = Reply(self.stop)
         work = self._run(ask, reply, otherwise)
         self._task = background_tasks.create(work, name="a turn")
 

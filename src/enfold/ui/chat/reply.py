@@ -50,7 +50,8 @@ class Reply:
     def end(self) -> None:
         """Take it off the page: the answer is stored, or there is none."""
         self._timer.cancel()
-        self._card.delete()
+        if not self._card.is_deleted:
+            self._card.delete()
 
     def _draw(self) -> None:
         if len(self._text) == self._drawn:

@@ -76,6 +76,7 @@ class Room:
     async def refresh(self) -> None:
         """Show what has become of the session."""
         page = await self._transcript.show()
+        self._asking.drawn(page.entries[-1] if page.entries else None)
         self._seen = page.standing
         await self._bar.show()
 
