@@ -346,7 +346,17 @@ def test_only_tool_results() -> None:
 
 
 def test_short_answers_are_better_than_nothing() -> None:
-    assert summarize(SummaryRequest((user("ok"), assistant("so it is")))).text == "it is"
+    assert summarize(SummaryRequest((user("ok"), assistant("so it is")))).text == "so it is"
+
+
+def test_a_sentence_is_quoted_from_its_beginning_unless_much_of_it_is_filler() -> None:
+    said = "the harbour master closed the northern pier at dawn."
+    few = (user(f"Yeah, so {said}"), assistant("Noted."))
+    assert f"Yeah, so {said}" in summarize(SummaryRequest(few)).text
+    many = (user(f"Yeah, um, okay, well, so {said}"), assistant("Noted."))
+    text = summarize(SummaryRequest(many)).text
+    assert said in text
+    assert "okay" not in text
 
 
 @pytest.mark.parametrize(

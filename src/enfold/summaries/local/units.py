@@ -99,14 +99,20 @@ _QUESTION = re.compile(rf"[{QUESTION_MARKS}][{QUOTES})\]*_\s]*$")
 
 _END = 8
 """Characters at the end of a sentence in which its question mark is looked for."""
+_FEW_FILLERS = 2
+"""Fillers with which a quotation may begin; if there are more, all are left out."""
 _ENDINGS = (*PAUSES, *QUOTES, ")", "|")
 """After one of these, a capital is no sign of a name."""
 
 
 def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
-    """What a text says, given the runs between its blanks; fillers at its start are left out."""
+    """What a text says, given the runs between its blanks; many fillers at its start are left out.
+
+    A few are not: a sentence that is quoted from its beginning can be found again word for word.
+    """
     chunks = list(map(lexicon.__getitem__, raws))
     start = _first_that_says_something(chunks) if trim else 0
+    opening = raws[:start] if start <= _FEW_FILLERS else []
     if start:
         raws, chunks = raws[start:], chunks[start:]
     if not chunks:
@@ -122,13 +128,13 @@ def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
         found |= Cue.QUESTION
     plain = kinds.count(Kind.WORD) + kinds.count(Kind.NAME)
     return Reading(
-        clean,
+        " ".join((*opening, clean)),
         tuple(dict.fromkeys(chain.from_iterable(concepts))),
         _items(raws, chunks) if any(items) else (),
         found,
         kinds.count(Kind.IDENTIFIER) + kinds.count(Kind.PLACE),
         plain / len(kinds),
-        start > 0,
+        start > len(opening),
     )
 
 
