@@ -40,6 +40,20 @@ def test_what_is_a_command(text: str, expected: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("/UNDO", "undo"),
+        ("/model small", "model"),
+        ("/history 3", None),
+        ("/nonsense", None),
+        ("undo", None),
+    ],
+)
+def test_which_command_changes_something(text: str, expected: str | None) -> None:
+    assert commands.changing(text) == expected
+
+
+@pytest.mark.parametrize(
     ("begun", "rest"),
     [("/", ""), ("/se", "arch"), ("/SE", "arch"), ("/search", ""), ("/x", ""), ("se", "")],
 )

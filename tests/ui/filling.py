@@ -56,6 +56,12 @@ class Api:
         found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{id}/summaries")
         return found
 
+    def audited(self, id: str) -> list[tuple[str, int]]:
+        """What was done in a session, oldest first: the action and what came of it."""
+        found = self._ask("GET", "/audit?limit=200")
+        done = [(each["action"], each["status"]) for each in found if each["session"] == id]
+        return done[::-1]
+
     def _ask(self, method: str, path: str, body: Any = None) -> Any:
         answer = self._client.request(method, path, json=body)
         assert answer.is_success, answer.text

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, assistant, user
+from tests.ui.filling import Api, assistant, talk, user
 
 
 def listed(page: Page) -> Locator:
@@ -89,6 +89,25 @@ async def test_one_leaves_as_a_file(page: Page, server: Process, api: Api) -> No
 def _contents(file: Path) -> list[str]:
     entries = json.loads(file.read_text("utf-8"))["entries"]
     return [each["message"]["content"] for each in entries]
+
+
+async def test_what_is_done_here_is_in_the_audit_log(page: Page, server: Process, api: Api) -> None:
+    path = api.session("watched", *talk(30, 40), title="Watched talk")
+    api.compress("watched")
+    await page.goto(server.address + path)
+    card = page.get_by_role("region", name="Summary of")
+    await card.get_by_role("button", name="Summary of").click()
+    await card.get_by_role("button", name="Undo").click()
+    await expect(card).not_to_be_visible()
+    box = page.get_by_role("textbox", name="Message")
+    await box.fill("And now?")
+    await box.press("Enter")
+    await expect(page.get_by_text("And now?").first).to_be_visible()
+    await choose(page, "Watched talk", "Delete")
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_role("dialog")).not_to_be_visible()
+    done = [action for action, _ in api.audited("watched") if action.startswith("UI")]
+    assert done == ["UI undo", "UI append", "UI delete session"]
 
 
 async def test_the_menu_summarizes(page: Page, server: Process, api: Api) -> None:

@@ -39,6 +39,8 @@ class Command:
     help: str
     argument: str = ""
     """What may follow it, as the help says it."""
+    changes: bool = False
+    """Whether the session may be another afterwards."""
 
 
 def is_command(text: str) -> bool:
@@ -57,6 +59,13 @@ async def run(talk: Talk, text: str) -> Outcome:
         hint = f"did you mean /{near[0]}? " if near else ""
         raise InputError(f"no command /{name}; {hint}/help lists them")
     return await COMMANDS[name].run(talk, argument)
+
+
+def changing(text: str) -> str | None:
+    """The name of the command, if it may change something. None: it only tells."""
+    found = _COMMAND.fullmatch(text.rstrip())
+    command = None if found is None else COMMANDS.get(found[1].lower())
+    return None if found is None or command is None or not command.changes else found[1].lower()
 
 
 def completion(text: str) -> str:
@@ -152,18 +161,23 @@ def _number(text: str, name: str) -> int:
 
 COMMANDS: Mapping[str, Command] = {
     "help": Command(_help, "These commands."),
-    "summarize": Command(_summarize, "Fold what is old into a summary, now."),
+    "summarize": Command(_summarize, "Fold what is old into a summary, now.", changes=True),
     "context": Command(_context, "How full the context is, of what, and the summary in it."),
-    "undo": Command(_undo, "Take back the last compression."),
+    "undo": Command(_undo, "Take back the last compression.", changes=True),
     "history": Command(
         _history, "The last messages, folded or not; with #N one of them, whole.", "[N|#N]"
     ),
     "search": Command(_search, "Search everything that was said here, folded or not.", "WORDS"),
     "model": Command(
-        _model, "Who answers; with a name another one does.", "[PROFILE|PROVIDER:MODEL]"
+        _model,
+        "Who answers; with a name another one does.",
+        "[PROFILE|PROVIDER:MODEL]",
+        changes=True,
     ),
-    "retry": Command(_retry, "Try again what failed: a compression, or an answer."),
-    "acknowledge": Command(_acknowledge, "Go on although a compression failed, at your own risk."),
+    "retry": Command(_retry, "Try again what failed: a compression, or an answer.", changes=True),
+    "acknowledge": Command(
+        _acknowledge, "Go on although a compression failed, at your own risk.", changes=True
+    ),
     "quit": Command(_quit, "Leave; everything is stored."),
 }
 """Name -> command, in the order of the help."""

@@ -56,5 +56,6 @@ def _read(content: bytes) -> list[Transcript]:
 
 
 async def _store(window: Window, transcript: Transcript) -> str:
-    stored = await import_transcript(window.engine, transcript, namespace=window.namespace)
+    async with window.doing("import session", transcript.id):
+        stored = await import_transcript(window.engine, transcript, namespace=window.namespace)
     return stored.id

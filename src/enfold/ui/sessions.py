@@ -125,15 +125,17 @@ class Sessions:
 
     async def _begin(self) -> None:
         name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
-        made = await self._window.engine.session(
-            name, namespace=self._window.namespace, title=NEW_TITLE
-        )
+        async with self._window.doing("begin session", name):
+            made = await self._window.engine.session(
+                name, namespace=self._window.namespace, title=NEW_TITLE
+            )
         ui.navigate.to(path_of(made.id))
 
     async def _rename(self, session: Session) -> None:
         title = await ask_for_name("Rename the conversation", "Title", session.title or session.id)
         if title is not None:
-            await (await self._window.session(session.id)).configure(title=title)
+            async with self._window.doing("rename session", session.id):
+                await (await self._window.session(session.id)).configure(title=title)
             if session.id == self._current:
                 ui.navigate.reload()
             else:
@@ -147,7 +149,8 @@ class Sessions:
             "Delete",
         ):
             return
-        await (await self._window.session(session.id)).delete()
+        async with self._window.doing("delete session", session.id):
+            await (await self._window.session(session.id)).delete()
         if session.id == self._current:
             ui.navigate.to("/")
         else:

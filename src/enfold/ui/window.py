@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import quote
 
 from enfold.engine import Engine, Session
+from enfold.engine.audit import write_down
+from enfold.errors import EnfoldError, facts
 from enfold.store import sessions
+from enfold.store.access import AuditDraft
+
+_DONE = 200
 
 
 class Visitor(Protocol):
@@ -41,6 +48,27 @@ class Window:
     async def session(self, id: str) -> Session:
         """One of the visitor's sessions; `NotFoundError` if there is none of that name."""
         return await self.engine.find(id, namespace=self.namespace)
+
+    @asynccontextmanager
+    async def doing(self, action: str, session: str | None = None) -> AsyncIterator[None]:
+        """Write down what the visitor does in here, as the server does for its API."""
+        status = 0
+        try:
+            yield
+            status = _DONE
+        except EnfoldError as error:
+            status = facts(error).status
+            raise
+        finally:
+            entry = AuditDraft(
+                actor=self.visitor.name,
+                namespace=self.namespace,
+                action=f"UI {action}",
+                status=status,
+                request_id="",
+                session=session,
+            )
+            await write_down(self.engine, entry)
 
     async def title(self, session: Session) -> str:
         """What the session is called."""

@@ -78,9 +78,9 @@ class AuditShape(Shape):
     seq: int = Field(description="Grows with every entry.")
     at: int = Field(description="Milliseconds since 1970.")
     actor: str = Field(description="The token's name; empty for somebody on the machine itself.")
-    action: str = Field(description="Method and route.")
+    action: str = Field(description="Method and route; or UI, and what was done there.")
     status: int = Field(description="What was answered.")
-    request_id: str = Field(description="What the log has more under.")
+    request_id: str = Field(description="What the log has more under; empty for the web UI.")
     session: str | None = Field(description="Which session it was about; null for none.")
     counts: dict[str, int] = Field(description="Figures, such as tokens; never words.")
 

@@ -65,5 +65,6 @@ class Answering:
         ui.label(said).classes("ef-small ef-soft ef-ellipsis").props["title"] = said
 
     async def _use(self, event: ValueChangeEventArguments[str]) -> None:
-        await self._talk.use(event.value)
+        async with self._window.doing("choose profile", self._talk.session.id):
+            await self._talk.use(event.value)
         await self.show()

@@ -16,6 +16,7 @@ from enfold.store.records import StoredMessage
 from enfold.talk import Talk, words
 from enfold.ui.chat.reply import Reply
 from enfold.ui.chat.shelf import Entry
+from enfold.ui.window import Window
 
 Ask = Callable[[Listener], Awaitable[Answer]]
 Changed = Callable[[], Awaitable[None]]
@@ -24,7 +25,8 @@ Changed = Callable[[], Awaitable[None]]
 class Asking:
     """The turn that is under way, if one is."""
 
-    def __init__(self, talk: Talk, changed: Changed) -> None:
+    def __init__(self, window: Window, talk: Talk, changed: Changed) -> None:
+        self._window = window
         self._talk = talk
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
@@ -74,7 +76,8 @@ class Asking:
         cut_off = False
         answered = False
         try:
-            done = await ask(partial(self._hear, reply))
+            async with self._window.doing("ask", self._talk.session.id):
+                done = await ask(partial(self._hear, reply))
             answered, cut_off = True, done.ending == "length"
         except EnfoldError as error:
             failed = error

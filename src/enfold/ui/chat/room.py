@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager, nullcontext
 from textwrap import shorten
 
 from nicegui import ui
@@ -43,7 +44,7 @@ class Room:
         self._framed = framed
         choose = chooser(window.engine, session)
         self._talk = Talk(window.engine, session, choose)
-        self._asking = Asking(self._talk, self.refresh)
+        self._asking = Asking(window, self._talk, self.refresh)
         hands = Hands(
             edit=self._edit,
             regenerate=self._regenerate,
@@ -103,7 +104,8 @@ class Room:
         if await self._answering.somebody():
             self._asking.say(text.strip())
         else:
-            await self._session.append(text.strip())
+            async with self._window.doing("append", self._session.id):
+                await self._session.append(text.strip())
             await self.refresh()
 
     async def _name(self, text: str) -> None:
@@ -122,7 +124,8 @@ class Room:
             return
         await self._answering.somebody()
         try:
-            outcome = await commands.run(self._talk, text)
+            async with self._doing(text):
+                outcome = await commands.run(self._talk, text)
         except EnfoldError as error:
             failures.show(error)
             return
@@ -134,6 +137,11 @@ class Room:
             self._tell(outcome)
         await self._answering.show()
         await self.refresh()
+
+    def _doing(self, text: str) -> AbstractAsyncContextManager[None]:
+        """For a command: those that change something are written down."""
+        name = commands.changing(text)
+        return nullcontext() if name is None else self._window.doing(name, self._session.id)
 
     def _tell(self, text: str) -> None:
         """What a command says, below the conversation, of which it is no part."""
@@ -150,7 +158,8 @@ class Room:
             return
         said = Message("user" if row.role == "user" else "assistant", (Text(text),))
         after = tree.ROOT if row.parent is None else row.parent
-        await self._session.append(said, after=after)
+        async with self._window.doing("edit message", self._session.id):
+            await self._session.append(said, after=after)
         await self.refresh()
         if row.role == "user" and await self._answering.somebody():
             self._asking.answer()
@@ -173,7 +182,8 @@ class Room:
 
     async def _switch(self, id: str) -> None:
         tip = await self._window.engine.store.read(tip_below, self._session.key, id)
-        await self._session.switch(tip)
+        async with self._window.doing("switch branch", self._session.id):
+            await self._session.switch(tip)
         await self.refresh()
 
     def _shortcut(self, event: KeyEventArguments) -> None:

@@ -75,32 +75,34 @@ class Compressing:
     def start(self, run: Run = AS_SET) -> None:
         """Compress now; the page goes on meanwhile."""
         self._again = partial(self.start, run)
-        self._do(partial(self._session.compress, **run.arguments()))
+        self._do("compress", partial(self._session.compress, **run.arguments()))
 
     def regenerate(self) -> None:
         """Write the summary in use anew."""
         self._again = self.regenerate
-        self._do(self._session.regenerate)
+        self._do("regenerate", self._session.regenerate)
 
     async def undo(self) -> None:
         """Take back the compression in use."""
-        undone = await self._session.undo()
+        async with self._window.doing("undo", self._session.id):
+            undone = await self._session.undo()
         self._latest.clear()
         await self._changed()
         words = "There is nothing to undo." if undone is None else "Undone: all is shown again."
         ui.notify(words, position="bottom")
 
-    def _do(self, work: Callable[[], Awaitable[Compression]]) -> None:
+    def _do(self, action: str, work: Callable[[], Awaitable[Compression]]) -> None:
         if self._task is not None and not self._task.done():
             ui.notify("A compression runs already.", position="bottom")
             return
         self._task = background_tasks.create(
-            self._run(work), name="compress a session", context=self._latest
+            self._run(action, work), name="compress a session", context=self._latest
         )
 
-    async def _run(self, work: Callable[[], Awaitable[Compression]]) -> None:
+    async def _run(self, action: str, work: Callable[[], Awaitable[Compression]]) -> None:
         try:
-            done = await work()
+            async with self._window.doing(action, self._session.id):
+                done = await work()
         except (BlockedError, CompressionError, TokenCountError):
             return  # an event has told it
         except EnfoldError as error:
@@ -177,7 +179,8 @@ class Compressing:
         self._latest.clear()
 
     def _retry(self) -> None:
-        self._do(self._session.retry)
+        self._do("retry", self._session.retry)
 
     async def _acknowledge(self) -> None:
-        await self._session.acknowledge()
+        async with self._window.doing("acknowledge", self._session.id):
+            await self._session.acknowledge()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from nicegui import ui
 
@@ -136,7 +137,8 @@ class _Card:
         text = await dialog
         dialog.delete()
         if text is not None and text != self._snapshot.text:
-            await self._do(lambda: self._session.edit_summary(text), "The summary is edited.")
+            work = partial(self._session.edit_summary, text)
+            await self._do("edit summary", work, "The summary is edited.")
 
     async def _delete(self) -> None:
         with asking("Delete the summary?") as dialog:
@@ -151,12 +153,13 @@ class _Card:
         confirmed = await dialog
         dialog.delete()
         if confirmed:
-            id = self._snapshot.id
-            await self._do(lambda: self._session.delete_summary(id), "The summary is deleted.")
+            work = partial(self._session.delete_summary, self._snapshot.id)
+            await self._do("delete summary", work, "The summary is deleted.")
 
-    async def _do(self, work: Callable[[], Awaitable[object]], done: str) -> None:
+    async def _do(self, action: str, work: Callable[[], Awaitable[object]], done: str) -> None:
         try:
-            await work()
+            async with self._window.doing(action, self._session.id):
+                await work()
         except EnfoldError as error:
             failures.show(error)
         else:

@@ -114,14 +114,16 @@ class Models:
                     button.set_enabled(self._window.visitor.is_owner)
 
     async def _reset(self, config: ModelConfig) -> None:
-        require_owner(self._window)
-        await self._window.engine.models.reset(config.id)
+        async with self._window.doing("reset model"):
+            require_owner(self._window)
+            await self._window.engine.models.reset(config.id)
         ui.notify(f"{config.id}: what is known of it holds again.", type="positive")
         await self._refresh()
 
     async def _forget(self, config: ModelConfig) -> None:
-        require_owner(self._window)
-        await self._window.engine.models.delete(config.id)
+        async with self._window.doing("delete model"):
+            require_owner(self._window)
+            await self._window.engine.models.delete(config.id)
         await self._refresh()
 
     def _add(self) -> None:
@@ -132,8 +134,9 @@ class Models:
         _Dialog(f"Edit {config.id}", config, self._keep, is_new=False).open()
 
     async def _keep(self, id: str, values: dict[str, Any]) -> None:
-        require_owner(self._window)
-        await self._window.engine.models.edit(id, **values)
+        async with self._window.doing("edit model"):
+            require_owner(self._window)
+            await self._window.engine.models.edit(id, **values)
         await self._refresh()
 
 

@@ -85,15 +85,18 @@ class Presets:
             delete.set_enabled(self._window.visitor.is_owner)
 
     async def _apply(self, name: str) -> None:
-        if self._scope.session is None:
-            require_owner(self._window)
-        await self._window.engine.presets.apply(name, self._scope.session)
+        session = self._scope.session
+        async with self._window.doing("apply preset", None if session is None else session.id):
+            if session is None:
+                require_owner(self._window)
+            await self._window.engine.presets.apply(name, session)
         ui.notify(f"{name} is in use from the next compression on.", type="positive")
         await self._refresh()
 
     async def _delete(self, name: str) -> None:
-        require_owner(self._window)
-        await self._window.engine.presets.delete(name)
+        async with self._window.doing("delete preset"):
+            require_owner(self._window)
+            await self._window.engine.presets.delete(name)
         await self._refresh()
 
     def _saving(self) -> None:
@@ -116,7 +119,8 @@ class Presets:
             )
             wrong.text = ""
             try:
-                await self._window.engine.presets.save(made, replace=bool(replace.value))
+                async with self._window.doing("save preset"):
+                    await self._window.engine.presets.save(made, replace=bool(replace.value))
             except EnfoldError as error:
                 wrong.text = str(error)
                 return
@@ -145,7 +149,8 @@ class Presets:
         self._upload.reset()
         try:
             preset = built_in.read(loads(await event.file.read()))
-            await self._window.engine.presets.save(preset)
+            async with self._window.doing("import preset"):
+                await self._window.engine.presets.save(preset)
         except EnfoldError as error:
             self._imported.text = f"{event.file.name}: {error}"
             self._imported.classes(add="ef-bad")

@@ -97,8 +97,9 @@ class CostTable:
                     use.set_enabled(self._window.visitor.is_owner)
 
     async def _use(self, name: str) -> None:
-        require_owner(self._window)
-        await self._window.engine.set("summarizer", name)
+        async with self._window.doing("set summarizer"):
+            require_owner(self._window)
+            await self._window.engine.set("summarizer", name)
         ui.notify(f"{name} writes summaries from now on.", type="positive")
         await self._refresh()
 

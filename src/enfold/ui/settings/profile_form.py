@@ -206,7 +206,8 @@ class ProfileForm:
 
     async def _keep(self) -> None:
         try:
-            await self._store()
+            async with self._window.doing("save profile"):
+                await self._store()
         except EnfoldError as error:
             self._wrong.text = str(error)
             return

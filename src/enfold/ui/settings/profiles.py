@@ -76,7 +76,8 @@ class Profiles:
         require_owner(self._window)
         _say(outcome, "Asking …", "ef-soft")
         try:
-            tried = await self._window.engine.profiles.test(name)
+            async with self._window.doing("test profile"):
+                tried = await self._window.engine.profiles.test(name)
         except EnfoldError as error:
             _say(outcome, f"It does not work: {error}", "ef-bad")
             return
@@ -89,7 +90,8 @@ class Profiles:
         require_owner(self._window)
         _say(outcome, "Asking …", "ef-soft")
         try:
-            found = await self._window.engine.profiles.discover(listed.name)
+            async with self._window.doing("ask provider"):
+                found = await self._window.engine.profiles.discover(listed.name)
         except EnfoldError as error:
             _say(outcome, f"The provider could not be asked: {error}", "ef-bad")
             return
@@ -100,7 +102,8 @@ class Profiles:
     async def _delete(self, name: str, outcome: ui.element) -> None:
         require_owner(self._window)
         try:
-            await self._window.engine.profiles.remove(name)
+            async with self._window.doing("delete profile"):
+                await self._window.engine.profiles.remove(name)
         except EnfoldError as error:
             _say(outcome, str(error), "ef-bad")
             return

@@ -65,10 +65,12 @@ class Scope:
     async def set(self, name: str, value: Any) -> None:
         """Set something here; None lets it be inherited again."""
         if self.session is not None:
-            await self.session.configure(**{name: value})
+            async with self.window.doing(f"set {name}", self.session.id):
+                await self.session.configure(**{name: value})
             return
-        require_owner(self.window)
-        await self.window.engine.set(name, value)
+        async with self.window.doing(f"set {name}"):
+            require_owner(self.window)
+            await self.window.engine.set(name, value)
 
     async def set_config(self, strategy: str, config: Mapping[str, Any] | None) -> None:
         """Set the config of one strategy here, and leave those of the others as they are."""
