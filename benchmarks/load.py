@@ -16,6 +16,8 @@ import httptools
 import uvloop
 
 OK = 200
+REST = 3.0
+"""Seconds for what a proxy still does in the background after it has seen a request first."""
 KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
 """Made up; one proxy wants its clients to have a long one."""
 
@@ -65,6 +67,7 @@ async def _measure(port: int, asked: bytes, seconds: float, concurrent: int, alo
     connection = await _connect(port)
     for _ in range(max(3, alone // 10)):
         await connection.ask(asked)
+    await asyncio.sleep(REST)
     taken = []
     for _ in range(alone):
         started = time.perf_counter()

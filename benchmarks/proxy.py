@@ -1,12 +1,13 @@
 """What proxies add to a request: enfold, a bare pass-through, LiteLLM and headroom.
 
-    python benchmarks/proxy.py [--seconds 5] [--no-peers] [--requests 20000]
+    python benchmarks/proxy.py [--seconds 5] [--no-peers] [--requests 100000]
 
 The upstream does nothing. Upstream, proxies and load are processes of their own, on loopback; the
 proxy has one core to itself where the system lets it. Bodies: a short one, 100 messages, 100,000
-and a million tokens, for a model whose window takes them all: nothing is folded. Every answer is
-checked for what it should be. `--requests` sends so many, all different, and looks at the memory on
-the way.
+and a million tokens, for a model whose window takes them all: nothing is folded. Each is sent a few
+times first, and then there is a pause, so that a turn of a conversation is measured and not its
+recording. Every answer is checked for what it should be. `--requests` sends so many, all different,
+and looks at the memory on the way.
 """
 
 from __future__ import annotations
@@ -195,7 +196,7 @@ def measured(
 
 
 def _figures(port: int, body: bytes, seconds: float) -> Figures:
-    alone = 200 if len(body) < 1_000_000 else 20
+    alone = 200 if len(body) < 1_000_000 else 50
     return measure(port, body, seconds, concurrent=CONCURRENT, alone=alone)
 
 
@@ -253,7 +254,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
-    parser.add_argument("--requests", type=int, default=20_000)
+    parser.add_argument("--requests", type=int, default=100_000)
     options = parser.parse_args()
     for line in report(options.seconds, options.requests, peers=options.peers):
         print(line, flush=True)

@@ -96,3 +96,9 @@ async def test_an_undo_holds_until_the_user_says_something_more(url: str) -> Non
         await session.undo()
         assert not (await _known(engine, _history(*talk))).policy.automatic
         assert (await _known(engine, _history(*talk, user("more")))).policy.automatic
+
+
+def test_identities_that_are_known_are_gone_on_from() -> None:
+    history = _history(*_talk("anna", 3))
+    again = History(history.roles, history.contents, history.ids[:4])
+    assert again.ids == history.ids

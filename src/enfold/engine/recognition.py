@@ -31,11 +31,14 @@ class History:
     roles: tuple[Role, ...]
     contents: tuple[str, ...]
     """The content hashes."""
+    known: tuple[str, ...] = ()
+    """The identities of the first messages, where they are known already."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
         """The identities; a long history is hashed once for all that ask."""
-        return tuple(chain(self.contents))
+        parent = self.known[-1] if self.known else None
+        return (*self.known, *chain(self.contents[len(self.known) :], parent))
 
     def name(self) -> str | None:
         """The session's name; None before the first reply, when there is nothing to go by."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -13,13 +14,14 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from enfold import dialects
 from enfold.errors import SummaryError
 from enfold.server import create_app
 from enfold.server.proxy.routes import Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.store.records import Snapshot
 from enfold.summaries import Summary, SummaryRequest
-from enfold.tokens import get
+from enfold.tokens import count_conversation, get
 from tests.server.proxy.stage import Stage, question, stage
 from tests.server.serving import serving
 
@@ -337,3 +339,29 @@ async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage
     assert reply.status_code == 503
     assert reply.headers["x-request-id"]
     assert "cannot be reached" in reply.json()["error"]["message"]
+
+
+async def test_a_long_history_is_counted_whole_however_often_it_came(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    """Its beginning is not read again; what is known of it must be what reading it would say."""
+    writer.open.set()
+    await on.engine.models.edit("openai:small", max_input=60_000)
+    model = await on.engine.models.get("openai:small")
+    seen, names = set(), set()
+    for number in range(24):
+        reply = await chat.say(question(number, words=3_000))
+        sent = {"messages": chat.messages[:-1]}
+        whole = count_conversation(dialects.parse(sent, "openai"), model.tokenizer).total
+        assert int(reply.headers["x-enfold-tokens-before"]) == whole
+        assert json.loads(on.provider.bodies[-1])["messages"][-1] == chat.messages[-2]
+        seen.add(reply.headers["x-enfold-decision"])
+        names.add(reply.headers.get("x-enfold-session"))
+        await on.proxy.idle()
+    assert len(json.dumps(chat.messages)) > 200_000
+    assert seen == {"keep", "compressed", "reused"}
+    assert len(names - {None}) == 1
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    session = await on.engine.find(record.id, namespace=namespace)
+    assert len(await session.history(limit=100)) == len(chat.messages) - 1

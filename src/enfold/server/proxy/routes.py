@@ -17,7 +17,6 @@ from starlette.types import Receive, Scope, Send
 from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
 from enfold.server.bodies import unpacked
-from enfold.server.proxy import bodies
 from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.calls import Call, read_call
 from enfold.server.proxy.chains import complete, may_be_referred_to
@@ -25,6 +24,7 @@ from enfold.server.proxy.clientkeys import connection_of
 from enfold.server.proxy.copies import COPIED, copied
 from enfold.server.proxy.hearing import Ear, Heard, Keep
 from enfold.server.proxy.namespaces import is_by_key, open_namespaces
+from enfold.server.proxy.prefixes import Prefixes
 from enfold.server.proxy.recall.turn import RecallTurn
 from enfold.server.proxy.refusals import is_overflow, refusal
 from enfold.server.proxy.relay import Receiver, relay
@@ -73,6 +73,7 @@ class Proxy:
         """
         self._store = engine.store
         self._turns = Turns(engine)
+        self._prefixes = Prefixes()
         self._accounts = Accounts(engine.store, tell)
         self._upstream = upstream
         self._namespace_of = namespace_of
@@ -121,7 +122,7 @@ class Proxy:
         if call.form is None:
             return None, None
         try:
-            body = bodies.read(call.form, await self._unpacked(call))
+            body, prefix = self._prefixes.read(call.form, await self._unpacked(call))
             model = call.model or body.value("model")
         except InputError:
             return None, NOT_UNDERSTOOD
@@ -144,7 +145,9 @@ class Proxy:
         has = whole.at_provider
         if has is not None:
             asked = replace(asked, session=name or has.session, provider_has=has)
-        return asked if whole.body is body else replace(asked, body=whole.body), None
+        if whole.body is not body:
+            return replace(asked, body=whole.body), None
+        return replace(asked, prefix=prefix) if prefix is not None else asked, None
 
     async def _unpacked(self, call: Call) -> bytes:
         encoding = call.header(b"content-encoding")

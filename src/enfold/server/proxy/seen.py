@@ -15,6 +15,7 @@ from enfold.server.proxy import marks
 from enfold.server.proxy.assembly import Piece
 from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.chains import AtProvider, has_a_view
+from enfold.server.proxy.prefixes import Prefix
 from enfold.server.proxy.recall.turn import Recall
 from enfold.store.records import Snapshot
 
@@ -37,6 +38,8 @@ class Asked:
     """The name that the client gave it. None: it is recognised."""
     provider_has: AtProvider | None = None
     """What need not be sent, as long as nothing has to change."""
+    prefix: Prefix | None = field(default=None, repr=False)
+    """What is known of how its body begins."""
     may_recall: bool = True
     """Whether its reply can be joined from several."""
     connection: Callable[[], Connection | None] = field(default=_unknown, repr=False)

@@ -28,6 +28,7 @@ from enfold.server.proxy.beginnings import Beginnings
 from enfold.server.proxy.chains import can_be_gone_on_from, keep
 from enfold.server.proxy.clientkeys import own_model
 from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.server.proxy.prefixes import Prefix
 from enfold.server.proxy.recall.answering import share
 from enfold.server.proxy.recall.exchange import put_back
 from enfold.server.proxy.recall.offer import Offer, offer
@@ -110,17 +111,15 @@ class Turns:
     async def _look(self, asked: Asked) -> Seen:
         dialect = asked.body.form.dialect
         tokenizer = self._tokenizers.get(asked.model, DEFAULT)
-        facts = await self._memory.facts(asked.body.messages, dialect, tokenizer)
+        facts = await self._facts(asked, tokenizer)
         lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
-        history = History(
-            tuple(fact.role for fact in facts[lead:]), tuple(fact.content for fact in facts[lead:])
-        )
+        history = _history(asked.prefix, facts, lead)
         name = asked.session or history.name()
         known = await self._known(asked, name, history)
         model = known.model or await self._engine.models.get(asked.model)
         if model.tokenizer != tokenizer:
             self._tokenizers[asked.model] = model.tokenizer
-            facts = await self._memory.facts(asked.body.messages, dialect, model.tokenizer)
+            facts = await self._facts(asked, model.tokenizer)
         system, tools = await self._memory.beside(asked.body.beside, dialect, model.tokenizer)
         system += sum(fact.tokens for fact in facts[:lead])
         load = _load(facts[lead:], system, tools)
@@ -138,6 +137,15 @@ class Turns:
         decision = decide(load, model.limits, known.policy, max_output=body.max_output())
         seen = Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision, body)
         return seen if offered is None else await self._with_recall(seen, offered, model)
+
+    async def _facts(self, asked: Asked, tokenizer: str) -> list[Facts]:
+        """What is known of the messages; of those that came before, nothing has to be found out."""
+        known = asked.prefix.facts.get(tokenizer, ()) if asked.prefix is not None else ()
+        new = asked.body.messages[len(known) :]
+        facts = [*known, *await self._memory.facts(new, asked.body.form.dialect, tokenizer)]
+        if asked.prefix is not None:
+            asked.prefix.learn(tokenizer, facts)
+        return facts
 
     async def _known(self, asked: Asked, name: str | None, history: History) -> Known:
         if name is None:
@@ -281,6 +289,17 @@ class Turns:
         except (CompressionError, StoreError) as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
+
+
+def _history(prefix: Prefix | None, facts: Sequence[Facts], lead: int) -> History:
+    """The history after the leading system messages."""
+    roles = tuple(fact.role for fact in facts[lead:])
+    contents = tuple(fact.content for fact in facts[lead:])
+    if prefix is None:
+        return History(roles, contents)
+    history = History(roles, contents, tuple(prefix.ids))
+    prefix.learn_ids(history.ids, lead)
+    return history
 
 
 async def finished(work: Coroutine[Any, Any, Result]) -> Result:

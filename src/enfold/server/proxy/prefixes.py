@@ -1,0 +1,197 @@
+"""Prefixes: the beginning of a long body that came before is not read again.
+
+Clients send their whole history on every turn. What a body has in common with an earlier one is
+found by one digest of its bytes; where its messages begin and end, and what is known of them, is
+remembered. Only what is new is decoded.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+from secrets import token_hex
+
+from enfold.errors import InputError
+from enfold.server.proxy import bodies
+from enfold.server.proxy.bodies import Body, Form
+from enfold.server.proxy.facts import Facts
+
+_LONG = 100_000
+"""Bytes from which a body is worth it."""
+_NEWEST = 6
+"""So many messages at the end are read anew: clients still move cache marks in them."""
+_MOST = 100
+"""Prefixes that are remembered."""
+_MOST_MESSAGES = 50_000
+"""Of all prefixes together; about 250 bytes each."""
+_LAST = 64
+"""Bytes at its end by which most bodies are seen to have another beginning."""
+_COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """A body up to the end of one of its messages."""
+
+    form: Form
+    last: bytes
+    digest: bytes
+    places: array[int]
+    """Where each message begins and ends, one after the other."""
+    facts: dict[str, Sequence[Facts]] = field(default_factory=dict, repr=False)
+    """What is known of the messages, from the first on, by tokenizer."""
+    ids: list[str] = field(default_factory=list, repr=False)
+    """The identities of those that are no system prompt."""
+
+    @property
+    def size(self) -> int:
+        """Its bytes."""
+        return self.places[-1]
+
+    @property
+    def count(self) -> int:
+        """How many messages it has."""
+        return len(self.places) // 2
+
+    def begins(self, form: Form, raw: bytes) -> bool:
+        """Whether the body begins with it."""
+        return (
+            form is self.form
+            and len(raw) > self.size
+            and raw.startswith(self.last, self.size - len(self.last))
+            and _digest(raw, self.size) == self.digest
+        )
+
+    def messages(self, raw: bytes) -> list[bytes]:
+        """Its messages, from a body that begins with it."""
+        places = self.places
+        return [raw[begin:end] for begin, end in zip(places[::2], places[1::2], strict=True)]
+
+    def learn(self, tokenizer: str, facts: Sequence[Facts]) -> None:
+        """Remember the facts of its messages, which the given ones begin with."""
+        if len(self.facts.get(tokenizer, ())) < self.count:
+            self.facts[tokenizer] = tuple(facts[: self.count])
+
+    def learn_ids(self, ids: Sequence[str], lead: int) -> None:
+        """Remember the identities of its messages; so many system messages come before them."""
+        if len(self.ids) < self.count - lead:
+            self.ids[:] = ids[: self.count - lead]
+
+
+class Prefixes:
+    """Reads bodies, and remembers how they begin."""
+
+    def __init__(
+        self, *, long: int = _LONG, most: int = _MOST, messages: int = _MOST_MESSAGES
+    ) -> None:
+        self._long = long
+        self._most = most
+        self._messages = messages
+        self._known: list[Prefix] = []
+        """Those that came last are at the end."""
+
+    def read(self, form: Form, raw: bytes) -> tuple[Body, Prefix | None]:
+        """The body, cut into messages, and what is known of how it begins."""
+        if len(raw) < self._long:
+            return bodies.read(form, raw), None
+        known = next((each for each in reversed(self._known) if each.begins(form, raw)), None)
+        body = _read_after(known, raw) if known is not None else None
+        if body is None:
+            known, body = None, bodies.read(form, raw)
+        prefix = _lengthened(known, body) if known is not None else _begun(body)
+        if prefix is not None:
+            self._remember(prefix, instead_of=known)
+        return body, prefix
+
+    def _remember(self, prefix: Prefix, *, instead_of: Prefix | None) -> None:
+        self._known = [each for each in self._known if each is not instead_of]
+        self._known.append(prefix)
+        while len(self._known) > self._most or self._count() > self._messages:
+            del self._known[0]
+
+    def _count(self) -> int:
+        return sum(each.count for each in self._known)
+
+
+def _read_after(prefix: Prefix, raw: bytes) -> Body | None:
+    """The body that begins with it; None where it says more than the one that it was taken from.
+
+    What is left is read with one item in place of all that is known. No other item is like it, so
+    one cannot be taken for it.
+    """
+    stand_in = _stand_in()
+    try:
+        rest = bodies.read(prefix.form, _without(raw, prefix.places, stand_in))
+    except InputError:
+        return None
+    if rest.messages[:1] != (stand_in,):
+        return None  # another field of the same name comes after, and is the one that counts
+    return replace(rest, raw=raw, messages=(*prefix.messages(raw), *rest.messages[1:]))
+
+
+def _begun(body: Body) -> Prefix | None:
+    """The beginning that the body is to be known by; None where it has none."""
+    old = body.messages[:-_NEWEST]
+    if not old:
+        return None
+    places = array("Q")
+    if not _place(places, body.raw, body.raw.find(old[0]), old):
+        return None
+    return _prefix(body, places) if _is_cut_right(body, places) else None
+
+
+def _lengthened(prefix: Prefix, body: Body) -> Prefix:
+    """The beginning that a later body is to be known by."""
+    new = body.messages[prefix.count : -_NEWEST]
+    places = prefix.places[:]
+    if not new or not _place(places, body.raw, _next(body.raw, prefix.size), new):
+        return prefix
+    return replace(_prefix(body, places), facts=dict(prefix.facts), ids=prefix.ids[:])
+
+
+def _prefix(body: Body, places: array[int]) -> Prefix:
+    end = places[-1]
+    return Prefix(body.form, body.raw[max(0, end - _LAST) : end], _digest(body.raw, end), places)
+
+
+def _place(places: array[int], raw: bytes, at: int, messages: Sequence[bytes]) -> bool:
+    """Add where the messages are, the first of them there; False if they are not."""
+    for message in messages:
+        if at < 0 or not raw.startswith(message, at):
+            return False
+        places.extend((at, at + len(message)))
+        at = _next(raw, at + len(message))
+    return True
+
+
+def _next(raw: bytes, end: int) -> int:
+    """Where the item begins after one that ends there; -1 if it is the last."""
+    comma = _COMMA.match(raw, end)
+    return comma.end() if comma is not None else -1
+
+
+def _is_cut_right(body: Body, places: array[int]) -> bool:
+    """Whether these are the messages' own places, and not those of the same bytes elsewhere."""
+    stand_in = _stand_in()
+    try:
+        rest = bodies.read(body.form, _without(body.raw, places, stand_in))
+    except InputError:
+        return False
+    after = body.messages[len(places) // 2 :]
+    return rest.messages == (stand_in, *after) and rest.fields == body.fields
+
+
+def _without(raw: bytes, places: array[int], stand_in: bytes) -> bytes:
+    """The body with one item in place of the messages that are there."""
+    return raw[: places[0]] + stand_in + raw[places[-1] :]
+
+
+def _stand_in() -> bytes:
+    return f'"{token_hex(16)}"'.encode()
+
+
+def _digest(raw: bytes, size: int) -> bytes:
+    return sha256(memoryview(raw)[:size]).digest()

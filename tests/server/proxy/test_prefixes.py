@@ -1,0 +1,146 @@
+"""The beginning of a long body that came before is not read again, and nothing else changes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from enfold.errors import InputError
+from enfold.server.proxy import bodies
+from enfold.server.proxy.bodies import ANTHROPIC, OPENAI, Body
+from enfold.server.proxy.facts import Facts
+from enfold.server.proxy.prefixes import Prefixes
+
+TEXTS = st.text(max_size=20)
+MESSAGES = st.fixed_dictionaries(
+    {"role": st.sampled_from(["user", "assistant"]), "content": TEXTS | st.lists(TEXTS, max_size=2)}
+)
+HISTORIES = st.lists(MESSAGES, max_size=14)
+
+
+def same(found: Body, expected: Body) -> bool:
+    return (found.raw, found.messages, dict(found.fields), list(found.fields)) == (
+        expected.raw,
+        expected.messages,
+        dict(expected.fields),
+        list(expected.fields),
+    )
+
+
+def talk(count: int, **more: Any) -> bytes:
+    said = [{"role": "user", "content": f"number {number}"} for number in range(count)]
+    return json.dumps({"model": "m", "messages": said, **more}).encode()
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 14), HISTORIES, st.sampled_from([None, 1, 0]), st.booleans(), TEXTS
+        ),
+        max_size=5,
+    )
+)
+def test_whatever_came_before_a_body_is_what_it_would_be_without(
+    steps: list[tuple[int, list[Any], int | None, bool, str]],
+) -> None:
+    prefixes = Prefixes(long=0, most=3)
+    history: list[Any] = []
+    for kept, new, indent, first, beside in steps:
+        history = history[:kept] + new
+        fields = {"messages": history, "x": beside, "copy": history[:1]}
+        body = dict(reversed(fields.items())) if first else fields
+        raw = json.dumps(body, indent=indent).encode()
+        found, prefix = prefixes.read(OPENAI, raw)
+        assert same(found, bodies.read(OPENAI, raw))
+        if prefix is not None:
+            assert tuple(prefix.messages(raw)) == found.messages[: prefix.count]
+
+
+def test_a_history_that_grows_is_known_by_all_but_its_newest_messages() -> None:
+    prefixes = Prefixes(long=0)
+    _, first = prefixes.read(OPENAI, talk(20))
+    _, second = prefixes.read(OPENAI, talk(22))
+    assert first is not None
+    assert second is not None
+    assert (first.count, second.count) == (14, 16)
+
+
+def test_what_was_learnt_of_a_beginning_is_known_of_what_goes_on_from_it() -> None:
+    prefixes = Prefixes(long=0)
+    facts = [Facts("user", str(number), number, 0) for number in range(20)]
+    _, first = prefixes.read(OPENAI, talk(20))
+    assert first is not None
+    first.learn("t", facts)
+    _, second = prefixes.read(OPENAI, talk(24))
+    assert second is not None
+    assert list(second.facts["t"]) == facts[:14]
+    second.learn("t", [*facts, *facts[:4]])
+    assert list(second.facts["t"]) == facts[:18]
+    assert list(first.facts["t"]) == facts[:14]
+
+
+def test_so_are_the_identities_after_the_system_prompt() -> None:
+    prefixes = Prefixes(long=0)
+    ids = [str(number) for number in range(19)]
+    _, first = prefixes.read(OPENAI, talk(20))
+    assert first is not None
+    first.learn_ids(ids, lead=1)
+    _, second = prefixes.read(OPENAI, talk(24))
+    assert second is not None
+    assert first.ids == second.ids == ids[:13]
+
+
+def test_the_same_bytes_elsewhere_are_not_taken_for_the_messages() -> None:
+    said = [{"role": "user", "content": f"number {number}"} for number in range(12)]
+    prefixes = Prefixes(long=0)
+    for count in (10, 12):
+        raw = json.dumps({"metadata": said[:count], "messages": said[:count]}).encode()
+        found, _ = prefixes.read(OPENAI, raw)
+        assert same(found, bodies.read(OPENAI, raw))
+
+
+def test_the_last_of_two_fields_of_one_name_counts() -> None:
+    prefixes = Prefixes(long=0)
+    whole = talk(12)
+    prefixes.read(OPENAI, whole)
+    twice = whole[:-1] + b', "messages": [{"role": "user", "content": "another"}]}'
+    found, _ = prefixes.read(OPENAI, twice)
+    assert same(found, bodies.read(OPENAI, twice))
+
+
+@pytest.mark.parametrize("end", [b",]}", b"", b"]", b"}}", b"] 1}", b', {"role"}]}'])
+def test_what_is_no_json_is_still_refused(end: bytes) -> None:
+    prefixes = Prefixes(long=0)
+    whole = talk(12)
+    prefixes.read(OPENAI, whole)
+    with pytest.raises(InputError):
+        prefixes.read(OPENAI, whole[:-2] + end)
+
+
+def test_forms_are_told_apart() -> None:
+    prefixes = Prefixes(long=0)
+    raw = talk(12, system="Be brief.")
+    _, as_openai = prefixes.read(OPENAI, raw)
+    body, as_anthropic = prefixes.read(ANTHROPIC, raw)
+    assert body.form is ANTHROPIC
+    assert as_openai is not as_anthropic
+
+
+def test_the_oldest_are_forgotten() -> None:
+    prefixes = Prefixes(long=0, messages=20)
+    _, first = prefixes.read(OPENAI, talk(20))
+    _, again = prefixes.read(OPENAI, talk(20))
+    assert again is first
+    prefixes.read(OPENAI, talk(20, n=1).replace(b"number", b"figure"))
+    _, anew = prefixes.read(OPENAI, talk(20))
+    assert anew is not first
+
+
+def test_short_bodies_are_not_worth_it() -> None:
+    body, prefix = Prefixes().read(OPENAI, talk(20))
+    assert len(body.messages) == 20
+    assert prefix is None
