@@ -7,14 +7,14 @@ that they share does. Everything is read at one moment, and nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from enfold.budget import Policy
 from enfold.engine.state import Level, in_force, model_of, policy_of, threshold_of
-from enfold.identity import chain
-from enfold.messages import Role
+from enfold.identity import chain, content_hash
+from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
 from enfold.store import exchanges, nodes, records, sessions, snapshots, tree, views
@@ -39,6 +39,12 @@ class History:
         """The identities; a long history is hashed once for all that ask."""
         parent = self.known[-1] if self.known else None
         return (*self.known, *chain(self.contents[len(self.known) :], parent))
+
+    def followed_by(self, messages: Iterable[Message]) -> History:
+        """What it will be once these were said too."""
+        said = tuple(messages)
+        roles = (*self.roles, *(message.role for message in said))
+        return History(roles, (*self.contents, *map(content_hash, said)))
 
     def name(self) -> str | None:
         """The session's name; None before the first reply, when there is nothing to go by."""

@@ -310,6 +310,8 @@ class UsageEvent:
     """Now, if not given."""
     namespace: str | None = None
     """Whose it is, where it belongs to no session."""
+    session_name: str | None = None
+    """What its session will be called, where there is none yet."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,6 +120,7 @@ def delete(db: Database, key: SessionKey) -> None:
     """Delete a session and all that belongs to it, and nothing else."""
     lock(db, key)
     index.forget_session(db, key)
+    db.change("delete_unclaimed_usage", session=key)
     db.change("delete_session", key=key)
 
 

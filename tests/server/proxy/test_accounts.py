@@ -14,11 +14,14 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from enfold.engine.recognition import History
+from enfold.identity import content_hash
 from enfold.server.proxy import bodies
 from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.hearing import Heard
 from enfold.store import Store, catalog, open_store, sessions
 from enfold.store.records import UsageEvent
+from enfold.testing import assistant, user
 from tests.server.proxy.stage import Stage, stage
 
 USAGE = {
@@ -36,8 +39,8 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 @pytest.fixture
-async def store(tmp_path: Path) -> AsyncIterator[Store]:
-    async with await open_store(f"sqlite:///{tmp_path / 'accounts.db'}") as opened:
+async def store(url: str) -> AsyncIterator[Store]:
+    async with await open_store(url) as opened:
         yield opened
 
 
@@ -64,6 +67,30 @@ async def test_calls_are_written_together_in_their_sessions(store: Store) -> Non
     (all_of_theirs,) = await store.read(catalog.usage_of_namespace, "theirs")
     assert all_of_theirs.calls == 1
     assert len(told) == 5
+
+
+async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: Store) -> None:
+    begun = History(("user",), (content_hash(user("Hello")),))
+    reply = {"role": "assistant", "content": "Hi."}
+    body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
+    heard = Heard(bodies.OPENAI, [], [json.dumps(body).encode()])
+    name = begun.followed_by([assistant("Hi.")]).name()
+    assert name is not None
+    accounts = Accounts(store)
+    accounts.add(Answered("ours", None, "openai:gpt-4o", heard, begun))
+    accounts.add(Answered("ours", "named", "openai:gpt-4o", heard))
+    await accounts.idle()
+    for called in (name, "named"):
+        made = await store.write(sessions.get_or_create, "ours", called)
+        theirs = await store.write(sessions.get_or_create, "theirs", called)
+        (own,) = await store.read(catalog.usage_of_session, made.key)
+        assert (own.calls, own.input_tokens) == (1, 1_000)
+        assert await store.read(catalog.usage_of_session, theirs.key) == []
+        await store.write(sessions.delete, theirs.key)
+        await store.write(sessions.delete, made.key)
+        again = await store.write(sessions.get_or_create, "ours", called)
+        assert await store.read(catalog.usage_of_session, again.key) == []
+    assert await store.read(catalog.usage_of_namespace, "ours") == []
 
 
 async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store) -> None:
@@ -127,9 +154,9 @@ async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None
         of_session = (await api.get(f"/api/sessions/{record.id}/usage")).json()
         of_all = (await api.get("/api/usage")).json()
         figures = (await api.get("/metrics")).text
-    assert (of_session["calls"], of_all["calls"]) == (2, 3)
-    assert of_session["totals"][0]["cached_tokens"] == 1_200
-    assert of_all["cost"] == pytest.approx(3 * of_session["cost"] / 2)
+    assert (of_session["calls"], of_all["calls"]) == (3, 3)
+    assert of_session["totals"][0]["cached_tokens"] == 1_800
+    assert of_all["cost"] == pytest.approx(of_session["cost"])
     assert 'enfold_reply_tokens_total{provider="openai",kind="cached"} 1800' in figures
     assert 'enfold_replies_total{provider="openai",cost="known"} 3' in figures
 

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from enfold.errors import StoreError
+from enfold import dialects
+from enfold.engine.recognition import History
+from enfold.errors import InputError, StoreError
 from enfold.llm.prices import Prices, prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.server.proxy.hearing import Heard
@@ -35,6 +37,18 @@ class Answered:
     model: str
     """As provider:model."""
     heard: Heard
+    begun: History | None = None
+    """What was asked, where a session is named after the reply too."""
+
+    def name(self) -> str | None:
+        """What the session is called, or will be once the client sends the answer back."""
+        if self.session is not None or self.begun is None:
+            return self.session
+        read = dialects.get(self.heard.form.dialect).parse_message
+        try:
+            return self.begun.followed_by(map(read, self.heard.reply.messages)).name()
+        except InputError:
+            return None  # what cannot be read here will not be recognised either
 
     def event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
         """What is to be written of it."""
@@ -47,6 +61,7 @@ class Answered:
             output_tokens=usage.output_tokens,
             cost=cost_of_call(usage, prices_of(self.model)),
             namespace=self.namespace,
+            session_name=self.name(),
         )
 
 
@@ -125,11 +140,12 @@ def _priced(answered: Sequence[Answered]) -> list[tuple[Answered, UsageEvent]]:
 def _record(db: Database, priced: Sequence[tuple[Answered, UsageEvent]]) -> None:
     keys = {
         (each.namespace, name): sessions.find(db, each.namespace, name)
-        for each, _ in priced
-        if (name := each.session) is not None
+        for each, event in priced
+        if (name := event.session_name) is not None
     }
     events = []
     for each, event in priced:
-        session = keys.get((each.namespace, each.session or ""))
-        events.append(event if session is None else replace(event, session=session.key))
+        session = keys.get((each.namespace, event.session_name or ""))
+        claimed = event if session is None else replace(event, session=session.key)
+        events.append(claimed)
     catalog.add_usage(db, events)

@@ -208,7 +208,8 @@ class Proxy:
         def count(heard: Heard) -> None:
             if out is not None and out.what != "keep" and is_stream(answer):
                 self._warn_of_copies(out, heard)
-            self._accounts.add(Answered(asked.namespace, session, asked.model, heard))
+            begun = out.seen.history if out is not None and out.seen is not None else None
+            self._accounts.add(Answered(asked.namespace, session, asked.model, heard, begun))
 
         keep: Keep | None = None
         if out is not None and out.seen is not None and may_be_referred_to(asked.body):

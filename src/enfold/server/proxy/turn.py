@@ -90,19 +90,13 @@ class Turns:
             return
         try:
             raws = [dumps(item) for item in reply.messages]
-            session = await self._record(seen, seen.name or await self._name(seen, raws))
+            said = [parse(raw, seen.asked.body.form.dialect) for raw in raws]
+            session = await self._record(seen, seen.name or seen.history.followed_by(said).name())
             snapshot = seen.known.snapshot.id if seen.known.snapshot is not None else None
             await keep(self._engine.store, session, reply, lead=seen.lead, snapshot=snapshot)
         except (InputError, StoreError) as error:
             # The client has its answer all the same; what goes on from it passes as it is.
             _log.warning("session %s: a response was not kept: %s", seen.name, error)
-
-    async def _name(self, seen: Seen, answer: Sequence[bytes]) -> str | None:
-        """What a client that sends the answer back will be recognised by."""
-        facts = await self._memory.facts(answer, seen.asked.body.form.dialect, DEFAULT)
-        roles = (*seen.history.roles, *(fact.role for fact in facts))
-        contents = (*seen.history.contents, *(fact.content for fact in facts))
-        return History(roles, contents).name()
 
     async def idle(self) -> None:
         """Wait until what was begun in the background is done."""

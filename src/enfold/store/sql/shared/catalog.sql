@@ -68,10 +68,10 @@ DELETE FROM settings WHERE scope = :scope AND key = :key
 -- name: insert_usage
 INSERT INTO usage_events
     (session, message_id, snapshot_id, kind, profile, model, input_tokens, cached_tokens,
-     output_tokens, cost, created_at, namespace)
+     output_tokens, cost, created_at, namespace, session_name)
 VALUES
     (:session, :message_id, :snapshot_id, :kind, :profile, :model, :input_tokens, :cached_tokens,
-     :output_tokens, :cost, :created_at, :namespace)
+     :output_tokens, :cost, :created_at, :namespace, :session_name)
 
 -- fragment: usage_total
 SELECT kind, profile, model, count(*) AS calls,
@@ -82,9 +82,15 @@ SELECT kind, profile, model, count(*) AS calls,
     count(*) - count(cost) AS unknown_costs
 FROM usage_events
 
+-- fragment: unclaimed_usage
+session IS NULL
+    AND namespace = (SELECT namespace FROM sessions WHERE key = :session)
+    AND session_name = (SELECT id FROM sessions WHERE key = :session)
+
 -- name: usage_of_session
+-- Also what was used before it was there.
 {usage_total}
-WHERE session = :session AND created_at >= :since
+WHERE (session = :session OR {unclaimed_usage}) AND created_at >= :since
 GROUP BY kind, profile, model
 ORDER BY kind, profile, model
 
@@ -95,3 +101,6 @@ WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace)
     AND created_at >= :since
 GROUP BY kind, profile, model
 ORDER BY kind, profile, model
+
+-- name: delete_unclaimed_usage
+DELETE FROM usage_events WHERE {unclaimed_usage}
