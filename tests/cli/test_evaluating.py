@@ -29,6 +29,16 @@ def test_a_table_and_a_picture(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert plot.read_text(encoding="utf-8").startswith("<svg")
 
 
+def test_what_was_not_made_smaller_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "blank.json"
+    messages = [{"role": role, "content": " " * 999} for role in ("user", "assistant") * 20]
+    path.write_text(json.dumps(messages), encoding="utf-8")
+    assert run(["eval", str(path), "--no-chains"]) == 0
+    assert "was not made smaller by native: " in capsys.readouterr().out
+
+
 def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["eval", str(file), "--strategy", "truncation", "--no-chains", "--json"]
     assert run(given) == 0

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import enfold
 from enfold.errors import BadReplyError
-from enfold.evaluation.answers import Asker
-from enfold.evaluation.cases import Probe
+from enfold.evaluation.answers import Answered, Asker, answered
+from enfold.evaluation.cases import Case, Probe
 from enfold.evaluation.running import Plan, measure
 from enfold.evaluation.summing import rows, summaries
-from enfold.evaluation.views import NEWEST, Way
+from enfold.evaluation.views import NEWEST, Way, view_of
 from enfold.llm.calls import Call, Connection
-from enfold.messages import text_of
-from enfold.testing import ScriptedGateway
+from enfold.messages import Conversation, text_of
+from enfold.testing import ScriptedGateway, user
 
 PROFILE = {"provider": "openai", "model": "gpt-4o", "key": "env:EVAL_KEY"}
 MODEL = Connection("openai", "gpt-4o")
@@ -43,9 +44,42 @@ async def test_anything_else_is_no_mark(reply: str) -> None:
         await Asker(ScriptedGateway(reply), MODEL).mark(Probe("?", "a"), "b")
 
 
-async def _save_profile(url: str) -> None:
+async def test_an_answer_without_a_mark_is_counted_and_left_out() -> None:
+    probes = (Probe("How heavy?", "nine stone"), Probe("Where?", "Whitby"), Probe("Why?"))
+    case = Case("c", Conversation((user("It weighs nine stone."),)), probes)
+    view = await view_of(case, Way(NEWEST, 1.0), None)
+    gateway = ScriptedGateway("nine stone", "RIGHT", "in Hull", "Hm, hard to say.")
+    assert await answered(case, view, Asker(gateway, MODEL)) == Answered(1, 1.0, 1)
+    gateway = ScriptedGateway("nine stone", "Right!!", "in Hull", "")
+    assert await answered(case, view, Asker(gateway, MODEL)) == Answered(0, None, 2)
+
+
+@pytest.mark.model
+@pytest.mark.timeout(600)  # a busy machine reads a few tokens a second
+def test_a_real_model_answers_from_the_view(
+    model_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path / 'own.db'}"
+    monkeypatch.setenv("ENFOLD_DB", url)
+    where = {"provider": "compatible", "model": "smollm2", "base_url": model_url}
+    asyncio.run(_save_profile(url, where))
+    path = tmp_path / "talk.jsonl"
+    probe = {"question": "What does the anchor weigh?", "answer": "Nine stone"}
+    messages = [
+        {"role": "user", "content": "The anchor weighs nine stone."},
+        {"role": "assistant", "content": "Noted."},
+        {"role": "user", "content": "Go on."},
+    ]
+    path.write_text(json.dumps({"messages": messages, "probes": [probe]}), encoding="utf-8")
+    plan = Plan((Way(NEWEST, 1.0),), chained=False, profile="mine")
+    (outcome,) = measure([path], plan)
+    assert outcome.answered is not None
+    assert outcome.answered.questions + outcome.answered.unmarked == 1
+
+
+async def _save_profile(url: str, fields: Mapping[str, str] = PROFILE) -> None:
     async with enfold.open(url) as engine:
-        await engine.profiles.save("mine", PROFILE)
+        await engine.profiles.save("mine", dict(fields))
 
 
 def test_prompts_are_compared_by_what_can_be_answered(

@@ -140,5 +140,8 @@ def _show(found: list[Outcome], *, json: bool) -> None:
         put("No conversations in these files.")
         return
     put_table("What survives", list(summing.COLUMNS), list(summing.rows(summaries)))
+    for each in found:
+        if each.failure:
+            put(f"{each.case} was not made smaller by {each.way.strategy}: {each.failure}")
     if rules:
         put_table("Evidence by rule", list(sensitivity.COLUMNS), list(sensitivity.rows(rules)))

@@ -1,10 +1,12 @@
 """Answers: what a model can still answer from a view, marked by a model.
 
-The marks are read strictly: whatever is not one of them is a `BadReplyError`, never a guess.
+The marks are read strictly: whatever is not one of them is no mark, never a guess. A question that
+got none is left out of the mean and counted: one odd reply must not cost a long evaluation.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -29,7 +31,11 @@ class Answered:
     """How a model's answers were marked, in the mean: 1 is right, 0.5 partly, 0 wrong."""
 
     questions: int
-    mark: float
+    """That were marked."""
+    mark: float | None
+    """None if no question was."""
+    unmarked: int = 0
+    """Questions to whose answer the marking model did not give a mark."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +78,15 @@ class Asker:
 
 async def answered(case: Case, view: View, asker: Asker) -> Answered | None:
     """The marks of a case's questions. None if nobody wrote down what is right."""
-    marks = [
-        await asker.mark(probe, await asker.ask(view, probe.question))
-        for probe in case.probes
-        if probe.answer
-    ]
-    return Answered(len(marks), mean(marks)) if marks else None
+    probes = [probe for probe in case.probes if probe.answer]
+    marks: list[float] = []
+    for probe in probes:
+        answer = await asker.ask(view, probe.question)
+        with suppress(BadReplyError):
+            marks.append(await asker.mark(probe, answer))
+    if not probes:
+        return None
+    return Answered(len(marks), mean(marks) if marks else None, len(probes) - len(marks))
 
 
 @cache

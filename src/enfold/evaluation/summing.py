@@ -44,6 +44,8 @@ class Summary:
     decay_reachable: tuple[float, ...]
     answers: float | None
     """The mean mark of a model's answers."""
+    unmarked: int
+    """Answers that the marking model gave no mark."""
 
     @property
     def after_ten(self) -> float | None:
@@ -100,7 +102,7 @@ def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
         chains=len(chains),
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
-        answers=_marks(outcomes),
+        **_marks(outcomes),
     )
 
 
@@ -132,10 +134,14 @@ def _reach(found: Sequence[Reach]) -> Reach:
     )
 
 
-def _marks(outcomes: Iterable[Outcome]) -> float | None:
+def _marks(outcomes: Iterable[Outcome]) -> dict[str, Any]:
     found = [each.answered for each in outcomes if each.answered is not None]
-    questions = sum(each.questions for each in found)
-    return sum(each.mark * each.questions for each in found) / questions if questions else None
+    marked = [(each.mark, each.questions) for each in found if each.mark is not None]
+    marks, weights = zip(*marked, strict=True) if marked else ((), ())
+    return {
+        "answers": fmean(marks, weights) if marks else None,
+        "unmarked": sum(each.unmarked for each in found),
+    }
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -144,6 +150,11 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(mean(step) for step in zip(*chains, strict=True))
+
+
+def _shown_answers(each: Summary) -> str:
+    left_out = f", {each.unmarked} unmarked" if each.unmarked else ""
+    return f"{shown_share(each.answers)}{left_out}"
 
 
 COLUMNS: Mapping[str, Callable[[Summary], str]] = {
@@ -159,10 +170,8 @@ COLUMNS: Mapping[str, Callable[[Summary], str]] = {
     "restored": lambda each: shown_share(each.restored),
     "pairs": lambda each: shown_share(each.pairs_whole),
     "sending": lambda each: f"{-each.sending_saved:+.0%}",
-    "after 10": lambda each: shown_share(
-        each.decay_reachable[-1] if each.decay_reachable else None
-    ),
-    "answers": lambda each: shown_share(each.answers),
+    "after 10": lambda each: shown_share(each.after_ten),
+    "answers": _shown_answers,
     "seconds": lambda each: f"{each.seconds:.1f}",
 }
 """The table's columns."""
