@@ -131,6 +131,11 @@ class Lexicon(dict[str, Chunk]):
                     counts[concept] += count
         return counts
 
+    @property
+    def marked(self) -> set[str]:
+        """The concepts that may be more than words; all others are words."""
+        return self._names | self._exact.keys()
+
     def kind(self, concept: str) -> Kind:
         """What a concept is. A name that is also written small is a word."""
         if concept in self._names and concept not in self and concept not in self._exact:

@@ -83,17 +83,13 @@ def concept_worths(
 
     `total` is the number of pieces of text in which the concepts were counted.
     """
-    known: dict[tuple[Kind, int], float] = {}
-    worths: dict[str, float] = {}
-    kind_of = lexicon.kind
-    for concept, count in counts.items():
-        key = kind, _ = kind_of(concept), count
-        worth = known.get(key)
-        if worth is None:
-            worth = known[key] = _worth(kind, count, total)
+    by_count = {count: _worth(Kind.WORD, count, total) for count in set(counts.values())}
+    worths = {concept: by_count[count] for concept, count in counts.items()}
+    for concept in counts.keys() & lexicon.marked:
+        kind = lexicon.kind(concept)
+        worths[concept] = _worth(kind, counts[concept], total)
         if kind is Kind.NUMBER and len(concept) <= _SHORT_NUMBER:
-            worth *= SHORT_NUMBER
-        worths[concept] = worth
+            worths[concept] *= SHORT_NUMBER
     for concept in now & worths.keys():
         worths[concept] *= NOW
     return worths
