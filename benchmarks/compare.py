@@ -27,6 +27,7 @@ import proxy
 from chart import draw
 from conversations import Message, agent, chat
 from peers import PEERS, SCRIPTS, run_script
+from recorded import longest_session
 
 import enfold
 
@@ -37,10 +38,12 @@ PATIENCE = 900.0
 POOL = 2_000
 PRUNED = 1_000_000
 """Tokens of the transcript that is pruned."""
+RECORDED = 4_000_000
+"""Characters of the recorded transcript at most."""
 SMALLEST = {"count": 100, "turn": 100, "fold": 1_000}
 """A fold needs more than what stays."""
 LARGEST = {"count": 100_000, "turn": 1_000_000, "fold": 100_000}
-PROXY_SECONDS, PROXY_REQUESTS = 5.0, 20_000
+PROXY_SECONDS, PROXY_REQUESTS = 5.0, 100_000
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = [sys.executable, str(SCRIPTS / "enfold_work.py")]
 
@@ -162,19 +165,32 @@ def _milliseconds(outcome: Outcome | None) -> str:
         return ""
     if isinstance(outcome, str):
         return outcome
-    return (
-        f"{outcome['seconds'] * 1e3:,.3g}"
-        if outcome["seconds"] < 1
-        else (f"{outcome['seconds'] * 1e3:,.0f}")
-    )
+    return _three_digits(outcome["seconds"] * 1e3)
 
 
 def _ratio(theirs: Mapping[int, Outcome], ours: Mapping[int, Outcome]) -> str:
     for size in sorted(theirs, reverse=True):
         one, other = theirs[size], ours.get(size)
         if isinstance(one, dict) and isinstance(other, dict):
-            return f"{one['seconds'] / other['seconds']:,.3g}"
+            return _three_digits(one["seconds"] / other["seconds"])
     return ""
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:,.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+
+
+def pruned_all(contenders: Sequence[Contender], folder: Path) -> Iterator[str]:
+    """A generated transcript, and a recorded one where there is one."""
+    file = folder / "agent.json"
+    file.write_text(json.dumps(_transcript()), encoding="utf-8")
+    yield from pruned(contenders, file)
+    recorded = longest_session(RECORDED)
+    if recorded is not None:
+        file.write_text(json.dumps(recorded), encoding="utf-8")
+        size = f"{len(recorded):,} messages, {enfold.count(recorded):,} tokens"
+        yield f"\nThe longest recorded session of a coding agent that was at hand ({size}):\n"
+        yield from pruned(contenders, file)
 
 
 def pruned(contenders: Sequence[Contender], file: Path) -> Iterator[str]:
@@ -232,7 +248,7 @@ NOTES = {
         "written which restores the input exactly, and a receipt of what is kept."
     ),
     "prune": (
-        "Generated; real sessions repeat less (benchmarks/lossless.py has those). Made whole "
+        "Generated; recorded sessions repeat less (benchmarks/lossless.py has many). Made whole "
         "again: the input was restored from the result, byte for byte."
     ),
     "proxy": (
@@ -272,9 +288,7 @@ def report(works: Sequence[str], sizes: Sequence[int], chart: Path) -> Iterator[
             if work == "proxy":
                 yield from proxy.report(PROXY_SECONDS, PROXY_REQUESTS, peers=True)
             elif work == "prune":
-                file = folder / "agent.json"
-                file.write_text(json.dumps(_transcript()), encoding="utf-8")
-                yield from pruned(found.of[work], file)
+                yield from pruned_all(found.of[work], folder)
             else:
                 most = [size for size in sizes if SMALLEST[work] <= size <= LARGEST[work]]
                 results = grown(found.of[work], work, most, folder)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import gc
 import json
-import os
 import re
 import sys
 import tempfile
@@ -37,21 +36,8 @@ from enfold.tokens import count_conversation, count_messages, get, warm
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import agent
 from peers import HEADROOM_DEDUP
+from recorded import AGENTS, DATA
 
-DATA = Path(
-    os.environ.get("ENFOLD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
-)
-SETS = (
-    "cc_cipherbox",
-    "cc_context_evaluator",
-    "cc_entire_cli",
-    "cc_viewer_samples",
-    "agentv_claude",
-    "agentv_codex",
-    "mini_swe_gemini3",
-    "pi_sessions",
-    "swe_agent_traj",
-)
 TOKENIZER = "o200k_base"
 KEPT = Retention("messages", 3, keep_first=1)
 USUAL, WITH_OBSOLETE = LosslessConfig(), LosslessConfig(remove_obsolete_state=True)
@@ -81,7 +67,7 @@ def print_sets(rounds: int) -> None:
     if not DATA.is_dir():
         print(f"no sessions in {DATA}; set ENFOLD_DATA to a folder of .jsonl files")
         return
-    sums = {name: measure_set(DATA / f"{name}.jsonl", rounds) for name in SETS}
+    sums = {name: measure_set(DATA / f"{name}.jsonl", rounds) for name in AGENTS}
     total = sums["all"] = _added(sums.values())
     print(
         "Tokens of tool results (o200k_base) and the share of them that is gone, markers paid for."

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import sys
 import time
 from collections import Counter
@@ -39,6 +38,7 @@ from enfold.wiring import local_summarizer, make_strategy
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import mixed
+from recorded import DATA
 
 Result = TypeVar("Result")
 
@@ -148,9 +148,7 @@ def _is_refused(made: Receipt, task: Task) -> bool:
 def main() -> None:
     """Both tables."""
     parser = argparse.ArgumentParser()
-    named = os.environ.get("ENFOLD_DATA")
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    parser.add_argument("--data", type=Path, default=Path(named) if named else beside)
+    parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--tokens", type=int, default=1_000_000)
     parser.add_argument("--share", type=float, default=0.5)
     options = parser.parse_args()

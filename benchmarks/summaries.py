@@ -9,7 +9,6 @@ each: the figures of the summarizer were found on the first half, the second is 
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -17,10 +16,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from statistics import mean
 
 from conversations import agent, chat
+from recorded import DATA
 
 from enfold import transcripts
 from enfold.dialects import openai
@@ -49,20 +48,11 @@ def main(wanted: list[str]) -> None:
 # Conversations
 
 
-def data_dir() -> Path | None:
-    """The folder of conversations, if there is one."""
-    named = os.environ.get("ENFOLD_DATA")
-    root = Path(__file__).resolve().parent.parent
-    folder = Path(named) if named else root.parent / "shared" / "data"
-    return folder if folder.is_dir() else None
-
-
 @cache
 def conversations(name: str) -> tuple[tuple[Message, ...], ...]:
     """The conversations of a file, or made-up ones in its place."""
-    folder = data_dir()
-    path = folder and folder / f"{name}.jsonl"
-    if path is None or not path.is_file():
+    path = DATA / f"{name}.jsonl"
+    if not path.is_file():
         print(f"(no {name}.jsonl: made up)")
         return tuple(made_up(seed) for seed in range(4))
     found = (each.conversation().messages for each in transcripts.read(path))
@@ -112,7 +102,7 @@ def measure_speed() -> None:
     print("|---|--:|--:|--:|--:|")
     meeting = tuple(message for each in conversations(MEETINGS) for message in each)
     sources = {"meeting": meeting, "agent session": conversations("cc_entire_cli")[0]}
-    if data_dir():
+    if DATA.is_dir():
         sources["Chinese chat"] = tuple(m for each in conversations("sharegpt_zh") for m in each)
     for name, source in sources.items():
         for size in (25_000, 50_000, 100_000, 200_000):
@@ -172,9 +162,8 @@ def content_words(text: str) -> set[str]:
 
 def meetings() -> list[Meeting]:
     """The meetings of the data, or made-up ones whose evidence is any ten messages in a row."""
-    folder = data_dir()
-    path = folder and folder / f"{MEETINGS}.jsonl"
-    if path is None or not path.is_file():
+    path = DATA / f"{MEETINGS}.jsonl"
+    if not path.is_file():
         made = [made_up(seed) for seed in range(6)]
         spans = tuple(tuple(range(at, at + 10)) for at in range(0, 190, 19))
         return [Meeting(messages, spans) for messages in made]

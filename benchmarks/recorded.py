@@ -1,0 +1,38 @@
+"""Recorded conversations: those in the folder ENFOLD_DATA, or in ../shared/data beside the project.
+
+Most machines have none, and benchmarks then make do with what `conversations` generates.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from enfold import dialects, transcripts
+
+DATA = Path(
+    os.environ.get("ENFOLD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
+)
+AGENTS = (
+    "cc_cipherbox",
+    "cc_context_evaluator",
+    "cc_entire_cli",
+    "cc_viewer_samples",
+    "agentv_claude",
+    "agentv_codex",
+    "mini_swe_gemini3",
+    "pi_sessions",
+    "swe_agent_traj",
+)
+"""Files with sessions of agents."""
+
+
+def longest_session(limit: int) -> list[dict[str, Any]] | None:
+    """The longest session of an agent in at most so many bytes, as `openai` messages."""
+    files = [file for name in AGENTS if (file := DATA / f"{name}.jsonl").is_file()]
+    found = [each for file in files for each in transcripts.read(file)]
+    bodies = [dialects.render(each.conversation(), "openai") for each in found]
+    histories = [body["messages"] if isinstance(body, dict) else body for body in bodies]
+    fitting = {size: each for each in histories if (size := len(repr(each))) <= limit}
+    return fitting[max(fitting)] if fitting else None
