@@ -120,6 +120,16 @@ async def test_old_tool_output_goes_first_where_that_is_enough(bench: Bench) -> 
     ]
 
 
+async def test_a_limit_far_below_the_window_is_kept_too(bench: Bench) -> None:
+    bench.summarizer.script(AWAY)
+    session = await bench.session()
+    await talk(session, 25)
+    prepared = await session.prepare(max_tokens=800, retention_tokens=100, on_failure="truncate")
+    assert prepared.compression is not None
+    assert prepared.compression.is_truncated
+    assert prepared.view.tokens <= 800
+
+
 async def test_a_summarizer_that_takes_too_long_is_a_failure_like_another(bench: Bench) -> None:
     async def never(_request: SummaryRequest) -> str:
         await asyncio.Event().wait()

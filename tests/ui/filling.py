@@ -51,6 +51,12 @@ class Api:
         body = {"pending": "And now?", "settings": settings}
         assert self._client.post(f"/sessions/{id}/prepare", json=body).status_code == 409
 
+    def prepare(self, id: str, **settings: Any) -> dict[str, Any]:
+        """Ask for the view of a session, compressed first if that is due."""
+        body = {"pending": "And now?", "settings": settings}
+        prepared: dict[str, Any] = self._ask("POST", f"/sessions/{id}/prepare", body)
+        return prepared
+
     def summaries(self, id: str) -> list[dict[str, Any]]:
         """Newest first."""
         found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{id}/summaries")

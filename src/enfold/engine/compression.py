@@ -177,6 +177,8 @@ async def _truncated(
     job: Job, task: Task, error: CompressionError
 ) -> tuple[Condensation, Mapping[int, Shown]]:
     """What the last resort makes of it; the error, if that does not help either."""
+    most = job.decision.threshold_tokens - job.view.estimate
+    task = replace(task, target=min(job.goal, most))
     try:
         return await _fit(job, task, await asyncio.to_thread(truncated, task, str(error)))
     except CompressionError as other:

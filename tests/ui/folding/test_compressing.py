@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 import pytest
 from playwright.async_api import Browser, Locator, Page, expect
@@ -221,6 +223,24 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
         await page.get_by_role("button", name="Retry the summary").click()
         for each in (page, other):
             await expect(each.get_by_text("You continue at your own risk")).not_to_be_visible()
+
+
+async def test_what_was_left_out_without_a_summary_says_so_and_can_be_summarized(
+    page: Page, server: Process, api: Api
+) -> None:
+    await open_session(page, server, api, "truncated")
+    async with model(api, failed(401)):
+        settings = {"max_tokens": 800, "retention_tokens": 100, "on_failure": "truncate"}
+        await asyncio.to_thread(partial(api.prepare, "truncated", **settings))
+    report = page.get_by_role("status").filter(has_text="Shortened")
+    await expect(report).to_contain_text("truncated, because the summary failed: ")
+    await page.reload()
+    card = page.get_by_role("region", name="messages left out without a summary")
+    await expect(card).to_contain_text("Note: truncated, because the summary failed: ")
+    await card.get_by_role("button", name="left out").click()
+    await card.get_by_role("button", name="Regenerate").click()
+    await expect(page.get_by_role("region", name="Summary of")).to_be_visible()
+    await expect(page.get_by_text("because the summary failed")).not_to_be_visible()
 
 
 async def test_notices_can_be_switched_off_but_errors_are_always_shown(

@@ -72,7 +72,7 @@ class _Card:
         with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
             self._figures()
         for warning in self._snapshot.content.get("warnings") or ():
-            ui.label(f"Note: {warning}").classes("ef-wrap ef-small")
+            ui.label(f"Note: {warning}").classes("ef-summary-figures ef-wrap ef-small")
         body = ui.element("div").classes("ef-summary-body")
         body.set_visibility(False)
 
