@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from enfold.engine import Engine
-from enfold.evaluation.cases import Case
+from enfold.evaluation.cases import Case, Probe
 from enfold.evaluation.chains import COMPRESSIONS, decay
 from enfold.messages import Conversation
 from enfold.testing import assistant, user
@@ -43,6 +44,16 @@ async def test_quotations_count_where_there_are_hardly_any_items(engine: Engine)
     assert len(found.in_view) == COMPRESSIONS + 1
     assert found.in_view[0] == found.reachable[0] == 1
     assert found.reachable[-1] >= 0.9
+    assert found.evidence is None
+
+
+async def test_questions_about_the_first_third_are_asked_at_both_ends(engine: Engine) -> None:
+    probes = (Probe("Who is the mate?", evidence=(2, 3)), Probe("And later?", evidence=(2, 159)))
+    found = await decay(engine, replace(talk(160), probes=probes), "native", 0.2)
+    assert found is not None
+    assert found.evidence is not None
+    assert [each.loosest.questions for each in found.evidence] == [1, 1]
+    assert found.evidence[0].loosest.reachable >= found.evidence[1].loosest.reachable
 
 
 async def test_a_short_talk_has_no_chain(engine: Engine) -> None:

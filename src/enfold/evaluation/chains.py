@@ -3,19 +3,21 @@
 The first third of a conversation is compressed as a session; then the rest comes in ten parts, with
 a compression after each. What counts is what the first compression folded and its view kept: exact
 items, and of each message that the view quotes eight words in a row. After each later compression
-they are looked for in the view, and where they are not in it, by one search for them.
+they are looked for in the view, and where they are not in it, by one search for them. Of questions
+about the first third, evidence is looked for as in any view, after the first and the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from enfold.engine import Engine, Session
 from enfold.engine.recall import recall_found
 from enfold.errors import CompressionError
 from enfold.evaluation import presence
 from enfold.evaluation.cases import Case
+from enfold.evaluation.measuring import Evidence, evidence
 from enfold.history import cut_points
 from enfold.messages import Message, text_of
 from enfold.receipt import receipt
@@ -42,6 +44,8 @@ class Decay:
     """Messages that are quoted."""
     in_view: tuple[float, ...]
     reachable: tuple[float, ...]
+    evidence: tuple[Evidence, Evidence] | None = None
+    """Of the questions about the first third, after the first fold and after the last."""
 
 
 async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Decay | None:
@@ -56,8 +60,10 @@ async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Dec
         model, max_input=window, max_output=window, retention_tokens=int(_RETENTION * window)
     )
     session = await engine.session(f"{case.id} chained", model=model)
+    early = _about_the_first(case, len(parts[0]))
     kept = _Kept((), ())
     shares: list[tuple[float, float]] = []
+    found: list[Evidence] = []
     for part in parts:
         await session.append(*part)
         await _compress(session, strategy)
@@ -66,8 +72,17 @@ async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Dec
         if kept.total < FEWEST:
             return None
         shares.append(await _left(session, view, kept))
+        if part in (parts[0], parts[-1]) and (there := await evidence(early, view, session)):
+            found.append(there)
     in_view, reachable = zip(*shares, strict=True)
-    return Decay(len(kept.items), len(kept.quotations), in_view, reachable)
+    of_questions = (found[0], found[-1]) if found else None
+    return Decay(len(kept.items), len(kept.quotations), in_view, reachable, of_questions)
+
+
+def _about_the_first(case: Case, messages: int) -> Case:
+    """The case with those of its questions whose evidence is among the first messages."""
+    probes = (each for each in case.probes if each.evidence and max(each.evidence) < messages)
+    return replace(case, probes=tuple(probes))
 
 
 def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:

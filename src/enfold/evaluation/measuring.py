@@ -11,7 +11,7 @@ from enfold.engine.recall import recall_found
 from enfold.evaluation.cases import Case
 from enfold.evaluation.presence import LOOSEST, RULES, Shown, share
 from enfold.evaluation.views import View
-from enfold.messages import text_of
+from enfold.messages import Message, text_of
 from enfold.tokens import get
 
 RECALL_TOKENS = 1_500
@@ -71,9 +71,9 @@ async def stored(engine: Engine, case: Case, model: str) -> Session:
     return session
 
 
-async def evidence(case: Case, view: View, session: Session) -> Evidence | None:
+async def evidence(case: Case, view: Sequence[Message], session: Session) -> Evidence | None:
     """How much of the evidence is there. None if the case has none that says something."""
-    shown = Shown(text_of(message.parts) for message in view.messages)
+    shown = Shown(text_of(message.parts) for message in view)
     rows: dict[str, list[tuple[float, ...]]] = {}
     longest = 0
     for probe in case.probes:

@@ -188,7 +188,7 @@ async def _outcome(case: Case, file: str, way: Way, view: View, session: Session
         is_restored=view.is_restored,
         pairs_are_whole=view.pairs_are_whole,
         failure=view.failure,
-        evidence=await evidence(case, view, session),
+        evidence=await evidence(case, view.messages, session),
         sending=sending(case, view),
         decay=None,
     )

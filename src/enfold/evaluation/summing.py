@@ -8,7 +8,7 @@ from statistics import fmean, mean
 from typing import Any
 
 from enfold.evaluation.cases import HALVES
-from enfold.evaluation.measuring import Reach
+from enfold.evaluation.measuring import Evidence, Reach
 from enfold.evaluation.presence import LOOSEST, RULES
 from enfold.evaluation.running import Outcome
 from enfold.evaluation.views import Way
@@ -42,6 +42,8 @@ class Summary:
     chains: int
     decay_in_view: tuple[float, ...]
     decay_reachable: tuple[float, ...]
+    first_fold: tuple[Mapping[str, Reach], Mapping[str, Reach]]
+    """Of questions about the first third, the evidence after the first fold and after the last."""
     answers: float | None
     """The mean mark of a model's answers."""
     unmarked: int
@@ -102,17 +104,13 @@ def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
         chains=len(chains),
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
+        first_fold=_first_fold([each.evidence for each in chains if each.evidence is not None]),
         **_marks(outcomes),
     )
 
 
 def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
-    found = [each.evidence.by_rule for each in outcomes if each.evidence is not None]
-    by_rule = {
-        rule.name: _reach(reaches)
-        for rule in RULES
-        if (reaches := [each[rule.name] for each in found if rule.name in each])
-    }
+    by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
     loosest = by_rule.get(LOOSEST)
     return {
         "questions": loosest.questions if loosest else 0,
@@ -120,6 +118,21 @@ def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
         "by_search": loosest.by_search if loosest else None,
         "reachable": loosest.reachable if loosest else None,
         "by_rule": by_rule,
+    }
+
+
+def _first_fold(
+    found: Sequence[tuple[Evidence, Evidence]],
+) -> tuple[dict[str, Reach], dict[str, Reach]]:
+    return _by_rule(first for first, _ in found), _by_rule(last for _, last in found)
+
+
+def _by_rule(found: Iterable[Evidence]) -> dict[str, Reach]:
+    measured = [each.by_rule for each in found]
+    return {
+        rule.name: _reach(reaches)
+        for rule in RULES
+        if (reaches := [each[rule.name] for each in measured if rule.name in each])
     }
 
 
