@@ -30,7 +30,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import KEY, Figures, measure, request, send_all
+from load import KEY, Figures, WrongAnswerError, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -180,7 +180,10 @@ def _headroom(target: str) -> list[str]:
 def measured(
     proxies: list[Proxy], upstream: int, seconds: float
 ) -> tuple[dict[tuple[str, str], Figures], dict[str, float]]:
-    """Every body through every proxy, one proxy at a time; and the megabytes each then holds."""
+    """Every body through every proxy, one proxy at a time; and the megabytes each then holds.
+
+    A proxy that answers a body wrongly has no figures for it.
+    """
     results: dict[tuple[str, str], Figures] = {}
     held: dict[str, float] = {}
     core = 0 if (os.cpu_count() or 1) > 1 else None
@@ -190,7 +193,10 @@ def measured(
         print(f"  proxy: {proxy.name}", file=sys.stderr)
         with running(proxy.command, proxy.port, core, **proxy.variables) as process:
             for name, body in bodies().items():
-                results[name, proxy.name] = _figures(proxy.port, body, seconds)
+                try:
+                    results[name, proxy.name] = _figures(proxy.port, body, seconds)
+                except (WrongAnswerError, ConnectionError) as error:
+                    print(f"  {proxy.name}, {name}: {error}", file=sys.stderr)
             held[proxy.name] = memory(process)
     return results, held
 

@@ -78,7 +78,7 @@ def main() -> None:
     if kind == "bare":
         bare = Bare(sys.argv[3])
         app = Starlette(routes=[Route("/{path:path}", bare.__call__, methods=["GET", "POST"])])
-    uvicorn.run(app, port=port, log_level="error", lifespan="off")
+    uvicorn.run(app, port=port, log_level="error", lifespan="off", timeout_keep_alive=75)
 
 
 if __name__ == "__main__":
