@@ -9,7 +9,7 @@ import pytest
 import uvicorn
 
 from enfold.server import App
-from enfold.server.connections import PatientProtocol
+from enfold.server.connections import Joined, PatientProtocol
 from enfold.server.serving import Server
 
 
@@ -59,3 +59,54 @@ async def test_a_connection_that_is_kept_answers_again(port: int) -> None:
         assert b"200 OK" in await reader.readuntil(b"}")
         await asyncio.sleep(0.5)
     writer.close()
+
+
+class Wire:
+    """A transport that remembers what was written, piece by piece."""
+
+    def __init__(self) -> None:
+        self.written: list[bytes] = []
+        self.is_closed = False
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+async def test_what_is_written_in_one_step_goes_out_in_one_piece() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+    joined.write(b"head ")
+    joined.write(b"body")
+    assert wire.written == []
+    await asyncio.sleep(0)
+    assert wire.written == [b"head body"]
+    joined.write(b"more")
+    await asyncio.sleep(0)
+    assert wire.written == [b"head body", b"more"]
+
+
+async def test_much_is_not_gathered() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+    for _ in range(10):
+        joined.write(b"x" * 50_000)
+    assert sum(map(len, wire.written)) == 500_000
+    await asyncio.sleep(0)
+    assert sum(map(len, wire.written)) == 500_000
+
+
+async def test_what_waits_is_written_before_the_end_and_nothing_after_it() -> None:
+    wire = Wire()
+    joined = Joined(wire, asyncio.get_running_loop())
+    joined.write(b"the last word")
+    joined.close()
+    joined.write(b"too late")
+    await asyncio.sleep(0)
+    assert wire.written == [b"the last word"]
+    assert joined.is_closing()

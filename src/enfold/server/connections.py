@@ -1,4 +1,7 @@
-"""Connections: one that does not finish its request's head in time is closed."""
+"""Connections: one that does not finish its request's head in time is closed.
+
+And what is answered at once goes out at once: head and body of a short answer in one piece.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,40 @@ from typing import Any
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 20.0
+_AT_ONCE = 64 * 1024
+"""Bytes that wait for more at most."""
+
+
+class Joined:
+    """A transport that writes together what it is given in one step of the event loop."""
+
+    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._waiting: list[bytes] = []
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        """Write soon; much is written now, so that whoever sends it hears when to pause."""
+        if not self._waiting:
+            self._loop.call_soon(self._write_all)
+        self._waiting.append(data)
+        self._size += len(data)
+        if self._size > _AT_ONCE:
+            self._write_all()
+
+    def close(self) -> None:
+        """Write what waits, and close."""
+        self._write_all()
+        self._transport.close()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def _write_all(self) -> None:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        if waiting and not self._transport.is_closing():
+            self._transport.write(b"".join(waiting))
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one of two classes
@@ -19,7 +56,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
 
     def connection_made(self, transport: Any) -> None:
         """Somebody has connected, and should say what they want."""
-        super().connection_made(transport)
+        super().connection_made(Joined(transport, self.loop))
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:

@@ -55,6 +55,8 @@ class Lines(logging.Formatter):
 
 def log_to_standard_error() -> None:
     """Send the logs of enfold and of what it runs on there."""
+    # No line says these, and each would be looked up for every request.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     for name, level in _LEVELS.items():
