@@ -169,10 +169,27 @@ async def test_a_blocked_session_is_truncated_when_it_is_retried(bench: Bench) -
     assert (await session.status()).blocked is None
 
 
-async def test_what_is_to_pass_goes_out_whole_with_a_warning(bench: Bench) -> None:
+async def test_a_blocked_session_is_truncated_at_the_next_request(bench: Bench) -> None:
+    session = await full(bench, "block")
+    with pytest.raises(BlockedError):
+        await session.prepare()
+    prepared = await session.prepare(on_failure="truncate")
+    assert prepared.compression is not None
+    assert prepared.compression.is_truncated
+    assert (await session.status()).blocked is None
+
+
+async def test_what_is_to_pass_goes_out_whole_with_a_warning_and_the_next_turn_tries_again(
+    bench: Bench,
+) -> None:
     session = await full(bench, "pass")
-    for _ in range(2):
+    for tries in (1, 2):
         prepared = await session.prepare("And now?")
         assert len(prepared.messages) == 81
         assert "on_failure is pass" in prepared.warnings[0]
-    assert len(bench.summarizer.requests) == 1
+        assert len(bench.summarizer.requests) == tries
+    bench.summarizer.script("They agreed on the plan.")
+    prepared = await session.prepare("And now?")
+    assert "They agreed on the plan." in texts(prepared.messages)[0]
+    assert prepared.warnings == ()
+    assert (await session.status()).blocked is None

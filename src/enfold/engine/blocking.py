@@ -28,9 +28,9 @@ def is_acknowledged(session: Session) -> bool:
     return session.blocked is not None and bool(session.blocked.get("acknowledged"))
 
 
-def refuse_if_blocked(session: Session) -> None:
-    """Raise `BlockedError` while the session waits."""
-    if session.blocked is not None and not is_acknowledged(session):
+def refuse_if_blocked(session: Session, on_failure: str) -> None:
+    """Raise `BlockedError` while the session waits, which it does with `block` alone."""
+    if on_failure == "block" and session.blocked is not None and not is_acknowledged(session):
         words = _words(session.id, str(session.blocked.get("reason")))
         raise BlockedError(words, session=session.id)
 

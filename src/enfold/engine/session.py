@@ -119,7 +119,7 @@ class Session:
         if blocking.is_acknowledged(state.rows.session):
             return Prepared(view, decision, pending=given, warnings=(blocking.ACCEPTED,))
         try:
-            blocking.refuse_if_blocked(state.rows.session)
+            blocking.refuse_if_blocked(state.rows.session, state.settings.on_failure)
             done = await self.make_room(request)
         except BlockedError:
             if state.settings.on_failure != "pass":

@@ -207,6 +207,37 @@ async def test_what_is_to_pass_passes_whole_with_a_warning(
     reply = await chat.until(lambda reply: "x-enfold-warning" in reply.headers)
     assert (reply.status_code, reply.headers["x-enfold-warning"]) == (200, "compression-failed")
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
+    writer.failures = 0
+    writer.open.set()
+    again = await chat.say("And now?")
+    assert (again.status_code, again.headers["x-enfold-decision"]) == (200, "compressed")
+    assert "x-enfold-warning" not in again.headers
+    assert len(on.provider.last["messages"]) < len(chat.messages) - 1
+
+
+async def test_a_blocked_conversation_goes_on_once_it_is_to_be_truncated(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    await _blocked(on, chat, writer)
+    await on.engine.set("on_failure", "truncate")
+    after = await chat.say(PLEASE)
+    assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "truncated")
+    assert len(on.provider.last["messages"]) < len(chat.messages) - 1
+    (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
+    assert record.blocked is None
+
+
+async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
+    reply = await chat.say("And now?")
+    assert (reply.status_code, reply.headers["x-enfold-decision"]) == (200, "compressed")
+    before, after = (int(reply.headers[f"x-enfold-tokens-{at}"]) for at in ("before", "after"))
+    assert after < before
+    assert len(on.provider.last["messages"]) < len(chat.messages) - 1
+    assert "They counted words." in json.dumps(on.provider.last["messages"][0])
 
 
 async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(
@@ -260,6 +291,18 @@ async def test_an_overflow_is_tried_once_more_and_then_told(
     assert len(on.provider.bodies) == before + 2
     assert writer.asked == 1
     assert len(on.provider.last["messages"]) < len(chat.messages)
+
+
+async def test_an_overflow_before_the_first_reply_is_tried_again_with_less(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    on.provider.script = lambda request, body: (
+        _too_long(request, body) if len(body["messages"]) > 10 else None
+    )
+    chat.messages = [{"role": "user", "content": question(number)} for number in range(12)]
+    reply = await chat.say("And now?")
+    assert (reply.status_code, reply.headers["x-enfold-decision"]) == (200, "compressed")
 
 
 @pytest.mark.parametrize(("setting", "means"), [("always", "recall"), ("off", "store")])

@@ -82,7 +82,9 @@ class Turns:
         except CompressionError as error:
             _log.warning("compression after an overflow failed: %s", error)
             return None
-        return (await self._look(asked)).outgoing("compressed") if done.compressed else None
+        if not done.compressed:
+            return None
+        return (await self._look(replace(asked, session=session.id))).outgoing("compressed")
 
     async def keep(self, seen: Seen, reply: Reply) -> None:
         """Remember an answer that a later request may go on from."""
@@ -222,7 +224,7 @@ class Turns:
         )
         try:
             if record is not None:
-                blocking.refuse_if_blocked(record)
+                blocking.refuse_if_blocked(record, seen.known.settings.on_failure)
             if begun := self._busy.get((seen.asked.namespace, seen.name or "")):
                 await asyncio.wait({begun})  # or what came before would be recorded after this
             session = await self._record(seen)
@@ -233,7 +235,8 @@ class Turns:
             if seen.known.settings.on_failure == "pass":
                 return seen.outgoing(as_is, NOT_COMPRESSED)
             raise
-        after = await self._look(seen.asked)
+        # By its name: before the first reply a conversation is not recognised by itself.
+        after = await self._look(replace(seen.asked, session=session.id))
         said = (TRUNCATED,) if done.is_truncated else ()
         return replace(after.outgoing("compressed", *said), tokens_before=seen.tokens_before)
 
