@@ -13,7 +13,7 @@ from enfold.errors import InputError
 from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import ANTHROPIC, OPENAI, Body
 from enfold.server.proxy.facts import Facts
-from enfold.server.proxy.prefixes import Prefixes
+from enfold.server.proxy.prefixes import Cut, Prefixes
 
 TEXTS = st.text(max_size=20)
 MESSAGES = st.fixed_dictionaries(
@@ -23,9 +23,9 @@ HISTORIES = st.lists(MESSAGES, max_size=14)
 
 
 def same(found: Body, expected: Body) -> bool:
-    return (found.raw, found.messages, dict(found.fields), list(found.fields)) == (
+    return (found.raw, list(found.messages), dict(found.fields), list(found.fields)) == (
         expected.raw,
-        expected.messages,
+        list(expected.messages),
         dict(expected.fields),
         list(expected.fields),
     )
@@ -57,7 +57,25 @@ def test_whatever_came_before_a_body_is_what_it_would_be_without(
         found, prefix = prefixes.read(OPENAI, raw)
         assert same(found, bodies.read(OPENAI, raw))
         if prefix is not None:
-            assert tuple(prefix.messages(raw)) == found.messages[: prefix.count]
+            assert list(Cut(raw, prefix.places)) == list(found.messages[: prefix.count])
+
+
+@given(st.integers(-25, 25), st.integers(-25, 25))
+def test_messages_that_are_cut_out_when_needed_are_a_sequence_like_any_other(
+    start: int, stop: int
+) -> None:
+    prefixes = Prefixes(long=0)
+    prefixes.read(OPENAI, talk(20))
+    cut, _ = prefixes.read(OPENAI, talk(22))
+    whole = bodies.read(OPENAI, talk(22)).messages
+    assert isinstance(cut.messages, Cut)
+    assert list(cut.messages[start:stop]) == list(whole[start:stop])
+    assert list(cut.messages[start:][:stop]) == list(whole[start:][:stop])
+    if -22 <= start < 22:
+        assert cut.messages[start] == whole[start]
+    else:
+        with pytest.raises(IndexError):
+            cut.messages[start]
 
 
 def test_a_history_that_grows_is_known_by_all_but_its_newest_messages() -> None:

@@ -6,7 +6,7 @@ came with. What has to be known of it is in `facts`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,7 @@ class Body:
     raw: bytes
     fields: Mapping[str, bytes]
     """Each still as JSON; the messages' own is empty, so that they are not held twice."""
-    messages: tuple[bytes, ...]
+    messages: Sequence[bytes]
     """Each still as JSON."""
     elsewhere: tuple[str, ...] = ()
     """Fields that name messages at the provider, which stand among these messages too."""

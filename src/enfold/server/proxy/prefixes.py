@@ -12,7 +12,9 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from operator import attrgetter
 from secrets import token_hex
+from typing import overload
 
 from enfold.errors import InputError
 from enfold.server.proxy import bodies
@@ -56,19 +58,13 @@ class Prefix:
         """How many messages it has."""
         return len(self.places) // 2
 
-    def begins(self, form: Form, raw: bytes) -> bool:
-        """Whether the body begins with it."""
+    def may_begin(self, form: Form, raw: bytes) -> bool:
+        """Whether the body looks as if it began with it."""
         return (
             form is self.form
             and len(raw) > self.size
             and raw.startswith(self.last, self.size - len(self.last))
-            and _digest(raw, self.size) == self.digest
         )
-
-    def messages(self, raw: bytes) -> list[bytes]:
-        """Its messages, from a body that begins with it."""
-        places = self.places
-        return [raw[begin:end] for begin, end in zip(places[::2], places[1::2], strict=True)]
 
     def learn(self, tokenizer: str, facts: Sequence[Facts]) -> None:
         """Remember the facts of its messages, which the given ones begin with."""
@@ -79,6 +75,36 @@ class Prefix:
         """Remember the identities of its messages; so many system messages come before them."""
         if len(self.ids) < self.count - lead:
             self.ids[:] = ids[: self.count - lead]
+
+
+class Cut(Sequence[bytes]):
+    """Messages that are cut out of a body when they are asked for, and those that follow them."""
+
+    __slots__ = ("_places", "_raw", "_rest")
+
+    def __init__(self, raw: bytes, places: array[int], rest: Sequence[bytes] = ()) -> None:
+        self._raw = raw
+        self._places = places
+        self._rest = rest
+
+    def __len__(self) -> int:
+        return len(self._places) // 2 + len(self._rest)
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
+        """A message, or some that follow each other."""
+        own = len(self._places) // 2
+        if isinstance(at, slice):
+            start, stop, _ = at.indices(len(self))
+            rest = self._rest[max(0, start - own) : max(0, stop - own)]
+            return Cut(self._raw, self._places[2 * start : 2 * stop], rest)
+        index = range(len(self))[at]
+        if index >= own:
+            return self._rest[index - own]
+        return self._raw[self._places[2 * index] : self._places[2 * index + 1]]
 
 
 class Prefixes:
@@ -97,7 +123,7 @@ class Prefixes:
         """The body, cut into messages, and what is known of how it begins."""
         if len(raw) < self._long:
             return bodies.read(form, raw), None
-        known = next((each for each in reversed(self._known) if each.begins(form, raw)), None)
+        known = self._longest(form, raw)
         body = _read_after(known, raw) if known is not None else None
         if body is None:
             known, body = None, bodies.read(form, raw)
@@ -105,6 +131,17 @@ class Prefixes:
         if prefix is not None:
             self._remember(prefix, instead_of=known)
         return body, prefix
+
+    def _longest(self, form: Form, raw: bytes) -> Prefix | None:
+        """The longest one that the body begins with; it is hashed once for all that may."""
+        found, hashing, at = None, sha256(), 0
+        view = memoryview(raw)
+        for each in sorted(self._known, key=attrgetter("size")):
+            if each.may_begin(form, raw):
+                hashing.update(view[at : each.size])
+                at = each.size
+                found = each if hashing.digest() == each.digest else found
+        return found
 
     def _remember(self, prefix: Prefix, *, instead_of: Prefix | None) -> None:
         self._known = [each for each in self._known if each is not instead_of]
@@ -127,9 +164,9 @@ def _read_after(prefix: Prefix, raw: bytes) -> Body | None:
         rest = bodies.read(prefix.form, _without(raw, prefix.places, stand_in))
     except InputError:
         return None
-    if rest.messages[:1] != (stand_in,):
+    if list(rest.messages[:1]) != [stand_in]:
         return None  # another field of the same name comes after, and is the one that counts
-    return replace(rest, raw=raw, messages=(*prefix.messages(raw), *rest.messages[1:]))
+    return replace(rest, raw=raw, messages=Cut(raw, prefix.places, rest.messages[1:]))
 
 
 def _begun(body: Body) -> Prefix | None:
@@ -181,7 +218,7 @@ def _is_cut_right(body: Body, places: array[int]) -> bool:
     except InputError:
         return False
     after = body.messages[len(places) // 2 :]
-    return rest.messages == (stand_in, *after) and rest.fields == body.fields
+    return list(rest.messages) == [stand_in, *after] and rest.fields == body.fields
 
 
 def _without(raw: bytes, places: array[int], stand_in: bytes) -> bytes:

@@ -67,9 +67,9 @@ class Seen:
     """A request as it stands: what is known of it, and what would be sent."""
 
     asked: Asked
-    lead: tuple[bytes, ...]
+    lead: Sequence[bytes]
     """System messages before the history. They often say the date, and are never folded."""
-    sent: tuple[bytes, ...]
+    sent: Sequence[bytes]
     history: History
     name: str | None
     known: Known
