@@ -10,6 +10,7 @@ from typing import Any
 
 from scripts.reference.tables import kind_of
 
+from enfold.server.access import Tokens
 from enfold.server.api import create_api
 from enfold.server.feed import Feeds
 from enfold.wiring import open_engine
@@ -26,7 +27,8 @@ async def description() -> dict[str, Any]:
     """What a server has at `/openapi.json`."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_engine(f"sqlite:///{folder}/empty.db") as engine:
-            return create_api(engine, Feeds(engine.events)).openapi()
+            access = Tokens(engine.store)
+            return create_api(engine, Feeds(engine.events), access).openapi()
 
 
 def _lines(whole: Mapping[str, Any]) -> Iterator[str]:

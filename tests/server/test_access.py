@@ -87,3 +87,9 @@ async def test_guessing_is_slowed_down(shut: Client) -> None:
     assert answers[-1].status_code == 429
     assert int(answers[-1].headers["retry-after"]) > 0
     assert (await shut.get("/api/sessions", headers={"x-enfold-token": TOKEN})).status_code == 200
+
+
+async def test_a_namespace_that_cannot_be_one_is_refused(client: Client) -> None:
+    answer = await client.get("/api/sessions", headers={"x-enfold-namespace": "n" * 257})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_input")
+    assert "x-enfold-namespace" in answer.json()["error"]["message"]

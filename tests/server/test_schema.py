@@ -15,6 +15,7 @@ from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from enfold.engine import Engine
+from enfold.server.access import Tokens
 from enfold.server.api import create_api
 from enfold.server.feed import Feeds
 from tests.server.processes import serve
@@ -23,7 +24,7 @@ load_all_checks()
 NOBODY = cast("Engine", None)
 """The description does not need an engine."""
 
-described = create_api(NOBODY, cast("Feeds", None)).openapi()
+described = create_api(NOBODY, cast("Feeds", None), cast("Tokens", None)).openapi()
 schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
 
 

@@ -21,6 +21,7 @@ from enfold.server.callers import ON_THIS_MACHINE, Caller, remember
 from enfold.server.rates import Buckets, address_of
 from enfold.store import Store, access
 from enfold.store.access import AccessToken
+from enfold.store.sessions import check_name
 
 HEADER = b"x-enfold-token"
 NAMESPACE = b"x-enfold-namespace"
@@ -33,7 +34,7 @@ OWN = ("/api/", "/metrics")
 """Where `Authorization` is meant for enfold."""
 _PATH = "/t/"
 _SECONDS = 5.0
-"""How long a token may still be taken for good after it was deleted."""
+"""How long a token may still be taken for good after another process has deleted it."""
 _KNOWN = 10_000
 _GUESSES = 180
 """Wrong tokens a minute from one address; a sixth of them at once."""
@@ -56,6 +57,8 @@ class Tokens:
         self._store = store
         self._guesses = Buckets(_GUESSES)
         self._known: dict[str, tuple[float, AccessToken]] = {}
+        self._forgotten = 0
+        """How often that was."""
 
     async def caller(self, token: str, scope: Scope) -> Caller:
         """Who has that token; `TokenError` if nobody."""
@@ -65,15 +68,23 @@ class Tokens:
             raise TokenError("nobody here knows this access token; ask for another")
         return Caller(row.name, row.namespace)
 
+    def forget(self, id: str) -> None:
+        """The token of that id was deleted: it is refused from now on."""
+        self._forgotten += 1
+        self._known = {token: kept for token, kept in self._known.items() if kept[1].id != id}
+
     async def _find(self, token: str) -> AccessToken | None:
         """The token's row, asked for every few seconds and not with every request."""
         until, row = self._known.get(token, (0.0, None))
         if row is not None and monotonic() < until:
             return row
+        forgotten = self._forgotten
         row = await self._store.read(access.find, token)
         if row is None:
             self._known.pop(token, None)
             return None
+        if forgotten != self._forgotten:
+            return row  # it may be the one that was deleted while it was looked for
         if len(self._known) >= _KNOWN:
             self._known.clear()
         self._known[token] = (monotonic() + _SECONDS, row)
@@ -103,6 +114,7 @@ class Access:
                 await self._sign_in.page(scope)(scope, receive, send)
                 return
             if given.namespace and caller.is_owner:
+                check_name("x-enfold-namespace", given.namespace)
                 caller = replace(caller, namespace=given.namespace)
             remember(scope, caller)
         await self._app(scope, receive, send)

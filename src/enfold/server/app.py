@@ -68,8 +68,8 @@ def create_app(
     engine.events.subscribe(metrics.listen)
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
-    api = Audit(Segments(create_api(engine, feeds, body_limit=options.body_limit)), engine)
     tokens = Tokens(engine.store)
+    api = Audit(Segments(create_api(engine, feeds, tokens, body_limit=options.body_limit)), engine)
     sign_in = None if ui is None else SignIn(tokens)
     routes = [*forwarding, *health.routes(), *(sign_in.routes() if sign_in else ())]
     rest: ASGIApp = api if ui is None else Front(api, ui)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from enfold.engine import Engine
 from enfold.server import App
 from enfold.store import access
@@ -66,6 +68,20 @@ async def test_a_token_goes_with_its_sessions_where_that_is_said(client: Client,
     assert len(hits.json()) == 3
     (entry, *_) = (await client.get("/api/audit")).json()
     assert entry["counts"] == {"sessions_deleted": 3}
+
+
+@pytest.mark.parametrize("with_sessions", [True, False])
+async def test_a_token_that_was_just_used_is_refused_once_it_is_deleted(
+    client: Client, app: App, *, with_sessions: bool
+) -> None:
+    eve, ben = [await _made(client, app, name, 1) for name in ("eve", "ben")]
+    path = f"/api/tokens/{eve['id']}"
+    await client.delete(path, params={"with_sessions": with_sessions})
+    for token, status in ((eve["token"], 401), (ben["token"], 201)):
+        async with client_of(app, token) as its:
+            assert (await its.post("/api/sessions", json={"id": "new"})).status_code == status
+    names = [each["namespace"] for each in (await client.get("/api/namespaces")).json()]
+    assert (eve["namespace"] in names) is not with_sessions
 
 
 async def test_all_sessions_of_a_namespace_can_be_deleted(client: Client, app: App) -> None:

@@ -15,6 +15,7 @@ from starlette.types import Scope
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
+from enfold.server.access import Tokens
 from enfold.server.api import (
     activity,
     compression,
@@ -67,7 +68,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_api(engine: Engine, feeds: Feeds, *, body_limit: int = BODY_LIMIT) -> FastAPI:
+def create_api(
+    engine: Engine, feeds: Feeds, access: Tokens, *, body_limit: int = BODY_LIMIT
+) -> FastAPI:
     """The API over an engine; `body_limit` is what a body may have once it is unpacked."""
     api = FastAPI(
         title="enfold",
@@ -87,6 +90,7 @@ def create_api(engine: Engine, feeds: Feeds, *, body_limit: int = BODY_LIMIT) ->
     )
     api.state.engine = engine
     api.state.feeds = feeds
+    api.state.tokens = access
     api.state.body_limit = body_limit
     for router in ROUTERS:
         api.include_router(router)

@@ -13,6 +13,7 @@ from starlette.types import Scope
 
 from enfold.engine import Engine, Session
 from enfold.jsontext import loads
+from enfold.server.access import Tokens
 from enfold.server.bodies import unpacked
 from enfold.server.callers import Caller, caller_of, require_owner
 from enfold.server.feed import Feeds
@@ -90,6 +91,11 @@ def _feeds(request: Request) -> Feeds:
     return feeds
 
 
+def _tokens(request: Request) -> Tokens:
+    tokens: Tokens = request.app.state.tokens
+    return tokens
+
+
 def _owner(request: Request) -> Caller:
     caller = caller_of(request)
     require_owner(caller)
@@ -102,6 +108,7 @@ def _caller(request: Request) -> Caller:
 
 TheEngine: TypeAlias = Annotated[Engine, Depends(_engine)]
 TheFeeds: TypeAlias = Annotated[Feeds, Depends(_feeds)]
+TheTokens: TypeAlias = Annotated[Tokens, Depends(_tokens)]
 TheCaller: TypeAlias = Annotated[Caller, Depends(_caller)]
 TheOwner: TypeAlias = Annotated[Caller, Depends(_owner)]
 

@@ -16,6 +16,7 @@ from enfold.server.api.shapes import (
     TheCaller,
     TheEngine,
     TheOwner,
+    TheTokens,
     count,
     example,
 )
@@ -103,6 +104,7 @@ async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeTo
 async def delete_token(
     token: Annotated[str, Path(description="The token's id, as the list has it.")],
     engine: TheEngine,
+    known: TheTokens,
     request: Request,
     _: TheOwner,
     *,
@@ -110,7 +112,7 @@ async def delete_token(
         bool, Query(description="Delete its sessions too, with all that is in them.")
     ] = False,
 ) -> DeletedToken:
-    """By its id. It may still open for a few seconds.
+    """By its id. Other servers on the same database may take it for five seconds more.
 
     Its sessions stay, unless they are to go too; the owner sees them with `x-enfold-namespace`.
     """
@@ -121,6 +123,7 @@ async def delete_token(
             place="with_sessions",
         )
     await engine.store.write(access.delete, token)
+    known.forget(token)  # before its sessions go: it could begin new ones
     deleted = await delete_sessions(engine.store, row.namespace) if with_sessions else 0
     count(request.scope, sessions_deleted=deleted)
     return DeletedToken(
