@@ -58,6 +58,7 @@ def test_text_is_read_as_the_type_of_the_setting(name: str, given: object, value
         ("threshold", True, "0.05 to 1"),
         ("keep_first", 1.5, "whole number"),
         ("keep_first", -1, "0 or more"),
+        ("audit_days", 10**11, "a whole number, 1 to 36500"),
         ("auto_compress", "maybe", "true or false"),
         ("model", "gpt-4o", "provider:model"),
         ("style", "baroque", "default, code, concise, detailed"),

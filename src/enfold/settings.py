@@ -77,7 +77,7 @@ class Settings:
     proxy_client_key: bool = False
     """Let the model that a client talks to write its summaries, with the client's own key."""
     audit_days: int = 400
-    """Days for which a server remembers who changed what."""
+    """Days for which a server remembers who changed what; at most a hundred years."""
     sources: Mapping[str, str] = field(default_factory=dict, compare=False)
     """For every setting the level it came from."""
 
@@ -112,11 +112,13 @@ def _float(value: Any) -> float:
         return math.nan
 
 
-def _whole(lowest: int) -> Callable[[Any], int]:
+def _whole(lowest: int, highest: int | None = None) -> Callable[[Any], int]:
+    allowed = f"{lowest} to {highest}" if highest else f"{lowest} or more"
+
     def check(value: Any) -> int:
         number = _float(value)
-        if not number.is_integer() or number < lowest:
-            raise ValueError(f"expected a whole number, {lowest} or more")
+        if not number.is_integer() or not lowest <= number <= (highest or sys.float_info.max):
+            raise ValueError(f"expected a whole number, {allowed}")
         return int(number)
 
     return check
@@ -188,7 +190,7 @@ CHECKS: Mapping[str, Callable[[Any], Any]] = {
     "notifications": _flag,
     "model": _model,
     "timeout": _number(0.001),
-    "audit_days": _whole(1),
+    "audit_days": _whole(1, 36_500),
 }
 """What a value of each setting must be; None always means unset."""
 
