@@ -112,3 +112,5 @@ def test_the_fields_of_an_object_are_still_json() -> None:
             fields(wrong)
     with pytest.raises(InputError, match="not valid JSON"):
         fields(b'{"a":')
+    with pytest.raises(InputError, match="not UTF-8: byte 0xdd"):
+        fields(b'{"\xdd": 1}')

@@ -56,7 +56,7 @@ def fields(text: bytes) -> dict[str, bytes]:
         raise InputError("nested too deeply") from None
     except msgspec.ValidationError:
         raise InputError("expected a JSON object") from None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeError):
         value = _loads_by_standard_library(text, 1)
         if not isinstance(value, dict):
             raise InputError("expected a JSON object") from None

@@ -58,7 +58,7 @@ class Provider:
         self.bodies.append(raw)
         self.headers.append(dict(request.headers))
         self.paths.append(str(request.url.path))
-        body = json.loads(raw) if raw[:1] == b"{" else {}
+        body = json.loads(raw.decode("utf-8", "replace")) if raw[:1] == b"{" else {}
         scripted = self.script(request, body) if self.script else None
         if scripted is not None:
             return scripted

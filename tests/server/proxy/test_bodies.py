@@ -47,12 +47,22 @@ def test_what_is_no_body_is_refused(wrong: bytes) -> None:
         (bodies.OPENAI, {"max_tokens": 7}, 7),
         (bodies.OPENAI, {"max_tokens": 7, "max_completion_tokens": 8}, 8),
         (bodies.OPENAI, {"max_tokens": True}, None),
+        (bodies.OPENAI, {"max_tokens": 10**309}, 2**53),
         (bodies.RESPONSES, {"max_output_tokens": 9}, 9),
         (bodies.GEMINI, {"generationConfig": {"maxOutputTokens": 5}}, 5),
         (bodies.GEMINI, {"generationConfig": None}, None),
         (bodies.ANTHROPIC, {}, None),
     ],
-    ids=["chat", "newer name", "no number", "responses", "gemini", "gemini without", "unset"],
+    ids=[
+        "chat",
+        "newer name",
+        "no number",
+        "no limit",
+        "responses",
+        "gemini",
+        "gemini without",
+        "unset",
+    ],
 )
 def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
     form: bodies.Form, fields: dict[str, object], found: int | None

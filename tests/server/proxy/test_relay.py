@@ -64,6 +64,15 @@ async def test_how_long_it_is_is_said_where_that_is_known() -> None:
     assert (b"content-length", b"6") in client.heard[0]["headers"]
 
 
+@pytest.mark.parametrize("status", [204, 304])
+async def test_an_answer_that_never_has_a_body_has_no_length(status: int) -> None:
+    client = Client()
+    answer = Arriving(length=0)
+    answer.status = status
+    await relay(cast("Answer", answer), (), Receiver(client.send))
+    assert [name for name, _ in client.heard[0]["headers"]] == [b"content-type"]
+
+
 async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
     client = Client()
     before: list[int] = []

@@ -71,6 +71,50 @@ async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
     assert on.provider.bodies == [raw]
 
 
+@pytest.mark.parametrize(
+    ("raw", "header", "said"),
+    [
+        (b'{"\xdd":1,"model":"small","messages":[]}', "x-enfold-warning", "not-understood"),
+        (
+            b'{"model":"small","max_tokens":1%b,"messages":[{"role":"user","content":"Hi"}]}'
+            % (b"0" * 309),
+            "x-enfold-decision",
+            "keep",
+        ),
+    ],
+    ids=["key not UTF-8", "number above all floats"],
+)
+async def test_odd_bodies_are_the_providers_to_judge(
+    on: Stage, raw: bytes, header: str, said: str
+) -> None:
+    on.provider.script = lambda _request, _body: JSONResponse({"choices": []})
+    async with httpx.AsyncClient() as client:
+        reply = await client.post(f"{on.address}/v1/chat/completions", content=raw)
+    assert (reply.status_code, reply.headers[header]) == (200, said)
+    assert on.provider.bodies == [raw]
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/v1/chat/completions", ("error", "code")),
+        ("/v1/messages", ("error", "type")),
+        ("/v1beta/models/small:generateContent", ("error", "status")),
+    ],
+)
+async def test_a_sessions_name_that_cannot_be_stored_is_refused_in_the_providers_words(
+    on: Stage, path: str, code: tuple[str, str]
+) -> None:
+    async with httpx.AsyncClient(headers={"x-enfold-session": "x" * 257}) as client:
+        reply = await client.post(f"{on.address}{path}", json={"model": "small", "messages": []})
+    said = reply.json()
+    assert reply.status_code == 400
+    assert "x-enfold-session" in said["error"]["message"]
+    assert "at most 256 characters" in said["error"]["message"]
+    assert said[code[0]][code[1]].lower() == "bad_input"
+    assert on.provider.bodies == []
+
+
 async def test_the_clients_key_passes_and_what_is_said_to_enfold_stays(on: Stage) -> None:
     headers = {"authorization": "Bearer sk-mine", "x-enfold-session": "mine", "x-other": "1"}
     async with httpx.AsyncClient(headers=headers) as client:

@@ -17,7 +17,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from enfold import dialects
 from enfold.errors import SummaryError
 from enfold.server import create_app
+from enfold.server.proxy import bodies
 from enfold.server.proxy.routes import Proxy
+from enfold.server.proxy.seen import Asked
+from enfold.server.proxy.turn import Turns
 from enfold.server.proxy.upstream import Upstream
 from enfold.store.records import Snapshot
 from enfold.summaries import Summary, SummaryRequest
@@ -154,6 +157,18 @@ async def test_a_compression_ahead_that_fails_costs_nothing_but_another_try(
     assert after.headers["x-enfold-decision"] == "reused"
     (record,) = await early.engine.sessions(namespace=await early.namespace("k"))
     assert record.blocked is None
+
+
+async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
+    on: Stage, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
+    body = bodies.read(bodies.OPENAI, json.dumps({"messages": said}).encode())
+    turns = Turns(on.engine)
+    out = await turns.take(Asked(body, "openai:small", namespace="n" * 257))
+    await turns.idle()
+    assert out.raw is body.raw
+    assert "work in the background failed: namespace 'nnn" in caplog.text
 
 
 async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:

@@ -13,6 +13,9 @@ from typing import Any
 from enfold.errors import InputError
 from enfold.jsontext import dumps, fields, items, loads
 
+_MOST_OUTPUT = 2**53
+"""Tokens. What is larger limits nothing, and cannot be reckoned with."""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -91,7 +94,7 @@ class Body:
             for name in rest:
                 found = found.get(name) if isinstance(found, dict) else None
             if isinstance(found, int) and not isinstance(found, bool):
-                return found
+                return min(found, _MOST_OUTPUT)
         return None
 
     def with_messages(self, messages: Iterable[bytes]) -> bytes:

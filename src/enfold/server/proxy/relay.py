@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from http import HTTPStatus
 
 from starlette.types import Message, Send
 
 from enfold.server.proxy.hearing import Ear
 from enfold.server.proxy.upstream import Arriving, Header
+
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
 class Receiver:
@@ -24,7 +27,7 @@ class Receiver:
         """The beginning of the answer, which has so many bytes if that is known."""
         self.has_begun = True
         lower = [(name.lower(), value) for name, value in headers]
-        if length is not None:
+        if length is not None and status not in _WITHOUT_BODY:
             lower.append((b"content-length", b"%d" % length))
         message: Message = {"type": "http.response.start", "status": status, "headers": lower}
         await self._send(message)

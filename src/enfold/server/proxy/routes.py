@@ -41,6 +41,7 @@ from enfold.server.proxy.upstream import (
 )
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
+from enfold.store.sessions import check_name
 
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
 
@@ -121,6 +122,8 @@ class Proxy:
         namespace = await self._namespace_of(scope)
         if call.form is None:
             return None, None
+        name = call.header(b"x-enfold-session")
+        check_name("x-enfold-session", name or "")
         try:
             body, prefix = self._prefixes.read(call.form, await self._unpacked(call))
             model = call.model or body.value("model")
@@ -128,7 +131,6 @@ class Proxy:
             return None, NOT_UNDERSTOOD
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
-        name = call.header(b"x-enfold-session")
         asked = Asked(
             body,
             f"{call.form.provider}:{model}",

@@ -19,7 +19,7 @@ from enfold.engine import Engine, Session, blocking
 from enfold.engine.ahead import compress_soon
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
 from enfold.engine.requests import Request
-from enfold.errors import BlockedError, CompressionError, InputError, StoreError
+from enfold.errors import BlockedError, CompressionError, EnfoldError, InputError, StoreError
 from enfold.jsontext import dumps
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import Means
@@ -283,7 +283,7 @@ class Turns:
             session = await self._record(seen)
             if compress and not seen.known.is_diverging:
                 await compress_soon(self._engine, session, self._restorable_by(seen))
-        except (CompressionError, StoreError) as error:
+        except EnfoldError as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
 
