@@ -27,6 +27,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "deflate": zlib.compress,
     "zstd": zstandard.compress,
 }
+MANY = ["gzip", "zstd"]
+"""What may have several parts, each packed by itself."""
 
 
 @pytest.fixture
@@ -70,6 +72,28 @@ def test_unpacking_gives_back_what_was_packed(body: bytes, encoding: str) -> Non
             unpacked(packed, encoding, len(body) - 1)
 
 
+@given(st.lists(st.binary(max_size=3_000), min_size=1, max_size=5), st.sampled_from(MANY))
+def test_parts_that_follow_each_other_are_one_body(parts: list[bytes], encoding: str) -> None:
+    packed, body = b"".join(map(PACKERS[encoding], parts)), b"".join(parts)
+    assert unpacked(packed, encoding, 15_000) == body
+    if body:
+        with pytest.raises(TooLargeError):
+            unpacked(packed, encoding, len(body) - 1)
+
+
+@pytest.mark.parametrize("where", ["first", "last"])
+def test_what_a_packer_puts_in_to_be_skipped_is_skipped(where: str) -> None:
+    frame, skipped = zstandard.compress(b"words"), b"\x50\x2a\x4d\x18\x04\0\0\0note"
+    packed = skipped + frame if where == "first" else frame + skipped
+    assert unpacked(packed, "zstd", 1_000) == b"words"
+
+
+@pytest.mark.parametrize("encoding", MANY)
+def test_countless_parts_are_refused(encoding: str) -> None:
+    with pytest.raises(InputError, match="10,000"):
+        unpacked(PACKERS[encoding](b"") * 10_001, encoding, 1_000)
+
+
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_bomb_is_noticed_before_it_goes_off(encoding: str) -> None:
     bomb = PACKERS[encoding](b"\0" * 200_000_000)
@@ -97,11 +121,26 @@ def test_a_body_that_wants_a_huge_window_is_refused() -> None:
         (b"plain", "zstd"),
         (gzip.compress(b"cut off")[:-9], "gzip"),
         (zstandard.compress(b"cut off")[:-3], "zstd"),
+        (gzip.compress(b"whole") + b"junk", "gzip"),
+        (zstandard.compress(b"whole") + b"junk", "zstd"),
+        (zlib.compress(b"whole") + zlib.compress(b"more"), "deflate"),
+        (zstandard.compress(b"whole") + zstandard.compress(b"cut off")[:-3], "zstd"),
         (b"plain", "br"),
         (b"plain", "gzip, gzip"),
     ],
     # Packed bytes have the time in them, and are no names.
-    ids=["no gzip", "no zstd", "gzip cut", "zstd cut", "unknown", "twice"],
+    ids=[
+        "no gzip",
+        "no zstd",
+        "gzip cut",
+        "zstd cut",
+        "gzip and junk",
+        "zstd and junk",
+        "deflate twice",
+        "second cut",
+        "unknown",
+        "twice",
+    ],
 )
 def test_what_cannot_be_unpacked_is_said(body: bytes, encoding: str) -> None:
     with pytest.raises(InputError, match="content-encoding"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
@@ -81,53 +82,77 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
             f"cannot unpack {name[:40]!r}; send {', '.join(_PACKED)} or nothing packed",
             place="content-encoding",
         )
-    unpacker, error = _PACKED[name]()
+    packing = _PACKED[name]()
     try:
-        pieces = list(_pieces(unpacker, body, limit))
-    except error:
+        return b"".join(_pieces(packing, body, limit))
+    except packing.error:
         raise InputError(f"the body is not {name}", place="content-encoding") from None
-    if not unpacker.eof:
-        raise InputError(f"the body ends before its {name} does", place="content-encoding")
-    return b"".join(pieces)
+    except EOFError:
+        raise InputError(
+            f"the body ends before its {name} does", place="content-encoding"
+        ) from None
 
 
 class _Unpacker(Protocol):
-    """What takes a packed body bit by bit."""
+    """What takes a packed body bit by bit, up to its end."""
 
     @property
     def eof(self) -> bool: ...
 
+    @property
+    def unused_data(self) -> bytes: ...
+
     def decompress(self, data: bytes, /) -> bytes: ...
 
 
-def _pieces(unpacker: _Unpacker, body: bytes, limit: int) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """Who unpacks, how they say that it is something else, and how many parts may follow on."""
+
+    unpacker: Callable[[], _Unpacker]
+    error: type[Exception]
+    most: int = 10_000
+
+
+def _pieces(packing: _Packing, body: bytes, limit: int) -> Iterator[bytes]:
     """The body unpacked, a little at a time, so that no bomb goes off before it is noticed."""
-    size = 0
+    unpacker, parts, size = packing.unpacker(), 1, 0
     for start in range(0, len(body), _SLICE):
-        piece = unpacker.decompress(body[start : start + _SLICE])
-        size += len(piece)
-        if size > limit:
-            raise too_large(limit)
-        yield piece
-        if unpacker.eof:
-            return
+        packed = body[start : start + _SLICE]
+        while packed:
+            if unpacker.eof:
+                unpacker, parts = packing.unpacker(), parts + 1
+                if parts > packing.most:
+                    raise InputError(
+                        f"more packed parts than {packing.most:,} follow each other; pack it anew",
+                        place="content-encoding",
+                    )
+            piece = unpacker.decompress(packed)
+            size += len(piece)
+            if size > limit:
+                raise too_large(limit)
+            yield piece
+            packed = unpacker.unused_data if unpacker.eof else b""
+    if not unpacker.eof:
+        raise EOFError
 
 
-def _zstd() -> tuple[_Unpacker, type[Exception]]:
+def _gzip() -> _Packing:
+    return _Packing(lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), zlib.error)
+
+
+def _deflate() -> _Packing:
+    return _Packing(lambda: zlib.decompressobj(zlib.MAX_WBITS), zlib.error, most=1)
+
+
+def _zstd() -> _Packing:
     import zstandard
 
-    return (
-        zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).decompressobj(),
-        zstandard.ZstdError,
-    )
+    unpacker = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
+    return _Packing(unpacker.decompressobj, zstandard.ZstdError)
 
 
-_PACKED: Mapping[str, Callable[[], tuple[_Unpacker, type[Exception]]]] = {
-    "gzip": lambda: (zlib.decompressobj(zlib.MAX_WBITS | 16), zlib.error),
-    "deflate": lambda: (zlib.decompressobj(zlib.MAX_WBITS), zlib.error),
-    "zstd": _zstd,
-}
-"""Who unpacks what, and how they say that it is something else."""
+_PACKED: Mapping[str, Callable[[], _Packing]] = {"gzip": _gzip, "deflate": _deflate, "zstd": _zstd}
 
 
 def too_large(limit: int) -> TooLargeError:

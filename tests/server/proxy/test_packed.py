@@ -60,8 +60,14 @@ async def test_what_needs_nothing_goes_on_as_packed_as_it_came(
     assert on.provider.headers[0]["content-encoding"] == encoding
 
 
+def _in_parts(body: bytes) -> bytes:
+    return b"".join(zstandard.compress(body[at : at + 1_000]) for at in range(0, len(body), 1_000))
+
+
 @pytest.mark.parametrize(
-    ("encoding", "pack"), [("gzip", gzip.compress), ("zstd", zstandard.compress)]
+    ("encoding", "pack"),
+    [("gzip", gzip.compress), ("zstd", zstandard.compress), ("zstd", _in_parts)],
+    ids=["gzip", "zstd", "zstd in parts"],
 )
 async def test_what_is_compressed_goes_on_unpacked(
     on: Stage, encoding: str, pack: Callable[[bytes], bytes]
