@@ -39,10 +39,10 @@ DRAIN_SECONDS = 30
 """How long requests may go on after the server was told to stop."""
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
-_MMAP_THRESHOLD = -3
-"""glibc's name for it is M_MMAP_THRESHOLD."""
-_LARGE_BUFFER = 128 * 1024
-"""Bytes."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+"""Their names in glibc begin with M_."""
+_KEPT_BUFFER, _KEPT = 8 << 20, 16 << 20
+"""Bytes of a buffer that is given back when it is free, and of free memory that is kept."""
 _NO_UI = (
     "the web UI is not installed, the API and the proxy are served without it; "
     "pip install 'enfold[ui]' installs it, --no-ui does without"
@@ -101,7 +101,7 @@ class Server(uvicorn.Server):
 def run(options: Options, ready: Callable[[str], None]) -> None:
     """Serve until a signal; `ready` is told the address once it answers."""
     log_to_standard_error()
-    _give_large_buffers_back()
+    _keep_some_memory()
     given = serving()
     listener = _listen(options.host, options.port)
     try:
@@ -112,15 +112,16 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
         listener.close()
 
 
-def _give_large_buffers_back() -> None:
-    """Have the memory of large bodies returned to the system when they are done with.
+def _keep_some_memory() -> None:
+    """Keep what a long body needs, and give back what many of them at once took.
 
-    The C library raises by itself the size from which it does so, and then keeps what many long
-    requests at once took. Setting the size keeps it where it is. Only glibc has this.
+    To take memory from the system anew for every long request costs as much as all the rest of it.
+    The C library finds out by itself how much to keep, and keeps too much. Only glibc has this.
     """
     tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if tune is not None:
-        tune(_MMAP_THRESHOLD, _LARGE_BUFFER)
+        tune(_MMAP_THRESHOLD, _KEPT_BUFFER)
+        tune(_TRIM_THRESHOLD, _KEPT)
 
 
 async def _serve(
