@@ -253,6 +253,25 @@ async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
     assert after < before
     assert len(on.provider.last["messages"]) < len(chat.messages) - 1
     assert "They counted words." in json.dumps(on.provider.last["messages"][0])
+    chat.messages = chat.messages[:-2]
+    again = await chat.say("And now?")
+    assert again.headers["x-enfold-decision"] == "reused"
+    assert on.provider.bodies[-1] == on.provider.bodies[-2]
+    assert writer.asked == 1
+
+
+async def test_the_risk_can_be_acknowledged_before_the_first_reply(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
+    writer.failures = 10**6
+    assert [(await chat.say(PLEASE)).status_code for _ in range(2)] == [409, 409]
+    assert writer.asked == 1
+    namespace = await on.namespace("k")
+    (record,) = await on.engine.sessions(namespace=namespace)
+    await (await on.engine.find(record.id, namespace=namespace)).acknowledge()
+    after = await chat.say(PLEASE)
+    assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "risk-acknowledged")
 
 
 async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(

@@ -67,6 +67,9 @@ class Turns:
     async def take(self, asked: Asked) -> Outgoing:
         """What to send. `BlockedError` where a compression that is due fails."""
         seen = await self._look(asked)
+        if seen.name is None and seen.decision.action == "must":
+            # Before the first reply it is not recognised by itself, and may be known all the same.
+            seen = await self._look(replace(asked, session=_whole_name(seen.history)))
         if seen.decision.action != "must":
             self._follow_up(seen)
             return seen.outgoing("keep" if seen.known.snapshot is None else "reused")
@@ -235,15 +238,14 @@ class Turns:
             if seen.known.settings.on_failure == "pass":
                 return seen.outgoing(as_is, NOT_COMPRESSED)
             raise
-        # By its name: before the first reply a conversation is not recognised by itself.
-        after = await self._look(replace(seen.asked, session=session.id))
+        after = await self._look(seen.asked)
         said = (TRUNCATED,) if done.is_truncated else ()
         return replace(after.outgoing("compressed", *said), tokens_before=seen.tokens_before)
 
     async def _record(self, seen: Seen, name: str | None = None) -> Session:
         """The session, with all that was sent in it, at the end of that branch."""
         known = seen.known
-        name = name or seen.name or f"c-{seen.history.ids[-1]}"
+        name = name or seen.name or _whole_name(seen.history)
         session = await self._engine.session(
             name, namespace=seen.asked.namespace, model=seen.asked.model
         )
@@ -297,6 +299,11 @@ def _history(prefix: Prefix | None, facts: Sequence[Facts], lead: int) -> Histor
     history = History(roles, contents, tuple(prefix.ids))
     prefix.learn_ids(history.ids, lead)
     return history
+
+
+def _whole_name(history: History) -> str:
+    """The session's name where there is no reply to go by: all that was said."""
+    return f"c-{history.ids[-1]}"
 
 
 async def finished(work: Coroutine[Any, Any, Result]) -> Result:
