@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.messages import Message
-from enfold.planning import FENCE_TOKENS, TIGHTEST_SUMMARY, Aim, plan
+from enfold.planning import TIGHTEST_SUMMARY, Aim, plan
 from enfold.retention import Retention
 from enfold.testing import assistant, user
 from tests.histories import histories
@@ -67,9 +67,9 @@ def test_the_head_does_not_reach_past_the_summary_that_is_there() -> None:
 
 def test_a_first_summary_takes_what_the_rest_leaves_of_a_goal_far_below_the_history() -> None:
     counts = [100] * 200
-    aim = Aim(Retention("tokens", 300), 2_000)
+    aim = Aim(Retention("tokens", 300), 2_000, fence=60)
     planned = plan(chat(200), counts, aim)
-    assert 1_500 < planned.summary_tokens <= 2_000 - 300 - FENCE_TOKENS
+    assert 1_500 < planned.summary_tokens <= 2_000 - 300 - 60
     assert planned.most <= 2_000
 
 

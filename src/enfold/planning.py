@@ -17,8 +17,6 @@ SUMMARY_SHARE = 10
 """A summary takes at most one token for so many of what it folds."""
 SMALLEST_SUMMARY = 256
 TIGHTEST_SUMMARY = 64
-FENCE_TOKENS = 80
-"""What a summary's heading, notice and fence take in a view, generously."""
 
 _TIGHTER = ((1.0, 1.0), (1.0, 0.5), (0.5, 0.5), (0.25, 0.25), (0.0, 0.25), (0.0, 0.05))
 """Shares of the retention and of the summary's limit, from loose to tight."""
@@ -41,6 +39,8 @@ class Aim:
     """So many messages are behind the cutoff already; a plan must reach beyond them."""
     room: int | None = None
     """What may come after the user's last message before it is pinned. None: the goal."""
+    fence: int = 0
+    """What a summary takes in a view beside its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def _plan(
 def plan_for(counts: Sequence[int], divided: Split, aim: Aim, summary_share: float = 1.0) -> Plan:
     """The plan for a division that is settled."""
     folded = sum(counts[index] for index in divided.folded if index != divided.pinned)
-    kept = sum(counts) - folded + FENCE_TOKENS
+    kept = sum(counts) - folded + aim.fence
     limit = int((aim.summary_tokens or _summary_limit(folded, kept, aim)) * summary_share)
     limit = max(TIGHTEST_SUMMARY, limit)
     most = kept + limit

@@ -26,6 +26,7 @@ from enfold.report import Report
 from enfold.retention import Retention, split, zones
 from enfold.strategies.contract import Strategy
 from enfold.strategies.instructions import keeping_instructions
+from enfold.summaries import fence_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import Shown, View
 
@@ -145,7 +146,8 @@ def _task(conversation: Conversation, strategy: Strategy, options: Options, besi
     counts = tuple(count_messages(conversation.messages, options.tokenizer))
     goal = max(1, options.goal(sum(counts) + beside) - beside)
     retention = keeping_instructions(options.retention(strategy), conversation.messages)
-    planned = _plan(conversation.messages, counts, Aim(retention, goal), options)
+    aim = Aim(retention, goal, fence=fence_tokens(options.tokenizer))
+    planned = _plan(conversation.messages, counts, aim, options)
     return Task(
         conversation.messages,
         counts,

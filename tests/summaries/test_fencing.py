@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.summaries import HEADING, fence
+from enfold.summaries import HEADING, fence, fence_tokens, summary_tokens
 from enfold.summaries.fencing import escape
+from enfold.tokens import get
 
 CLOSE = "</summary>"
 HOSTILE = [
@@ -70,3 +71,15 @@ def test_whatever_the_text_the_fence_ends_once(text: str) -> None:
     fenced = fence(text)
     assert fenced.count("<summary>") == fenced.count(CLOSE) == 1
     assert escape(escape(text)) == escape(text)
+
+
+@pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "chars4"])
+@given(st.text(max_size=200))
+def test_what_a_fence_takes_is_known_before_there_is_a_summary(tokenizer: str, text: str) -> None:
+    most = fence_tokens(tokenizer) + get(tokenizer).count(text)
+    assert summary_tokens(text, tokenizer) - _of_marks(text, tokenizer) <= most
+
+
+def _of_marks(text: str, tokenizer: str) -> int:
+    """What a text takes more because tags in it are written otherwise."""
+    return max(0, get(tokenizer).count(escape(text)) - get(tokenizer).count(text))

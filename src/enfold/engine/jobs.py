@@ -18,6 +18,7 @@ from enfold.store import records
 from enfold.store.store import Store
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
+from enfold.summaries import fence_tokens
 from enfold.view import View
 
 NOTHING_SAID: Mapping[int, Message] = {}
@@ -85,6 +86,7 @@ def planned(job: Job) -> Plan:
         view.summary_tokens,
         view.summary_at,
         view.settled,
+        fence=fence_tokens(view.tokenizer),
     )
     same = _same_split(job, job.instead_of) if job.instead_of is not None else None
     return plan(view.messages, job.counts, aim) if same is None else plan_for(job.counts, same, aim)

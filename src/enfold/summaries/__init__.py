@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from enfold.summaries.fencing import HEADING, fence, summary_tokens
+from enfold.summaries.fencing import HEADING, fence, fence_tokens, summary_tokens
 from enfold.summaries.request import Style, Summarizer, Summary, SummaryRequest, Usage
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "SummaryRequest",
     "Usage",
     "fence",
+    "fence_tokens",
     "summary_tokens",
 ]

@@ -36,6 +36,8 @@ _TAG = re.compile(
     + r")(?![\w-]))",
     re.IGNORECASE,
 )
+_SEAMS = 3
+"""Tokens that a text may take more inside its fence than by itself."""
 _HEADING = re.compile(re.escape(HEADING), re.IGNORECASE)
 
 
@@ -55,6 +57,11 @@ def fence(summary: str, *, note: str = "") -> str:
     inside = _HEADING.sub(f"({HEADING[1:-1]})", escape(summary.strip()))
     notice = f"{_NOTICE} {note}" if note else _NOTICE
     return f"{HEADING}\n{notice}\n<summary>\n{inside}\n</summary>"
+
+
+def fence_tokens(tokenizer: str) -> int:
+    """What a summary takes in a view beside its own text; where they meet, tokens may join."""
+    return summary_tokens("", tokenizer) + _SEAMS
 
 
 def summary_tokens(summary: str, tokenizer: str, *, note: str = "") -> int:

@@ -12,7 +12,7 @@ from enfold.condensation import Folded, Task
 from enfold.errors import CompressionError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.messages import Message, Text
-from enfold.planning import FENCE_TOKENS, TIGHTEST_SUMMARY
+from enfold.planning import TIGHTEST_SUMMARY
 from enfold.strategies.contract import Means
 from enfold.strategies.instructions import is_instruction, is_worth_folding
 from enfold.strategies.smart.config import Pass, Selection, SummarizationConfig
@@ -25,7 +25,13 @@ from enfold.strategies.smart.operations import (
 )
 from enfold.strategies.smart.working import Working
 from enfold.strategies.writing import fold
-from enfold.summaries import Summarizer, Summary, SummaryRequest, summary_tokens
+from enfold.summaries import (
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    fence_tokens,
+    summary_tokens,
+)
 from enfold.tokens import get
 
 
@@ -127,7 +133,7 @@ def _room_for_summary(working: Working, folded: int) -> int:
     most = min(task.summary_tokens, folded // 2)
     if task.target is not None:
         stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
-        most = min(most, task.target - stays - FENCE_TOKENS)
+        most = min(most, task.target - stays - fence_tokens(task.tokenizer))
     return max(TIGHTEST_SUMMARY, most)
 
 
