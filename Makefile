@@ -33,10 +33,10 @@ browser: ## Get a browser for the tests of the web UI, where the system allows i
 	@$(SETUP) browser
 
 test: setup browser ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
-	$(BIN)/python -m pytest -n auto --dist loadgroup $(PYTEST_ARGS) $(TEST)
+	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
 
 coverage: setup browser ## The same, and which lines no test runs; half as quick
-	$(BIN)/python -m pytest -n auto --dist loadgroup --cov --cov-report=term $(PYTEST_ARGS) $(TEST)
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(PYTEST_ARGS) $(TEST)
 
 test-model: ## The tests that ask a real, small model on this machine
 	@$(SETUP) model

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 from tests.databases import server, url
 from tests.realmodel import model_url
@@ -19,11 +21,11 @@ __all__ = ["model_url", "server", "url"]
 
 ROOT = Path(__file__).resolve().parent.parent
 TOGETHER = (
-    "ui/",
-    "evaluation/",
-    "docs/test_site.py",
-    "server/test_processes.py",
-    "test_compose.py",
+    "tests/ui/",
+    "tests/evaluation/",
+    "tests/docs/test_site.py",
+    "tests/server/test_processes.py",
+    "tests/test_compose.py",
 )
 """Where a module's tests use one server, site or run."""
 
@@ -64,15 +66,19 @@ def data_dir() -> Path:
     return folder
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep tests together that share what is slow to set up.
+class Together(LoadScopeScheduling):  # type: ignore[misc] # it has no types
+    """Gives processes one test after the other, and modules of those that are to stay together."""
 
-    A case named after an object's address has another name in every process that runs it.
-    """
-    for item in items:
-        path = item.path.relative_to(ROOT / "tests").as_posix()
-        if path.startswith(TOGETHER):
-            item.add_marker(pytest.mark.xdist_group(path))
+    def _split_scope(self, nodeid: str) -> str:
+        return nodeid.partition("::")[0] if nodeid.startswith(TOGETHER) else nodeid
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
+    return Together(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A case named after an object's address has another name in every process that runs it."""
     unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unnamed:
         raise pytest.UsageError("give these cases names of their own: " + "\n".join(unnamed))
