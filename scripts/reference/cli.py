@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+
+from rich.console import Console
 
 from enfold import cli
 
@@ -32,10 +32,12 @@ def _lines() -> Iterator[str]:
 
 def help_of(*command: str) -> str:
     """A command's help page."""
-    os.environ["COLUMNS"] = str(WIDTH)
     said = io.StringIO()
-    with redirect_stdout(said):
+    cli.app.console = Console(file=said, width=WIDTH)
+    try:
         code = cli.run([*command, "--help"])
+    finally:
+        cli.app.console = None  # or others in this process would get pages of this width
     if code != 0:
         raise RuntimeError(f"enfold {' '.join(command)} --help ended with {code}")
     return said.getvalue().strip()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -81,5 +82,7 @@ async def window(
     try:
         yield page, watch
     finally:
-        await context.close()
+        # Chromium now and then never says that it has closed a page that is just leaving.
+        with suppress(TimeoutError):
+            await asyncio.wait_for(context.close(), timeout=30)
     watch.check()

@@ -171,6 +171,7 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
     dialog = await ask(page)
     await dialog.get_by_role("switch", name="Show compressions while they run").click()
     await dialog.get_by_role("button", name="Cancel", exact=True).click()
+    await expect(dialog).not_to_be_visible()  # by now the server has heard of both
     await page.reload()
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
     api.append("muted", *talk(20, 41))
@@ -250,6 +251,7 @@ async def test_notices_can_be_switched_off_but_errors_are_always_shown(
     dialog = await preview(page)
     await dialog.get_by_role("switch", name="Show compressions while they run").click()
     await dialog.get_by_role("button", name="Cancel", exact=True).click()
+    await expect(dialog).not_to_be_visible()  # by now the server has heard of both
     await page.reload()
     await page.get_by_role("textbox", name="Message").fill("/summarize")
     await page.keyboard.press("Enter")
