@@ -32,7 +32,9 @@ async def test_one_is_begun_and_named(page: Page) -> None:
 
 
 async def test_one_is_called_after_what_is_said_in_it_first(page: Page) -> None:
+    before = page.url
     await page.get_by_role("button", name="New conversation").click()
+    await page.wait_for_url(lambda url: url != before)
     await page.get_by_role("textbox", name="Message").fill("When does the ferry leave?")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("heading", level=1)).to_have_text("When does the ferry leave?")
