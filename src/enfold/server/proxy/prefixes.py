@@ -14,12 +14,15 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from operator import attrgetter
 from secrets import token_hex
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from enfold.errors import InputError
 from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import Body, Form
 from enfold.server.proxy.facts import Facts
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 _LONG = 100_000
 """Bytes from which a body is worth it."""
@@ -40,7 +43,8 @@ class Prefix:
 
     form: Form
     last: bytes
-    digest: bytes
+    hashed: _Hash
+    """The hash of its bytes, which that of a longer one goes on from."""
     places: array[int]
     """Where each message begins and ends, one after the other."""
     facts: dict[str, Sequence[Facts]] = field(default_factory=dict, repr=False)
@@ -140,7 +144,7 @@ class Prefixes:
             if each.may_begin(form, raw):
                 hashing.update(view[at : each.size])
                 at = each.size
-                found = each if hashing.digest() == each.digest else found
+                found = each if hashing.digest() == each.hashed.digest() else found
         return found
 
     def _remember(self, prefix: Prefix, *, instead_of: Prefix | None) -> None:
@@ -177,7 +181,7 @@ def _begun(body: Body) -> Prefix | None:
     places = array("Q")
     if not _place(places, body.raw, body.raw.find(old[0]), old):
         return None
-    return _prefix(body, places) if _is_cut_right(body, places) else None
+    return _prefix(body, places, sha256(), 0) if _is_cut_right(body, places) else None
 
 
 def _lengthened(prefix: Prefix, body: Body) -> Prefix:
@@ -186,12 +190,15 @@ def _lengthened(prefix: Prefix, body: Body) -> Prefix:
     places = prefix.places[:]
     if not new or not _place(places, body.raw, _next(body.raw, prefix.size), new):
         return prefix
-    return replace(_prefix(body, places), facts=dict(prefix.facts), ids=prefix.ids[:])
+    longer = _prefix(body, places, prefix.hashed.copy(), prefix.size)
+    return replace(longer, facts=dict(prefix.facts), ids=prefix.ids[:])
 
 
-def _prefix(body: Body, places: array[int]) -> Prefix:
+def _prefix(body: Body, places: array[int], hashing: _Hash, hashed: int) -> Prefix:
+    """The body up to the last of the places; so many bytes are in the hash already."""
     end = places[-1]
-    return Prefix(body.form, body.raw[max(0, end - _LAST) : end], _digest(body.raw, end), places)
+    hashing.update(memoryview(body.raw)[hashed:end])
+    return Prefix(body.form, body.raw[max(0, end - _LAST) : end], hashing, places)
 
 
 def _place(places: array[int], raw: bytes, at: int, messages: Sequence[bytes]) -> bool:
@@ -228,7 +235,3 @@ def _without(raw: bytes, places: array[int], stand_in: bytes) -> bytes:
 
 def _stand_in() -> bytes:
     return f'"{token_hex(16)}"'.encode()
-
-
-def _digest(raw: bytes, size: int) -> bytes:
-    return sha256(memoryview(raw)[:size]).digest()

@@ -84,6 +84,11 @@ class Seen:
     recalling: Callable[..., Recall] | None = None
     """Where the model may recall: how, once it is known how the request is sent again."""
 
+    @property
+    def as_is(self) -> What:
+        """What is said of it where nothing new is folded."""
+        return "keep" if self.known.snapshot is None else "reused"
+
     def outgoing(self, what: What, *warnings: str) -> Outgoing:
         """The request as it stands, sent."""
         total = self.decision.load.total

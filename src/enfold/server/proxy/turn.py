@@ -34,7 +34,7 @@ from enfold.server.proxy.recall.exchange import put_back
 from enfold.server.proxy.recall.offer import Offer, offer
 from enfold.server.proxy.recall.turn import Recall
 from enfold.server.proxy.replies import Reply
-from enfold.server.proxy.seen import Asked, Outgoing, Seen, What
+from enfold.server.proxy.seen import Asked, Outgoing, Seen
 from enfold.store import exchanges
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
@@ -72,7 +72,7 @@ class Turns:
             seen = await self._look(replace(asked, session=_whole_name(seen.history)))
         if seen.decision.action != "must":
             self._follow_up(seen)
-            return seen.outgoing("keep" if seen.known.snapshot is None else "reused")
+            return seen.outgoing(seen.as_is)
         return await finished(self._make_room(seen))
 
     async def take_again(self, asked: Asked) -> Outgoing | None:
@@ -213,11 +213,10 @@ class Turns:
 
     async def _make_room(self, seen: Seen) -> Outgoing:
         record = seen.known.session
-        as_is: What = "keep" if seen.known.snapshot is None else "reused"
         if seen.known.is_diverging:
-            return seen.outgoing(as_is, DIVERGING)
+            return seen.outgoing(seen.as_is, DIVERGING)
         if record is not None and blocking.is_acknowledged(record):
-            return seen.outgoing(as_is, "risk-acknowledged")
+            return seen.outgoing(seen.as_is, "risk-acknowledged")
         load = seen.decision.load
         request = Request(
             max_output=seen.asked.body.max_output(),
@@ -236,7 +235,7 @@ class Turns:
                 done = await session.make_room(replace(request, own=own))
         except (BlockedError, CompressionError):
             if seen.known.settings.on_failure == "pass":
-                return seen.outgoing(as_is, NOT_COMPRESSED)
+                return seen.outgoing(seen.as_is, NOT_COMPRESSED)
             raise
         after = await self._look(seen.asked)
         said = (TRUNCATED,) if done.is_truncated else ()
