@@ -65,7 +65,7 @@ def local(jobs: int) -> Iterator[Crew]:
             for process in multiprocessing.active_children():
                 if process not in others:
                     process.terminate()
-        pool.shutdown(wait=done, cancel_futures=True)
+        pool.shutdown(cancel_futures=True)
 
 
 def _do(work: Work, unit: Unit) -> Piece:
