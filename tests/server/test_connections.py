@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 import uvicorn
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.server import App
+from enfold.server.bodies import Bodies
 from enfold.server.connections import Joined, PatientProtocol
+from enfold.server.metrics import Metrics
 from enfold.server.serving import Server
+from enfold.server.tracing import Tracing
 
 
 class Impatient(PatientProtocol):
@@ -19,9 +25,9 @@ class Impatient(PatientProtocol):
     head_seconds = 0.3
 
 
-@pytest.fixture
-async def port(app: App) -> AsyncIterator[int]:
-    config = uvicorn.Config(app.asgi, port=0, http=Impatient, lifespan="off", log_config=None)
+@asynccontextmanager
+async def listening(asgi: ASGIApp, app: App) -> AsyncIterator[int]:
+    config = uvicorn.Config(asgi, port=0, http=Impatient, lifespan="off", log_config=None)
     begun = asyncio.Event()
     server = Server(config, app, begun.set)
     task = asyncio.create_task(server._serve())
@@ -29,6 +35,12 @@ async def port(app: App) -> AsyncIterator[int]:
     yield server.servers[0].sockets[0].getsockname()[1]
     server.should_exit = True
     await task
+
+
+@pytest.fixture
+async def port(app: App) -> AsyncIterator[int]:
+    async with listening(app.asgi, app) as port:
+        yield port
 
 
 HEAD = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
@@ -59,6 +71,55 @@ async def test_a_connection_that_is_kept_answers_again(port: int) -> None:
         assert b"200 OK" in await reader.readuntil(b"}")
         await asyncio.sleep(0.5)
     writer.close()
+
+
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        body += message["body"]
+        more = message["more_body"]
+    await Response(body + b"!")(scope, receive, send)
+
+
+POST = b"POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+ANNOUNCED = POST + b"content-length: 4\r\n\r\n"
+IN_CHUNKS = POST + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("sent", "answered"),
+    [
+        ([ANNOUNCED + b"four"], b"four!"),
+        ([ANNOUNCED, b"fo", b"ur"], b"four!"),
+        ([IN_CHUNKS + b"4\r\nfour\r\n0\r\n\r\n"], b"four!"),
+        ([POST + b"content-length: 9\r\n\r\nfour more"], b"413"),
+        ([IN_CHUNKS + b"9\r\nfour more\r\n0\r\n\r\n"], b"413"),
+        ([ANNOUNCED + b"fo"], b"408"),
+        ([IN_CHUNKS + b"4\r\nfour\r\n"], b"408"),
+    ],
+    ids=[
+        "at once",
+        "in pieces",
+        "in chunks",
+        "too long",
+        "too many chunks",
+        "half",
+        "no last chunk",
+    ],
+)
+async def test_a_body_is_watched_unless_all_of_it_is_here(
+    app: App, sent: list[bytes], answered: bytes
+) -> None:
+    limited = Tracing(Bodies(echo, limit=8, seconds=0.2), Metrics())
+    async with listening(limited, app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for piece in sent:
+            writer.write(piece)
+            await asyncio.sleep(0.02)
+        assert answered in await reader.read()
+        writer.close()
 
 
 class Wire:

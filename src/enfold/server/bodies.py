@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Protocol
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import InputError, TooLargeError, TooSlowError
+from enfold.server.connections import is_whole
+from enfold.server.headers import find
 
 SECONDS = 30.0
 """How long a body may take to arrive before its pace counts."""
@@ -35,10 +36,11 @@ class Bodies:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "http":
-            announced = Headers(scope=scope).get("content-length", "")
+            announced = find(scope["headers"], b"content-length") or b""
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
-            receive = _Limited(receive, self._limit, self._seconds).receive
+            if not (announced and is_whole(scope)):  # or there is nothing to watch any more
+                receive = _Limited(receive, self._limit, self._seconds).receive
         await self._app(scope, receive, send)
 
 

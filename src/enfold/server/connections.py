@@ -8,11 +8,20 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from starlette.types import Scope
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 20.0
 _AT_ONCE = 64 * 1024
 """Bytes that wait for more at most."""
+
+
+_WHOLE = "is_whole"
+
+
+def is_whole(scope: Scope) -> bool:
+    """Whether all of the request was here when its answering began."""
+    return _WHOLE in scope.get("state", ())
 
 
 class Joined:
@@ -66,6 +75,11 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
             self._stop_waiting()
         elif self._deadline is None and self.timeout_keep_alive_task is None:
             self._wait_for_head()
+
+    def on_message_complete(self) -> None:
+        """All of a request is here; a short one is before anybody has begun to answer it."""
+        super().on_message_complete()
+        self.scope["state"][_WHOLE] = True
 
     def handle_websocket_upgrade(self, *event: Any) -> None:
         """From here on it is another protocol's."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.errors import AccessError
+from enfold.server.headers import find
 
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -47,21 +47,25 @@ class Guard:
         """Answer a request."""
         if scope["type"] in {"http", "websocket"}:
             # A socket can do anything that our own pages can, so it is never taken for harmless.
-            self._check(Headers(scope=scope), scope.get("method", ""))
+            self._check(scope)
         await self._app(scope, receive, send)
 
-    def _check(self, headers: Headers, method: str) -> None:
-        host = headers.get("host", "")
+    def _check(self, scope: Scope) -> None:
+        host = _text(find(scope["headers"], b"host"))
         if self._hosts is not None and _name(host) not in self._hosts:
             raise AccessError(
                 f"this server does not answer to the host {host[:80]!r}; "
                 "name it in ENFOLD_HOSTS if it should"
             )
-        origin = headers.get("origin")
-        if method in _HARMLESS or origin is None:
+        origin = find(scope["headers"], b"origin")
+        if origin is None or scope.get("method") in _HARMLESS:
             return
-        if urlsplit(origin).netloc.lower() != host.lower():
-            raise AccessError(f"a page of {origin[:80]!r} may not change anything here")
+        if urlsplit(_text(origin)).netloc.lower() != host.lower():
+            raise AccessError(f"a page of {_text(origin)[:80]!r} may not change anything here")
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("latin-1")
 
 
 def _name(host: str) -> str:

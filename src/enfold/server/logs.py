@@ -57,6 +57,7 @@ def log_to_standard_error() -> None:
     """Send the logs of enfold and of what it runs on there."""
     # No line says these, and each would be looked up for every request.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001 - as logging's manual says
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(Lines())
     for name, level in _LEVELS.items():

@@ -10,14 +10,15 @@ import logging
 import re
 import traceback
 from contextvars import ContextVar
+from secrets import token_hex
 from time import perf_counter
-from uuid import uuid4
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import EnfoldError
 from enfold.server.callers import Caller
 from enfold.server.failures import error_response, internal_error
+from enfold.server.headers import find
 from enfold.server.metrics import Metrics
 
 HEADER = b"x-request-id"
@@ -80,8 +81,8 @@ class _Request:
         self._send = send
         self._begin = perf_counter()
         self.status = 0
-        given = next((value for name, value in scope["headers"] if name == HEADER), b"")
-        self.id = given.decode() if _SAFE_ID.fullmatch(given) else uuid4().hex
+        given = find(scope["headers"], HEADER)
+        self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else token_hex(16)
         scope.setdefault("state", {})["request_id"] = self.id
 
     @property

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from starlette.types import Receive, Scope
 
+from enfold.server.headers import Header, find
 from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import Form
-from enfold.server.proxy.upstream import Header
 
 _FORMS = {
     "/v1/chat/completions": bodies.OPENAI,
@@ -46,7 +46,7 @@ class Call:
 
     def header(self, name: bytes) -> str | None:
         """The value of a header, whose name is in small letters."""
-        found = next((value for key, value in self.headers if key == name), None)
+        found = find(self.headers, name)
         return None if found is None else found.decode("latin-1")
 
 

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
-from typing import TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from enfold import dialects
 from enfold.estimates import estimate
@@ -18,6 +19,9 @@ from enfold.identity import content_hash
 from enfold.jsontext import loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 Result = TypeVar("Result")
 Key: TypeAlias = bytes
@@ -82,13 +86,18 @@ class Memory:
 
 def _keys(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Key]:
     """Processors have instructions for this hash, and long histories are hashed on every turn."""
-    beginning = sha256(f"{dialect} {tokenizer} ".encode())
+    beginning = _beginning(dialect, tokenizer)
     keys = []
     for raw in raws:
         hashing = beginning.copy()
         hashing.update(raw)
         keys.append(hashing.digest())
     return keys
+
+
+@cache
+def _beginning(dialect: str, tokenizer: str) -> _Hash:
+    return sha256(f"{dialect} {tokenizer} ".encode())
 
 
 def parse(raw: bytes, dialect: str) -> Message:

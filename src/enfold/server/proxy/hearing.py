@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
+from enfold.server.headers import Header
 from enfold.server.proxy import replies
 from enfold.server.proxy.bodies import Form
 from enfold.server.proxy.replies import Reply
-from enfold.server.proxy.upstream import Header
 
 Keep: TypeAlias = Callable[[Reply], Awaitable[None]]
 

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from starlette.types import Scope
 
 from enfold.server.callers import caller_in
+from enfold.server.headers import find
 from enfold.store import Store, access
 
 _KEYS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
@@ -37,11 +38,11 @@ class Namespaces:
         caller = caller_in(scope)
         if caller.has_token or caller.namespace:
             return caller.namespace
-        headers = dict(scope["headers"])
-        given = next((headers[name] for name in _KEYS if name in headers), None)
-        if given is None:
-            return caller.namespace
-        return f"{_BY_KEY}{blake2b(given, key=self._key, digest_size=16).hexdigest()}"
+        for name in _KEYS:
+            given = find(scope["headers"], name)
+            if given is not None:
+                return f"{_BY_KEY}{blake2b(given, key=self._key, digest_size=16).hexdigest()}"
+        return caller.namespace
 
 
 async def open_namespaces(store: Store) -> Namespaces:

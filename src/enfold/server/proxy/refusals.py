@@ -10,7 +10,7 @@ from urllib.parse import quote
 from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.overflows import says_overflow
-from enfold.server.proxy.upstream import Header
+from enfold.server.headers import Header
 
 _OVERFLOW_STATUSES = frozenset({400, 413})
 

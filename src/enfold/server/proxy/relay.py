@@ -7,8 +7,9 @@ from http import HTTPStatus
 
 from starlette.types import Message, Send
 
+from enfold.server.headers import Header
 from enfold.server.proxy.hearing import Ear
-from enfold.server.proxy.upstream import Arriving, Header
+from enfold.server.proxy.upstream import Arriving
 
 _WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 

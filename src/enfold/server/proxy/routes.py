@@ -12,11 +12,12 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
 from enfold.server.bodies import unpacked
+from enfold.server.headers import Header
 from enfold.server.proxy.accounts import Accounts, Answered
 from enfold.server.proxy.calls import Call, read_call
 from enfold.server.proxy.chains import complete, may_be_referred_to
@@ -31,14 +32,7 @@ from enfold.server.proxy.relay import Receiver, relay
 from enfold.server.proxy.replies import Reply
 from enfold.server.proxy.seen import Asked, Outgoing, Seen
 from enfold.server.proxy.turn import Turns, finished
-from enfold.server.proxy.upstream import (
-    Answer,
-    Arriving,
-    Header,
-    Upstream,
-    gathered,
-    is_stream,
-)
+from enfold.server.proxy.upstream import Answer, Arriving, Upstream, gathered, is_stream
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
 from enfold.store.sessions import check_name
@@ -52,6 +46,8 @@ NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
 _PATIENCE = 2.0
 """Seconds that the end of an answer waits until it is known here."""
+_AT_ONCE = 0.1
+"""Seconds from which on it is noticed that a client hangs up."""
 _VERSIONS = ("v1", "v1beta", "v1alpha")
 
 
@@ -272,19 +268,27 @@ def _said(out: Outgoing) -> list[Header]:
 async def _while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
     """Do it, unless the client hangs up."""
     task = asyncio.current_task()
+    gone: asyncio.Future[Message] | None = None
     is_over = False
+
+    def listen() -> None:
+        nonlocal gone
+        gone = asyncio.ensure_future(receive())
+        gone.add_done_callback(stop)
 
     def stop(_: object) -> None:
         if task is not None and not is_over:
             task.cancel()
 
-    gone = asyncio.ensure_future(receive())
-    gone.add_done_callback(stop)
+    # Whoever is answered at once has no time to hang up, and listening would cost them some.
+    soon = asyncio.get_running_loop().call_later(_AT_ONCE, listen)
     try:
         await work
     except asyncio.CancelledError:
-        if task is None or not gone.done() or task.uncancel():
+        if task is None or gone is None or not gone.done() or task.uncancel():
             raise  # somebody else wants it to end
     finally:
         is_over = True
-        gone.cancel()
+        soon.cancel()
+        if gone is not None:
+            gone.cancel()

@@ -6,8 +6,8 @@ is said to enfold alone, stays behind.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Protocol
@@ -16,8 +16,7 @@ import aiohttp
 from yarl import URL
 
 from enfold.errors import UnavailableError
-
-Header = tuple[bytes, bytes]
+from enfold.server.headers import Header
 
 _OF_A_CONNECTION = frozenset(
     {
@@ -118,6 +117,25 @@ async def gathered(answer: Arriving) -> Whole:
     return Whole(answer.status, answer.headers, body)
 
 
+class _Asking(AbstractAsyncContextManager[Answer]):
+    """A call under way."""
+
+    def __init__(self, request: Awaitable[aiohttp.ClientResponse], url: URL) -> None:
+        self._request = request
+        self._url = url
+
+    async def __aenter__(self) -> Answer:
+        try:
+            self._response = response = await self._request
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise _unavailable(self._url, error) from None
+        return Answer(response.status, forwarded(response.raw_headers), response)
+
+    async def __aexit__(self, *_: object) -> None:
+        # Released if it was read to its end, closed if it was not.
+        self._response.release()
+
+
 class Upstream:
     """The providers, reached over connections that are kept."""
 
@@ -129,23 +147,17 @@ class Upstream:
         """Where the provider is."""
         return self._addresses[provider]
 
-    @asynccontextmanager
-    async def ask(
+    def ask(
         self, provider: str, method: str, path: str, headers: Iterable[Header], body: bytes | None
-    ) -> AsyncIterator[Answer]:
+    ) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer. Leaving the context ends the call, wherever it is."""
         url = URL(self._addresses[provider] + path, encoded=True)
-        try:
-            response = await self._session().request(
+        return _Asking(
+            self._session().request(
                 method, url, headers=_text(forwarded(headers)), data=body, allow_redirects=False
-            )
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise _unavailable(url, error) from None
-        try:
-            yield Answer(response.status, forwarded(response.raw_headers), response)
-        finally:
-            # Released if it was read to its end, closed if it was not.
-            response.release()
+            ),
+            url,
+        )
 
     def _session(self) -> aiohttp.ClientSession:
         if self._client is None:

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from enfold.engine import Session
 from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, UnavailableError
 from enfold.jsontext import dumps, loads
+from enfold.server.headers import Header
 from enfold.server.proxy.bodies import Form
 from enfold.server.proxy.recall.answering import MOST, TOO_MANY, answer
 from enfold.server.proxy.recall.exchange import Exchange
@@ -24,7 +25,7 @@ from enfold.server.proxy.refusals import refusal
 from enfold.server.proxy.replies.reading import GATHERINGS
 from enfold.server.proxy.replies.reply import Gathering, Reply
 from enfold.server.proxy.replies.sse import Event, Events
-from enfold.server.proxy.upstream import Answer, Arriving, Header, Whole, is_stream
+from enfold.server.proxy.upstream import Answer, Arriving, Whole, is_stream
 from enfold.store import records
 
 Ask: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[Answer]]

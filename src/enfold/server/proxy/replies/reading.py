@@ -8,6 +8,7 @@ from typing import Protocol
 
 from enfold.errors import InputError
 from enfold.jsontext import loads
+from enfold.server.headers import Header
 from enfold.server.proxy.bodies import Form
 from enfold.server.proxy.replies.chat import ChatGathering
 from enfold.server.proxy.replies.gemini import GeminiGathering
@@ -15,7 +16,6 @@ from enfold.server.proxy.replies.messages import MessagesGathering
 from enfold.server.proxy.replies.reply import Gathering, Reply
 from enfold.server.proxy.replies.responses import ResponsesGathering
 from enfold.server.proxy.replies.sse import Event, Events
-from enfold.server.proxy.upstream import Header
 
 _MOST = 64 * 2**20
 """Bytes after which an answer is no longer read; it is relayed all the same."""
