@@ -56,6 +56,24 @@ def test_a_correction_divides_the_limit_and_never_the_count() -> None:
     assert corrected.correction == 1.25
 
 
+@given(
+    share=st.floats(0.05, 1.0),
+    most=st.none() | st.integers(10, 200_000),
+    used=st.integers(0, 10**6),
+)
+def test_a_compression_ends_below_what_would_start_the_next(
+    share: float, most: int | None, used: int
+) -> None:
+    policy = Policy(Threshold(share, "test"), max_tokens=most)
+    decision = decide(Load(history=used), GPT_4O, policy)
+    assert 1 <= decision.goal <= decision.limit * 0.6
+    assert decision.goal < decision.early_tokens
+
+
+def test_the_usual_goal_is_sixty_percent_of_the_limit() -> None:
+    assert decide(Load(history=0), GPT_4O).goal == int(106_036 * 0.6)
+
+
 def test_three_quarters_of_what_is_available_is_a_ready_policy() -> None:
     limits = Limits(max_input=10_000, max_output=10_000)
     assert decide(Load(history=6_750, system=1_000), limits, BRANCH_AWARE).action == "should"

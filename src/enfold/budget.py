@@ -28,6 +28,8 @@ EARLY_MARK = 0.8
 """Share of the threshold from which a compression in the background may start."""
 FREED_TARGET = 0.6
 """Share of the limit at or below which an automatic compression must end."""
+FREED_BELOW_THRESHOLD = 0.75
+"""And of the threshold, where that is low: below the early mark, so that the next is far away."""
 AUTO_FLOOR = 2_000
 """No automatic compression of fewer tokens than this."""
 
@@ -147,6 +149,12 @@ class Decision:
     def utilization(self) -> float:
         """Share of the limit in use: 0 to 1, and above where it does not fit."""
         return self.tokens / self.limit if self.limit > 0 else float(self.tokens > 0)
+
+    @property
+    def goal(self) -> int:
+        """Where a compression should end, in tokens of the history, estimate included."""
+        below = min(self.limit * FREED_TARGET, self.threshold_tokens * FREED_BELOW_THRESHOLD)
+        return max(1, int(below))
 
     def __str__(self) -> str:
         return f"{self.action}: {_WORDS[self.reason].format(d=self)}"

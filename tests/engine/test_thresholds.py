@@ -8,7 +8,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.engine.thresholds import EffectiveThreshold, read_effective
-from tests.engine.conftest import Bench
+from tests.engine.conftest import Bench, talk
 
 MODEL = "test:small"
 
@@ -71,3 +71,16 @@ async def test_a_session_wins_over_a_profile_and_that_over_a_model(engine: Engin
 async def test_turned_off(engine: Engine) -> None:
     await engine.set("auto_compress", value=False)
     assert not (await effective(engine)).is_automatic
+
+
+@pytest.mark.parametrize("low", [{"threshold": 0.3}, {"max_tokens": 1_100}], ids=str)
+async def test_a_low_threshold_is_met_and_not_only_the_limit(
+    bench: Bench, low: dict[str, Any]
+) -> None:
+    await bench.engine.models.edit(MODEL, retention_tokens=1_500)
+    session = await bench.session()
+    await session.configure(**low)
+    await talk(session, 22)
+    prepared = await session.prepare("And now?")
+    assert bench.names()[-1] == "compression.finished"
+    assert prepared.decision.tokens <= 0.75 * prepared.decision.threshold_tokens

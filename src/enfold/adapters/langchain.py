@@ -28,7 +28,7 @@ from enfold.adapters.langchain_views import (
     read_view,
     record_of,
 )
-from enfold.budget import AUTO_FLOOR, FREED_TARGET, Decision, Limits, Load, Policy, decide
+from enfold.budget import AUTO_FLOOR, Decision, Limits, Load, Policy, decide
 from enfold.dialects import langchain as dialect
 from enfold.estimates import estimate
 from enfold.flush.hooks import Hook, hand_over
@@ -208,9 +208,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
 
     def _options(self, decision: Decision) -> Options:
         """Where to end: far enough below that the next time is far away."""
-        allowed = decision.limit if self._max_tokens is None else self._max_tokens
-        target = max(1, int(allowed * FREED_TARGET))
-        return Options(self._tokenizer, target=target, keep_tokens=self._keep_tokens)
+        return Options(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
 
 
 def _answer(

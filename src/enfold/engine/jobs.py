@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from enfold.budget import FREED_TARGET, Decision
+from enfold.budget import Decision
 from enfold.condensation import Task
 from enfold.engine.originals import without_pointers
 from enfold.errors import NotFoundError
@@ -66,8 +66,8 @@ class Job:
 
     @property
     def goal(self) -> int:
-        """Where the compression should end."""
-        return max(1, int(self.decision.limit * FREED_TARGET) - self.view.estimate)
+        """Where the compression should end, in exact counts."""
+        return max(1, self.decision.goal - self.view.estimate)
 
 
 async def without_pointers_in(store: Store, job: Job) -> Job:
