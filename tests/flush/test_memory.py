@@ -41,8 +41,8 @@ async def test_what_was_delivered_before_is_passed_over(tmp_path: Path) -> None:
         assert record is not None
         (row,) = await store.read(tree.path, record.key)
         memory = Memory(store, LocalSummarizer(), message_of)
-        for _ in range(2):
-            await memory([Delivery("one", record.key, row)])
+        for attempt in (1, 2):
+            await memory([Delivery("one", record.key, row, attempt)])
         assert len(await store.read(snapshots.of_kind, record.key, "memory")) == 1
 
 

@@ -24,6 +24,8 @@ class Delivery:
     """The same at every attempt: a sink that has seen it has seen the message."""
     session: SessionKey
     message: StoredMessage
+    attempt: int = 1
+    """The first cannot have been seen."""
 
 
 Sink: TypeAlias = Callable[[Sequence[Delivery]], Awaitable[None]]
@@ -44,6 +46,11 @@ class Flush:
 
 def _deliveries(db: Database, entries: Sequence[OutboxEntry]) -> list[Delivery]:
     return [
-        Delivery(entry.id, entry.session, tree.get(db, entry.session, entry.message))
+        Delivery(
+            entry.id,
+            entry.session,
+            tree.get(db, entry.session, entry.message),
+            attempt=entry.attempts,
+        )
         for entry in entries
     ]

@@ -40,7 +40,8 @@ class Memory:
     async def __call__(self, deliveries: Sequence[Delivery]) -> None:
         """Keep the facts of messages of one session; those seen before are passed over."""
         session = deliveries[0].session
-        known = await self._store.read(_delivered, session)
+        again = any(delivery.attempt > 1 for delivery in deliveries)
+        known = await self._store.read(_delivered, session) if again else set()
         new = [delivery for delivery in deliveries if delivery.id not in known]
         for day, group in groupby(sorted(new, key=_said_at), key=_day):
             await self._keep(session, day, list(group))
