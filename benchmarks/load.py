@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import sys
 import time
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -18,6 +20,12 @@ import uvloop
 OK = 200
 REST = 3.0
 """Seconds for what a proxy still does in the background after it has seen a request first."""
+TURNS = 4
+"""How often everybody is measured."""
+PAUSE = 1.0
+"""Seconds between them, for what one still does in the background."""
+BURST = 10
+"""Requests one after the other before it is the next one's turn."""
 KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
 """Made up; one proxy wants its clients to have a long one."""
 
@@ -36,9 +44,14 @@ class WrongAnswerError(Exception):
     """An answer that is not the one expected."""
 
 
-def measure(port: int, body: bytes, seconds: float, *, concurrent: int, alone: int) -> Figures:
-    """Latency of one at a time, then throughput of many."""
-    return uvloop.run(_measure(port, request(body), seconds, concurrent, alone))
+def measure(
+    ports: Mapping[str, int], body: bytes, seconds: float, *, concurrent: int, alone: int
+) -> dict[str, Figures]:
+    """Latency of one at a time, then throughput of many; in turns, as no machine is always as quick.
+
+    Who gives a wrong answer has no figures.
+    """
+    return uvloop.run(_Measuring(request(body), seconds, concurrent, alone).all(ports))
 
 
 def request(body: bytes) -> bytes:
@@ -63,31 +76,72 @@ async def send_all(port: int, requests: list[bytes], concurrent: int) -> None:
     await asyncio.gather(*(go_on() for _ in range(concurrent)))
 
 
-async def _measure(port: int, asked: bytes, seconds: float, concurrent: int, alone: int) -> Figures:
-    connection = await _connect(port)
-    for _ in range(max(3, alone // 10)):
-        await connection.ask(asked)
-    await asyncio.sleep(REST)
-    taken = []
-    for _ in range(alone):
+@dataclass(frozen=True, slots=True)
+class _Measuring:
+    """One request, sent to all."""
+
+    asked: bytes
+    seconds: float
+    concurrent: int
+    alone: int
+
+    async def all(self, ports: Mapping[str, int]) -> dict[str, Figures]:
+        """Everybody's figures."""
+        able = dict(ports)
+        taken: dict[str, list[float]] = {name: [] for name in ports}
+        rates: dict[str, list[float]] = {name: [] for name in ports}
+        await _each(able, self._warm)
+        await asyncio.sleep(REST)
+        for _ in range(self.alone // BURST):
+            await _each(able, lambda name, port: self._one_by_one(port, taken[name]))
+        for _ in range(TURNS):
+            await _each(able, lambda name, port: self._many_at_a_time(port, rates[name]))
+        return {
+            name: Figures(statistics.median(taken[name]), statistics.median(rates[name]))
+            for name in able
+        }
+
+    async def _warm(self, _name: str, port: int) -> None:
+        connection = await _connect(port)
+        for _ in range(max(3, self.alone // 10)):
+            await connection.ask(self.asked)
+        connection.close()
+
+    async def _one_by_one(self, port: int, taken: list[float]) -> None:
+        connection = await _connect(port)
+        await connection.ask(self.asked)  # what was kept close for the one before is not for this
+        for _ in range(BURST):
+            started = time.perf_counter()
+            await connection.ask(self.asked)
+            taken.append(time.perf_counter() - started)
+        connection.close()
+
+    async def _many_at_a_time(self, port: int, rates: list[float]) -> None:
+        await asyncio.sleep(PAUSE)
         started = time.perf_counter()
-        await connection.ask(asked)
-        taken.append(time.perf_counter() - started)
-    connection.close()
-    started = time.perf_counter()
-    until = started + seconds
-    done = await asyncio.gather(*(_go_on(port, asked, until) for _ in range(concurrent)))
-    return Figures(statistics.median(taken), sum(done) / (time.perf_counter() - started))
+        until = started + self.seconds / TURNS
+        going = (self._go_on(port, until) for _ in range(self.concurrent))
+        done = await asyncio.gather(*going)
+        rates.append(sum(done) / (time.perf_counter() - started))
+
+    async def _go_on(self, port: int, until: float) -> int:
+        connection = await _connect(port)
+        count = 0
+        while time.perf_counter() < until:
+            await connection.ask(self.asked)
+            count += 1
+        connection.close()
+        return count
 
 
-async def _go_on(port: int, asked: bytes, until: float) -> int:
-    connection = await _connect(port)
-    count = 0
-    while time.perf_counter() < until:
-        await connection.ask(asked)
-        count += 1
-    connection.close()
-    return count
+async def _each(able: dict[str, int], do: Callable[[str, int], Awaitable[None]]) -> None:
+    """Do it with each; who fails takes no part any more."""
+    for name, port in list(able.items()):
+        try:
+            await do(name, port)
+        except (WrongAnswerError, ConnectionError) as error:
+            print(f"  {name}: {error}", file=sys.stderr)
+            del able[name]
 
 
 async def _connect(port: int) -> _Connection:

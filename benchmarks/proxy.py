@@ -6,8 +6,9 @@ The upstream does nothing. Upstream, proxies and load are processes of their own
 proxy has one core to itself where the system lets it. Bodies: a short one, 100 messages, 100,000
 and a million tokens, for a model whose window takes them all: nothing is folded. Each is sent a few
 times first, and then there is a pause, so that a turn of a conversation is measured and not its
-recording. Every answer is checked for what it should be. `--requests` sends so many, all different,
-and looks at the memory on the way.
+recording. All proxies are there at once and are measured in turns, a little at a time. Every answer
+is checked for what it should be. `--requests` sends so many, all different, and looks at the memory
+on the way.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import KEY, Figures, WrongAnswerError, measure, request, send_all
+from load import KEY, Figures, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -180,30 +181,24 @@ def _headroom(target: str) -> list[str]:
 def measured(
     proxies: list[Proxy], upstream: int, seconds: float
 ) -> tuple[dict[tuple[str, str], Figures], dict[str, float]]:
-    """Every body through every proxy, one proxy at a time; and the megabytes each then holds.
-
-    A proxy that answers a body wrongly has no figures for it.
-    """
+    """Every body through every proxy, all proxies in turns; and the megabytes each then holds."""
     results: dict[tuple[str, str], Figures] = {}
-    held: dict[str, float] = {}
     core = 0 if (os.cpu_count() or 1) > 1 else None
-    for name, body in bodies().items():
-        results[name, DIRECT] = _figures(upstream, body, seconds)
-    for proxy in proxies:
-        print(f"  proxy: {proxy.name}", file=sys.stderr)
-        with running(proxy.command, proxy.port, core, **proxy.variables) as process:
-            for name, body in bodies().items():
-                try:
-                    results[name, proxy.name] = _figures(proxy.port, body, seconds)
-                except (WrongAnswerError, ConnectionError) as error:
-                    print(f"  {proxy.name}, {name}: {error}", file=sys.stderr)
-            held[proxy.name] = memory(process)
+    ports = {DIRECT: upstream, **{proxy.name: proxy.port for proxy in proxies}}
+    with ExitStack() as stack:
+        processes = {
+            proxy.name: stack.enter_context(
+                running(proxy.command, proxy.port, core, **proxy.variables)
+            )
+            for proxy in proxies
+        }
+        for name, body in bodies().items():
+            print(f"  proxy: {name}", file=sys.stderr)
+            alone = 200 if len(body) < 1_000_000 else 50
+            found = measure(ports, body, seconds, concurrent=CONCURRENT, alone=alone)
+            results |= {(name, through): figures for through, figures in found.items()}
+        held = {name: memory(process) for name, process in processes.items()}
     return results, held
-
-
-def _figures(port: int, body: bytes, seconds: float) -> Figures:
-    alone = 200 if len(body) < 1_000_000 else 50
-    return measure(port, body, seconds, concurrent=CONCURRENT, alone=alone)
 
 
 def table(results: dict[tuple[str, str], Figures]) -> Iterator[str]:

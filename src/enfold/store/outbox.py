@@ -41,23 +41,27 @@ def claim(
     db: Database,
     holder: str,
     *,
-    kind: str | None = None,
+    kind: str = MEMORY,
     session: SessionKey | None = None,
     limit: int = 100,
     seconds: float = 60,
 ) -> list[OutboxEntry]:
-    """Take entries that are due, oldest first, to do them within some seconds.
+    """Take entries of a kind that are due, oldest first, to do them within some seconds.
 
-    Of one kind, or of all; of a kind also in one session alone.
+    In all sessions, or in one alone.
     """
     now = db.now()
-    taken = {"holder": holder, "limit": limit, "now": now, "until": now + round(seconds * 1000)}
-    if kind is None:
+    taken = {
+        "holder": holder,
+        "kind": kind,
+        "limit": limit,
+        "now": now,
+        "until": now + round(seconds * 1000),
+    }
+    if session is None:
         rows = db.rows("claim", **taken)
-    elif session is None:
-        rows = db.rows("claim_of_kind", kind=kind, **taken)
     else:
-        rows = db.rows("claim_in_session", kind=kind, session=session, **taken)
+        rows = db.rows("claim_in_session", session=session, **taken)
     entries = []
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         values = dict(row)

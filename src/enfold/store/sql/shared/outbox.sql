@@ -11,14 +11,6 @@ ON CONFLICT (session, message_id, kind) DO NOTHING
 -- Take what is due. A claim that is not answered becomes due again.
 UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
 WHERE seq IN (
-    SELECT seq FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now
-    ORDER BY due_at, seq LIMIT :limit {skip_locked}
-)
-RETURNING seq, {outbox_columns}
-
--- name: claim_of_kind
-UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
-WHERE seq IN (
     SELECT seq FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now AND kind = :kind
     ORDER BY due_at, seq LIMIT :limit {skip_locked}
 )
