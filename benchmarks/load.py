@@ -47,7 +47,7 @@ class WrongAnswerError(Exception):
 def measure(
     ports: Mapping[str, int], body: bytes, seconds: float, *, concurrent: int, alone: int
 ) -> dict[str, Figures]:
-    """Latency of one at a time, then throughput of many; in turns, as no machine is always as quick.
+    """Latency of one at a time, then throughput of many; in turns, as machines have moods.
 
     Who gives a wrong answer has no figures.
     """
@@ -58,6 +58,7 @@ def request(body: bytes) -> bytes:
     """A request for a chat completion, as it goes over the wire."""
     return (
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: */*\r\n"
+        b"user-agent: load\r\n"
         b"authorization: Bearer %s\r\ncontent-type: application/json\r\n"
         b"content-length: %d\r\n\r\n" % (KEY.encode(), len(body))
     ) + body

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -19,6 +20,8 @@ SECONDS = 30.0
 """How long a body may take to arrive before its pace counts."""
 PACE = 16 * 1024
 """Bytes a second that it must keep up after that."""
+_SOON = 0.05
+"""Seconds until it is looked again, while somebody works on what came."""
 _SLICE = 1024
 """Bytes that are unpacked at a time: at most 32 MB, with the tightest packing there is."""
 _LARGEST_WINDOW = 8 * 2**20
@@ -40,12 +43,17 @@ class Bodies:
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
             if not (announced and is_whole(scope)):  # or there is nothing to watch any more
-                receive = _Limited(receive, self._limit, self._seconds).receive
+                await self._watch(scope, receive, send)
+                return
         await self._app(scope, receive, send)
+
+    async def _watch(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with _Limited(receive, self._limit, self._seconds).watched() as limited:
+            await self._app(scope, limited, send)
 
 
 class _Limited:
-    """The body of one request."""
+    """The body of one request. A long one comes in many pieces, and one clock serves them all."""
 
     def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
         self._receive = receive
@@ -54,24 +62,54 @@ class _Limited:
         self._begin = monotonic()
         self._size = 0
         self._whole = False
+        self._waiting: asyncio.Task[Any] | None = None
+        """Who waits for the next piece."""
+        self._is_late = False
 
-    async def receive(self) -> Message:
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[Receive]:
+        """Where to receive the body from, while somebody looks at the clock."""
+        self._loop = asyncio.get_running_loop()
+        self._clock = self._loop.call_later(self._seconds, self._look)
+        try:
+            yield self._next
+        finally:
+            self._clock.cancel()
+
+    async def _next(self) -> Message:
         """The next piece; after the last, word that the caller has gone, whenever that comes."""
         if self._whole:
             return await self._receive()
-        left = self._seconds + self._size / PACE - (monotonic() - self._begin)
-        try:
-            async with asyncio.timeout(max(0.0, left)):
-                message = await self._receive()
-        except TimeoutError:
-            raise TooSlowError(
-                f"the request's body did not arrive in time; {self._size:,} bytes came"
-            ) from None
+        message = await self._in_time()
         self._size += len(message.get("body", b""))
         if self._size > self._limit:
             raise too_large(self._limit)
         self._whole = not message.get("more_body", False)
         return message
+
+    async def _in_time(self) -> Message:
+        self._waiting = task = asyncio.current_task()
+        try:
+            return await self._receive()
+        except asyncio.CancelledError:
+            if task is None or not self._is_late or task.uncancel():
+                raise  # somebody else wants it to end
+            raise TooSlowError(
+                f"the request's body did not arrive in time; {self._size:,} bytes came"
+            ) from None
+        finally:
+            self._waiting = None
+
+    def _look(self) -> None:
+        """Stop whoever waits if it takes too long; else look again when it would."""
+        left = self._seconds + self._size / PACE - (monotonic() - self._begin)
+        if self._whole:
+            return
+        if left > 0 or self._waiting is None:
+            self._clock = self._loop.call_later(max(left, _SOON), self._look)
+        else:
+            self._is_late = True
+            self._waiting.cancel()
 
 
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:

@@ -105,16 +105,19 @@ class _Request:
 
     def tell(self) -> None:
         """Write the line in the log."""
+        if not _log.isEnabledFor(logging.INFO):
+            return
         caller: Caller | None = self.scope["state"].get("caller")
-        _log.info(
-            "request",
-            extra={
-                "method": self.scope["method"],
-                "route": route_of(self.scope),
-                "status": self.status or None,
-                "milliseconds": round(self.seconds * 1000, 2),
-                "caller": caller.name if caller is not None else None,
-            },
+        said = {
+            "method": self.scope["method"],
+            "route": route_of(self.scope),
+            "status": self.status or None,
+            "milliseconds": round(self.seconds * 1000, 2),
+            "caller": caller.name if caller is not None else None,
+        }
+        # The shortest way that the library has: there is one such line for every request.
+        _log.handle(
+            _log.makeRecord(_log.name, logging.INFO, "", 0, "request", (), None, extra=said)
         )
 
 

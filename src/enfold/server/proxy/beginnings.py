@@ -6,6 +6,7 @@ read once for many, and again as soon as anything may have changed.
 
 from __future__ import annotations
 
+import asyncio
 from time import monotonic
 
 from enfold.engine import Engine
@@ -22,17 +23,21 @@ class Beginnings:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[int, float, Known]] = {}
+        self._known: dict[str, tuple[int, float, asyncio.Future[Known]]] = {}
 
     async def known(self, model: str) -> Known:
         """What is known of one that begins with that model."""
         store = self._engine.store
         writes, until, known = self._known.get(model, (-1, 0.0, None))
-        if known is not None and writes == store.writes and monotonic() < until:
-            return known
-        writes, until = store.writes, monotonic() + _SECONDS
-        known = await store.read(read_known, "", None, _NOTHING, model, self._engine.outside)
-        if len(self._known) >= _MOST:
-            self._known.clear()
-        self._known[model] = (writes, until, known)
-        return known
+        if known is None or writes != store.writes or monotonic() >= until or _failed(known):
+            reading = store.read(read_known, "", None, _NOTHING, model, self._engine.outside)
+            known = asyncio.ensure_future(reading)
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[model] = (store.writes, monotonic() + _SECONDS, known)
+        # Whoever hangs up leaves it to the others who wait for it.
+        return known.result() if known.done() else await asyncio.shield(known)
+
+
+def _failed(reading: asyncio.Future[Known]) -> bool:
+    return reading.done() and (reading.cancelled() or reading.exception() is not None)

@@ -24,7 +24,7 @@ from enfold.store.responses import Item, Response
 from enfold.store.words import is_storable
 
 PREVIOUS = "previous_response_id"
-_NEVER_KNOWN = ("conversation", "cachedContent", "cached_content")
+_NEVER_KNOWN = frozenset({"conversation", "cachedContent", "cached_content"})
 """Fields that name something which others may change, too."""
 _FINISHED = frozenset({"completed", "incomplete"})
 _LONGEST_REFERENCE = 400
@@ -52,7 +52,7 @@ class Whole:
 
 async def complete(store: Store, namespace: str, body: Body) -> Whole | None:
     """The request with what it leaves out. None: some of that is not known in the namespace."""
-    if any(_is_set(body, name) for name in _NEVER_KNOWN):
+    if any(_is_set(body, name) for name in body.fields.keys() & _NEVER_KNOWN):
         return None
     if body.form is not RESPONSES:
         return Whole(body)

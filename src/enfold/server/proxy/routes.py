@@ -11,8 +11,8 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
-from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.routing import BaseRoute, Match
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
@@ -79,7 +79,7 @@ class Proxy:
 
     def routes(self) -> list[BaseRoute]:
         """Where it stands in an application."""
-        return [Route(f"/{version}/{{rest:path}}", self) for version in _VERSIONS]
+        return [_Everything(f"/{version}/", self) for version in _VERSIONS]
 
     async def idle(self) -> None:
         """Wait until what was begun in the background is done."""
@@ -230,6 +230,24 @@ class Proxy:
             headers = _without(headers, b"content-encoding")
         raw = (call.raw if new is None else new) or None
         return self._upstream.ask(call.provider, call.method, call.path, headers, raw)
+
+
+class _Everything(BaseRoute):
+    """All that begins like that; what comes after it is for others to take apart."""
+
+    def __init__(self, path: str, app: ASGIApp) -> None:
+        self.path = path
+        self._app = app
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Whether the request is one of these."""
+        if scope["type"] == "http" and scope["path"].startswith(self.path):
+            return Match.FULL, {"route": self}
+        return Match.NONE, {}
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer it."""
+        await self._app(scope, receive, send)
 
 
 @asynccontextmanager

@@ -36,6 +36,8 @@ _OF_A_CONNECTION = frozenset(
 )
 OWN = b"x-enfold-"
 """How the names of headers begin that are said to enfold, or by it."""
+_ADDED = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
+"""What the library would say by itself where the client says nothing."""
 _CONNECT_SECONDS = 30.0
 _WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
@@ -152,12 +154,16 @@ class Upstream:
     ) -> AbstractAsyncContextManager[Answer]:
         """The provider's answer. Leaving the context ends the call, wherever it is."""
         url = URL(self._addresses[provider] + path, encoded=True)
-        return _Asking(
-            self._session().request(
-                method, url, headers=_text(forwarded(headers)), data=body, allow_redirects=False
-            ),
+        sent = _text(forwarded(headers))
+        request = self._session().request(
+            method,
             url,
+            headers=sent,
+            data=body,
+            allow_redirects=False,
+            skip_auto_headers=_ADDED.difference(name for name, _ in sent) or None,
         )
+        return _Asking(request, url)
 
     def _session(self) -> aiohttp.ClientSession:
         if self._client is None:
@@ -165,7 +171,6 @@ class Upstream:
                 auto_decompress=False,
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
             )
         return self._client

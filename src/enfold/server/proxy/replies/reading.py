@@ -45,11 +45,11 @@ class Reader(Protocol):
 
 def reader(form: Form, headers: Iterable[Header]) -> Reader:
     """A reader for the answer with these headers."""
-    said = {name.lower(): value.lower() for name, value in headers}
+    said = {name.lower(): value for name, value in headers}
     gathering = GATHERINGS[form.dialect]()
-    is_stream = b"text/event-stream" in said.get(b"content-type", b"")
+    is_stream = b"text/event-stream" in said.get(b"content-type", b"").lower()
     plain = StreamReader(gathering) if is_stream else WholeReader(gathering)
-    encoding = said.get(b"content-encoding", b"identity").strip()
+    encoding = said.get(b"content-encoding", b"identity").strip().lower()
     if encoding in {b"identity", b""}:
         return plain
     return Unpacking(plain) if encoding in _ENCODINGS else Unread()
