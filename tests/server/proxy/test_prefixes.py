@@ -42,12 +42,13 @@ def talk(count: int, **more: Any) -> bytes:
             st.integers(0, 14), HISTORIES, st.sampled_from([None, 1, 0]), st.booleans(), TEXTS
         ),
         max_size=5,
-    )
+    ),
+    st.sampled_from([0, 300, 10_000]),
 )
 def test_whatever_came_before_a_body_is_what_it_would_be_without(
-    steps: list[tuple[int, list[Any], int | None, bool, str]],
+    steps: list[tuple[int, list[Any], int | None, bool, str]], held: int
 ) -> None:
-    prefixes = Prefixes(long=0, most=3)
+    prefixes = Prefixes(long=0, most=3, held=held)
     history: list[Any] = []
     for kept, new, indent, first, beside in steps:
         history = history[:kept] + new
@@ -146,6 +147,23 @@ def test_forms_are_told_apart() -> None:
     body, as_anthropic = prefixes.read(ANTHROPIC, raw)
     assert body.form is ANTHROPIC
     assert as_openai is not as_anthropic
+
+
+@pytest.mark.parametrize("held", [0, 1_000, 10_000])
+def test_a_beginning_is_known_whether_its_bytes_are_held_or_not(held: int) -> None:
+    prefixes = Prefixes(long=0, held=held)
+    _, short = prefixes.read(OPENAI, talk(20))
+    _, other = prefixes.read(OPENAI, talk(20).replace(b"number", b"figure"))
+    _, long = prefixes.read(OPENAI, talk(40))
+    assert short is not None
+    assert other is not None
+    assert long is not None
+    assert sum(len(each.raw or b"") for each in (short, other, long)) <= held
+    assert prefixes.read(OPENAI, talk(40))[1] is long
+    changed = talk(40).replace(b"number 30", b"figure 30")
+    _, found = prefixes.read(OPENAI, changed)
+    assert found is not long
+    assert same(prefixes.read(OPENAI, changed)[0], bodies.read(OPENAI, changed))
 
 
 def test_the_oldest_are_forgotten() -> None:
