@@ -7,6 +7,7 @@ import tempfile
 from stopwatch import KEEP_TOKENS, KEPT, SUMMARY, orphans, peak, start, timed, turns
 
 import enfold
+from enfold.store import outbox
 from enfold.testing import ScriptedSummarizer
 
 MODEL = "bench:model"
@@ -50,6 +51,8 @@ async def _session(engine, messages):
         await session.append(*messages[first : first + BATCH])
     if len(messages) > KEPT:
         await session.compress(keep_tokens=KEPT * TOKENS_OF_A_MESSAGE)
+        while await engine.store.read(outbox.waiting):
+            await asyncio.sleep(0.2)
     return session
 
 
