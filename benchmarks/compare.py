@@ -239,9 +239,9 @@ NOTES = {
     "count": "Milliseconds of processor time. None of the texts was counted before.",
     "turn": (
         "Add a question and an answer, get what is to be sent: milliseconds of processor time. "
-        "Everything but the newest hundred messages has been folded earlier, and nothing that follows "
-        "from it is left to do. The last column says where the folded messages are: in a file, in "
-        "this process only, or nowhere any more."
+        "Everything but the newest hundred messages has been folded earlier, and nothing is left "
+        "to do for that. The last column says where the folded messages are: in a file, in this "
+        "process only, or nowhere any more."
     ),
     "fold": (
         "Milliseconds of processor time, with a model that answers at once; the newest 30,000 "

@@ -7,7 +7,6 @@ import tempfile
 from stopwatch import KEEP_TOKENS, KEPT, SUMMARY, orphans, peak, start, timed, turns
 
 import enfold
-from enfold.store import outbox
 from enfold.testing import ScriptedSummarizer
 
 MODEL = "bench:model"
@@ -26,13 +25,10 @@ def count(messages):
 def one_turn(messages):
     """Everything is kept in the file; the view is the summary and what came after it."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        opened = enfold.open(
-            f"sqlite:///{folder}/s.db",
-            sink=_ignore,
-            summarizers={"instant": ScriptedSummarizer(SUMMARY)},
-        )
+        runner.run(_write(folder, messages))
+        opened = _open(folder)
         engine = runner.run(opened.__aenter__())
-        session = runner.run(_session(engine, messages))
+        session = runner.run(engine.find("bench"))
 
         async def go(question, answer):
             await session.append(question, answer)
@@ -43,17 +39,24 @@ def one_turn(messages):
     return result
 
 
-async def _session(engine, messages):
-    await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
-    await engine.set("summarizer", "instant")
-    session = await engine.session("bench", model=MODEL)
-    for first in range(0, len(messages), BATCH):
-        await session.append(*messages[first : first + BATCH])
-    if len(messages) > KEPT:
-        await session.compress(keep_tokens=KEPT * TOKENS_OF_A_MESSAGE)
-        while await engine.store.read(outbox.waiting):
-            await asyncio.sleep(0.2)
-    return session
+def _open(folder):
+    return enfold.open(
+        f"sqlite:///{folder}/s.db",
+        sink=_ignore,
+        summarizers={"instant": ScriptedSummarizer(SUMMARY)},
+    )
+
+
+async def _write(folder, messages):
+    """The history, folded; with the engine closed, nothing is left to do for it."""
+    async with _open(folder) as engine:
+        await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
+        await engine.set("summarizer", "instant")
+        session = await engine.session("bench", model=MODEL)
+        for first in range(0, len(messages), BATCH):
+            await session.append(*messages[first : first + BATCH])
+        if len(messages) > KEPT:
+            await session.compress(keep_tokens=KEPT * TOKENS_OF_A_MESSAGE)
 
 
 async def _ignore(_deliveries):
