@@ -158,3 +158,22 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
     app = Bodies(read, LIMIT, seconds=0.05)
     with pytest.raises(TooSlowError, match="in time"):
         await app({"type": "http", "headers": []}, waiting, waiting)  # type: ignore[arg-type]
+
+
+async def test_what_is_here_is_read_however_long_its_reader_takes() -> None:
+    pieces = iter([b"one", b"two", b""])
+
+    async def arriving() -> dict[str, object]:
+        piece = next(pieces)
+        return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+    read: list[bytes] = []
+
+    async def slow(scope: object, receive: object, send: object) -> None:
+        for _ in range(3):
+            await asyncio.sleep(0.06)
+            read.append((await receive())["body"])  # type: ignore[operator] # an ASGI callable
+
+    app = Bodies(slow, LIMIT, seconds=0.1)
+    await app({"type": "http", "headers": []}, arriving, arriving)  # type: ignore[arg-type]
+    assert read == [b"one", b"two", b""]

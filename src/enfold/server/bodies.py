@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Protocol
@@ -20,8 +19,6 @@ SECONDS = 30.0
 """How long a body may take to arrive before its pace counts."""
 PACE = 16 * 1024
 """Bytes a second that it must keep up after that."""
-_SOON = 0.05
-"""Seconds until it is looked again, while somebody works on what came."""
 _SLICE = 1024
 """Bytes that are unpacked at a time: at most 32 MB, with the tightest packing there is."""
 _LARGEST_WINDOW = 8 * 2**20
@@ -43,13 +40,8 @@ class Bodies:
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
             if not (announced and is_whole(scope)):  # or there is nothing to watch any more
-                await self._watch(scope, receive, send)
-                return
+                receive = _Limited(receive, self._limit, self._seconds).receive
         await self._app(scope, receive, send)
-
-    async def _watch(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with _Limited(receive, self._limit, self._seconds).watched() as limited:
-            await self._app(scope, limited, send)
 
 
 class _Limited:
@@ -62,21 +54,12 @@ class _Limited:
         self._begin = monotonic()
         self._size = 0
         self._whole = False
+        self._clock: asyncio.TimerHandle | None = None
         self._waiting: asyncio.Task[Any] | None = None
         """Who waits for the next piece."""
         self._is_late = False
 
-    @asynccontextmanager
-    async def watched(self) -> AsyncIterator[Receive]:
-        """Where to receive the body from, while somebody looks at the clock."""
-        self._loop = asyncio.get_running_loop()
-        self._clock = self._loop.call_later(self._seconds, self._look)
-        try:
-            yield self._next
-        finally:
-            self._clock.cancel()
-
-    async def _next(self) -> Message:
+    async def receive(self) -> Message:
         """The next piece; after the last, word that the caller has gone, whenever that comes."""
         if self._whole:
             return await self._receive()
@@ -85,10 +68,14 @@ class _Limited:
         if self._size > self._limit:
             raise too_large(self._limit)
         self._whole = not message.get("more_body", False)
+        if self._whole and self._clock is not None:
+            self._clock.cancel()
         return message
 
     async def _in_time(self) -> Message:
         self._waiting = task = asyncio.current_task()
+        if self._clock is None:
+            self._look_later()
         try:
             return await self._receive()
         except asyncio.CancelledError:
@@ -100,16 +87,23 @@ class _Limited:
         finally:
             self._waiting = None
 
+    def _look_later(self) -> None:
+        self._clock = asyncio.get_running_loop().call_later(max(0.0, self._left()), self._look)
+
     def _look(self) -> None:
-        """Stop whoever waits if it takes too long; else look again when it would."""
-        left = self._seconds + self._size / PACE - (monotonic() - self._begin)
-        if self._whole:
+        """Stop whoever waits if it takes too long; whoever does not wait now looks again then."""
+        self._clock = None
+        if self._waiting is None:
             return
-        if left > 0 or self._waiting is None:
-            self._clock = self._loop.call_later(max(left, _SOON), self._look)
+        if self._left() > 0:
+            self._look_later()
         else:
             self._is_late = True
             self._waiting.cancel()
+
+    def _left(self) -> float:
+        """Seconds until the next piece must be there."""
+        return self._seconds + self._size / PACE - (monotonic() - self._begin)
 
 
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
