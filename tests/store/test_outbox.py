@@ -64,11 +64,11 @@ async def test_a_message_goes_out_once_for_a_kind(store: Store, session: Session
     await store.write(outbox.enqueue, session.key, ids)
     await store.write(outbox.enqueue, session.key, ids, "facts")
     await store.write(outbox.enqueue, session.key, [])
-    claimed = await store.write(outbox.claim, "me")
-    assert sorted((entry.message, entry.kind) for entry in claimed) == sorted(
-        (id, kind) for id in ids for kind in ("memory", "facts")
-    )
-    assert len({entry.id for entry in claimed}) == 4
+    memory = await store.write(outbox.claim, "me")
+    facts = await store.write(outbox.claim, "me", kind="facts")
+    assert [(entry.message, entry.kind) for entry in memory] == [(id, "memory") for id in ids]
+    assert [(entry.message, entry.kind) for entry in facts] == [(id, "facts") for id in ids]
+    assert len({entry.id for entry in (*memory, *facts)}) == 4
 
 
 async def test_workers_do_not_get_the_same(store: Store, session: Session) -> None:

@@ -20,6 +20,7 @@ ONE_ENGINE = {
 newest first by itself; PostgreSQL has a queue of jobs, and tells other processes."""
 
 WHOLE = {
+    "due",
     "has_migrations",
     "model_configs",
     "new_message_keys",

@@ -212,7 +212,7 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
     await open_session(page, server, api, "waiting")
     async with window(browser) as (other, _):
         async with model(api, failed(401)):
-            api.prepare_in_vain("waiting", max_tokens=500)
+            await asyncio.to_thread(partial(api.prepare_in_vain, "waiting", max_tokens=500))
             banner = page.get_by_role("alert").filter(has_text="This conversation waits")
             await expect(banner).to_contain_text("Nothing more is sent until a summary succeeds.")
             await other.goto(f"{server.address}/s/waiting")
