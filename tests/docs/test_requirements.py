@@ -60,6 +60,12 @@ def test_every_module_that_is_named_is_there() -> None:
     assert missing == []
 
 
+def test_every_benchmark_that_is_named_is_there() -> None:
+    named = set(re.findall(r"`(benchmarks/[\w/]+\.py)`", PAGE))
+    assert named
+    assert [file for file in named if not (ROOT / file).is_file()] == []
+
+
 def test_every_test_that_is_named_is_there() -> None:
     missing = [
         f"{id}: {file}::{name}"
