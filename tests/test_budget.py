@@ -59,15 +59,19 @@ def test_a_correction_divides_the_limit_and_never_the_count() -> None:
 @given(
     share=st.floats(0.05, 1.0),
     most=st.none() | st.integers(10, 200_000),
-    used=st.integers(0, 10**6),
+    system=st.integers(0, 100_000),
+    reply=st.none() | st.integers(1, 120_000),
 )
 def test_a_compression_ends_below_what_would_start_the_next(
-    share: float, most: int | None, used: int
+    share: float, most: int | None, system: int, reply: int | None
 ) -> None:
-    policy = Policy(Threshold(share, "test"), max_tokens=most)
-    decision = decide(Load(history=used), GPT_4O, policy)
-    assert 1 <= decision.goal <= decision.limit * 0.6
-    assert decision.goal < decision.early_tokens
+    policy = Policy(Threshold(share, "test"), max_tokens=most, floor=0)
+    decision = decide(Load(history=10**6, system=system), GPT_4O, policy, max_output=reply)
+    if decision.goal == 1:
+        return  # what is sent beside the history is too much already
+    assert decision.goal <= decision.limit * 0.6
+    after = decide(Load(decision.goal, system=system), GPT_4O, policy, max_output=reply)
+    assert after.action == "keep"
 
 
 def test_the_usual_goal_is_sixty_percent_of_the_limit() -> None:

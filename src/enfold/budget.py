@@ -28,8 +28,8 @@ EARLY_MARK = 0.8
 """Share of the threshold from which a compression in the background may start."""
 FREED_TARGET = 0.6
 """Share of the limit at or below which an automatic compression must end."""
-FREED_BELOW_THRESHOLD = 0.75
-"""And of the threshold, where that is low: below the early mark, so that the next is far away."""
+FREED_BELOW_GUARDS = 0.75
+"""And of what each guard allows, where one is low: so that the next compression is far away."""
 AUTO_FLOOR = 2_000
 """No automatic compression of fewer tokens than this."""
 
@@ -141,6 +141,8 @@ class Decision:
     early_tokens: int
     hard_tokens: int
     """What the hard guard's absolute arm allows the history."""
+    goal: int
+    """Where a compression should end, in tokens of the history, estimate included."""
     threshold: Threshold
     load: Load
     correction: float
@@ -149,12 +151,6 @@ class Decision:
     def utilization(self) -> float:
         """Share of the limit in use: 0 to 1, and above where it does not fit."""
         return self.tokens / self.limit if self.limit > 0 else float(self.tokens > 0)
-
-    @property
-    def goal(self) -> int:
-        """Where a compression should end, in tokens of the history, estimate included."""
-        below = min(self.limit * FREED_TARGET, self.threshold_tokens * FREED_BELOW_THRESHOLD)
-        return max(1, int(below))
 
     def __str__(self) -> str:
         return f"{self.action}: {_WORDS[self.reason].format(d=self)}"
@@ -185,6 +181,8 @@ def decide(
         threshold = policy.max_tokens
     early = int(threshold * policy.early_mark)
     hard = _allowed(limits.window, reply) - load.reserved
+    share = limits.window * policy.threshold.share - load.reserved
+    goal = min(limit * FREED_TARGET, min(threshold, hard, share) * FREED_BELOW_GUARDS)
     over_window = should_condense(
         load.total,
         limits.window,
@@ -213,6 +211,7 @@ def decide(
         threshold_tokens=threshold,
         early_tokens=early,
         hard_tokens=int(hard),
+        goal=max(1, int(goal)),
         threshold=policy.threshold,
         load=load,
         correction=limits.correction,

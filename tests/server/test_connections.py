@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.server import App
 from enfold.server.bodies import Bodies
-from enfold.server.connections import Joined, PatientProtocol
+from enfold.server.connections import Joined, PatientProtocol, is_whole
 from enfold.server.metrics import Metrics
 from enfold.server.serving import Server
 from enfold.server.tracing import Tracing
@@ -74,13 +74,13 @@ async def test_a_connection_that_is_kept_answers_again(port: int) -> None:
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
-    body = b""
+    body = b"whole: " if is_whole(scope) else b"begun: "
     more = True
     while more:
         message = await receive()
         body += message["body"]
         more = message["more_body"]
-    await Response(body + b"!")(scope, receive, send)
+    await Response(body)(scope, receive, send)
 
 
 POST = b"POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
@@ -91,9 +91,9 @@ IN_CHUNKS = POST + b"transfer-encoding: chunked\r\n\r\n"
 @pytest.mark.parametrize(
     ("sent", "answered"),
     [
-        ([ANNOUNCED + b"four"], b"four!"),
-        ([ANNOUNCED, b"fo", b"ur"], b"four!"),
-        ([IN_CHUNKS + b"4\r\nfour\r\n0\r\n\r\n"], b"four!"),
+        ([ANNOUNCED + b"four"], b"whole: four"),
+        ([ANNOUNCED, b"fo", b"ur"], b"begun: four"),
+        ([IN_CHUNKS + b"4\r\nfour\r\n0\r\n\r\n"], b"whole: four"),
         ([POST + b"content-length: 9\r\n\r\nfour more"], b"413"),
         ([IN_CHUNKS + b"9\r\nfour more\r\n0\r\n\r\n"], b"413"),
         ([ANNOUNCED + b"fo"], b"408"),

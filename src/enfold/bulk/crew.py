@@ -9,10 +9,11 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from typing import TypeAlias
 
 from enfold.bulk.work import Piece, Unit, Work
@@ -62,10 +63,17 @@ def local(jobs: int) -> Iterator[Crew]:
         done = True
     finally:
         if not done:
-            for process in multiprocessing.active_children():
-                if process not in others:
-                    process.terminate()
-        pool.shutdown(cancel_futures=True)
+            _end([each for each in multiprocessing.active_children() if each not in others])
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def _end(processes: Sequence[BaseProcess]) -> None:
+    """Stop them, and see that they are gone; the pool itself may wait for what they did not say."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        while process.is_alive():
+            process.join(0.1)
 
 
 def _do(work: Work, unit: Unit) -> Piece:

@@ -25,7 +25,7 @@ class Delivery:
     session: SessionKey
     message: StoredMessage
     attempt: int = 1
-    """The first cannot have been seen."""
+    """From 1 on. Nobody can have seen it at an earlier one if there was none."""
 
 
 Sink: TypeAlias = Callable[[Sequence[Delivery]], Awaitable[None]]

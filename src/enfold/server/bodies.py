@@ -40,8 +40,15 @@ class Bodies:
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
             if not (announced and is_whole(scope)):  # or there is nothing to watch any more
-                receive = _Limited(receive, self._limit, self._seconds).receive
+                await self._watch(_Limited(receive, self._limit, self._seconds), scope, send)
+                return
         await self._app(scope, receive, send)
+
+    async def _watch(self, body: _Limited, scope: Scope, send: Send) -> None:
+        try:
+            await self._app(scope, body.receive, send)
+        finally:
+            body.stop_clock()
 
 
 class _Limited:
@@ -68,9 +75,14 @@ class _Limited:
         if self._size > self._limit:
             raise too_large(self._limit)
         self._whole = not message.get("more_body", False)
-        if self._whole and self._clock is not None:
-            self._clock.cancel()
+        if self._whole:
+            self.stop_clock()
         return message
+
+    def stop_clock(self) -> None:
+        """Nothing more is waited for."""
+        if self._clock is not None:
+            self._clock.cancel()
 
     async def _in_time(self) -> Message:
         self._waiting = task = asyncio.current_task()

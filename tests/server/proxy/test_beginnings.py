@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from enfold.errors import InputError
 from enfold.server.proxy.beginnings import Beginnings
 from enfold.wiring import open_engine
 
@@ -58,3 +59,24 @@ async def test_models_are_told_apart(database: str) -> None:
         beginnings = Beginnings(engine)
         found = [(await beginnings.known(id)).model for id in (MODEL, "openai:gpt-4o")]
         assert [model and model.max_input for model in found] == [20_000, 50_000]
+
+
+async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> None:
+    async with open_engine(database) as engine:
+        beginnings = Beginnings(engine)
+        first, *others = [asyncio.create_task(beginnings.known(MODEL)) for _ in range(20)]
+        await asyncio.sleep(0)
+        first.cancel()
+        found = await asyncio.gather(*others)
+        assert len({id(known) for known in found}) == 1
+        with pytest.raises(asyncio.CancelledError):
+            await first
+
+
+async def test_a_reading_that_failed_is_not_kept(database: str) -> None:
+    async with open_engine(database) as engine:
+        beginnings = Beginnings(engine)
+        for _ in range(2):
+            with pytest.raises(InputError):
+                await beginnings.known("no colon \ud800")
+        assert (await beginnings.known(MODEL)).session is None

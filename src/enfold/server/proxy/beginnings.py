@@ -29,15 +29,16 @@ class Beginnings:
         """What is known of one that begins with that model."""
         store = self._engine.store
         writes, until, known = self._known.get(model, (-1, 0.0, None))
-        if known is None or writes != store.writes or monotonic() >= until or _failed(known):
+        if known is None or writes != store.writes or monotonic() >= until:
             reading = store.read(read_known, "", None, _NOTHING, model, self._engine.outside)
             known = asyncio.ensure_future(reading)
+            known.add_done_callback(lambda done: self._forget_failed(model, done))
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[model] = (store.writes, monotonic() + _SECONDS, known)
         # Whoever hangs up leaves it to the others who wait for it.
         return known.result() if known.done() else await asyncio.shield(known)
 
-
-def _failed(reading: asyncio.Future[Known]) -> bool:
-    return reading.done() and (reading.cancelled() or reading.exception() is not None)
+    def _forget_failed(self, model: str, reading: asyncio.Future[Known]) -> None:
+        if reading.cancelled() or reading.exception() is not None:
+            self._known.pop(model, None)

@@ -167,9 +167,11 @@ class Prefixes:
         """Hold no more bytes than may be held, those of the newest."""
         left = self._held
         for each in reversed(self._known):
-            left -= len(each.raw or b"")
-            if left < 0:
+            size = len(each.raw or b"")
+            if size > left:
                 each.raw = None
+            else:
+                left -= size
 
     def _count(self) -> int:
         return sum(each.count for each in self._known)

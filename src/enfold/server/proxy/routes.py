@@ -9,9 +9,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
-from starlette.routing import BaseRoute, Match
+from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
@@ -79,7 +79,7 @@ class Proxy:
 
     def routes(self) -> list[BaseRoute]:
         """Where it stands in an application."""
-        return [_Everything(f"/{version}/", self) for version in _VERSIONS]
+        return [_Version(version, self) for version in _VERSIONS]
 
     async def idle(self) -> None:
         """Wait until what was begun in the background is done."""
@@ -232,16 +232,21 @@ class Proxy:
         return self._upstream.ask(call.provider, call.method, call.path, headers, raw)
 
 
-class _Everything(BaseRoute):
-    """All that begins like that; what comes after it is for others to take apart."""
+class _Version(BaseRoute):
+    """All paths of a version of the providers' interfaces. Nothing is taken apart to match them."""
 
-    def __init__(self, path: str, app: ASGIApp) -> None:
-        self.path = path
+    def __init__(self, version: str, app: ASGIApp) -> None:
+        self.path = f"/{version}/{{rest:path}}"
+        self._begin = f"/{version}/"
         self._app = app
+
+    def url_path_for(self, name: str, /, **path_params: Any) -> NoReturn:
+        """It has no name."""
+        raise NoMatchFound(name, path_params)
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Whether the request is one of these."""
-        if scope["type"] == "http" and scope["path"].startswith(self.path):
+        if scope["type"] == "http" and scope["path"].startswith(self._begin):
             return Match.FULL, {"route": self}
         return Match.NONE, {}
 
