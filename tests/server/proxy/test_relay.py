@@ -58,10 +58,15 @@ async def test_pieces_go_on_as_they_come() -> None:
     ]
 
 
-async def test_how_long_it_is_is_said_where_that_is_known() -> None:
+async def test_how_long_it_is_and_which_piece_is_the_last_is_said_where_that_is_known() -> None:
     client = Client()
     await relay(cast("Answer", Arriving(b"one", b"two", length=6)), (), Receiver(client.send))
-    assert (b"content-length", b"6") in client.heard[0]["headers"]
+    start, *body = client.heard
+    assert (b"content-length", b"6") in start["headers"]
+    assert [(each["body"], each.get("more_body", False)) for each in body] == [
+        (b"one", True),
+        (b"two", False),
+    ]
 
 
 @pytest.mark.parametrize("status", [204, 304])

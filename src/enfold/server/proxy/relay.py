@@ -48,9 +48,12 @@ async def relay(
     """The answer as it is, with headers of our own; `ear` listens to it."""
     await to.start(answer.status, [*answer.headers, *own], answer.length)
     waiting: list[bytes] = []
+    left = answer.length
     try:
         async for chunk in answer.chunks():
-            if ear is not None and ear.hear(chunk):
+            left = None if left is None else left - len(chunk)
+            # The last piece goes out with word that it is the last: a short answer in one go.
+            if (ear is not None and ear.hear(chunk)) or left == 0:
                 waiting.append(chunk)
             else:
                 await to.say(chunk)
