@@ -78,9 +78,10 @@ async def test_a_row_that_somebody_holds(server: Server, url: str) -> None:
         assert await store.read(catalog.settings, "global") == {"a": 3}
 
 
-async def test_no_connection_is_left_behind(server: Server, url: str) -> None:
+async def test_no_connection_is_left_behind(server: Server) -> None:
     import psycopg
 
+    url = server.new_database()
     async with await open_store(url) as store:
         await asyncio.gather(*(store.read(catalog.settings, "global") for _ in range(30)))
         tasks = [asyncio.create_task(store.read(catalog.settings, "g")) for _ in range(30)]
@@ -154,5 +155,8 @@ def _wait_for_no_connection(other: Any) -> None:
 
 
 def _connections(other: Any) -> int:
-    query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'enfold'"
+    query = (
+        "SELECT count(*) FROM pg_stat_activity "
+        "WHERE application_name = 'enfold' AND datname = current_database()"
+    )
     return int(other.execute(query).fetchone()[0])
