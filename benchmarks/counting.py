@@ -19,10 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 import reference
 from conversations import mixed
 
-from enfold.dialects import openai
 from enfold.jsontext import dump_text, loads
 from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
 from enfold.tokens import STRUCTURE_TOKENS, count_conversation, count_message, get, warm
+from enfold.wire import openai
 
 MILLION = 1_000_000
 CORES = os.cpu_count() or 1

@@ -18,19 +18,19 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from enfold import dialects
+from enfold import wire
 from enfold.condensation import Task
 from enfold.errors import EnfoldError
 from enfold.messages import Conversation
-from enfold.planning import Aim, plan
+from enfold.plan import Aim, plan
 from enfold.retention import zones
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
 from enfold.summaries import Summary, SummaryRequest
 from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.prompts import build
 from enfold.tokens import count_messages, get, warm
-from enfold.tokens.memo import Memo
+from enfold.tokens.tokenizers import Memo
 from enfold.transcripts import read
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -90,7 +90,7 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
     for conversation in conversations:
         for goal in GOALS:
             reading = Reading()
-            strategy = registry.get("native").make_from(None, Means(reading))
+            strategy = contract.get("native").make_from(None, Means(reading))
             task = task_of(conversation, strategy, goal)
             if not strategy.touches(task):
                 continue
@@ -114,8 +114,8 @@ def near(shares: list[float]) -> str:
 
 async def time_of_one(rounds: int) -> tuple[int, float, float]:
     """Tokens, and the best wall and CPU milliseconds of an estimate of their cost."""
-    strategy = registry.get("native").make_from(None, Means(LocalSummarizer()))
-    session = dialects.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
+    strategy = contract.get("native").make_from(None, Means(LocalSummarizer()))
+    session = wire.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
     task = task_of(session, strategy, None)
     clock, cpu = [], []
     for _ in range(rounds):

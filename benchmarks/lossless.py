@@ -23,14 +23,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from enfold import dialects, ledger
+from enfold import ledger
+from enfold import wire as dialects
 from enfold.condensation import Condensation, Task, validate
 from enfold.history import open_loop_start, orphans
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
 from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention, split, zones
-from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.strategies.lossless import shorten
+from enfold.strategies.lossless.config import LosslessConfig
 from enfold.tokens import count_conversation, count_messages, get, warm
 
 sys.path.insert(0, str(Path(__file__).parent))

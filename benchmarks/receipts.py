@@ -23,15 +23,15 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from enfold import dialects
-from enfold.acceptance import receipt_for
-from enfold.condensation import Condensation, Task
+from enfold import wire
+from enfold.condensation import Condensation, Task, receipt_for
 from enfold.errors import EnfoldError, ReceiptError
 from enfold.messages import Message
-from enfold.planning import Aim, plan
-from enfold.receipt import CLASSES, Count, Receipt, check, extract, receipt
+from enfold.plan import Aim, plan
+from enfold.receipt import Count, Receipt, check, receipt
 from enfold.retention import Retention
 from enfold.settings import Settings
+from enfold.text.items import CLASSES, extract
 from enfold.tokens import count_messages
 from enfold.transcripts import read
 from enfold.wiring import local_summarizer, make_strategy
@@ -52,7 +52,7 @@ def speed(tokens: int) -> None:
     print("| tokens | items of the text | per 1M tokens | receipt | items |")
     print("|---:|---:|---:|---:|---:|")
     for size in (tokens // 4, tokens // 2, tokens):
-        messages = dialects.parse(mixed(size)).messages
+        messages = wire.parse(mixed(size)).messages
         counted = sum(count_messages(messages, TOKENIZER))
         text = "\n".join(str(part) for message in messages for part in message.parts)
         found, seconds = _timed(partial(extract, text))

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from enfold import dialects, transcripts
+from enfold import transcripts, wire
 
 DATA = Path(
     os.environ.get("ENFOLD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -32,7 +32,7 @@ def longest_session(limit: int) -> list[dict[str, Any]] | None:
     """The longest session of an agent in at most so many bytes, as `openai` messages."""
     files = [file for name in AGENTS if (file := DATA / f"{name}.jsonl").is_file()]
     found = [each for file in files for each in transcripts.read(file)]
-    bodies = [dialects.render(each.conversation(), "openai") for each in found]
+    bodies = [wire.render(each.conversation(), "openai") for each in found]
     histories = [body["messages"] if isinstance(body, dict) else body for body in bodies]
     fitting = {size: each for each in histories if (size := len(repr(each))) <= limit}
     return fitting[max(fitting)] if fitting else None

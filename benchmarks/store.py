@@ -21,7 +21,8 @@ from pathlib import Path
 from enfold.identity import content_hash
 from enfold.jsontext import dumps
 from enfold.messages import Message, Text
-from enfold.store import Store, open_store, search, sessions, snapshots, tree, views
+from enfold.store import Store, open_store, search, sessions, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.records import Draft, Kept, Session, SnapshotDraft, StoredMessage, Summarized
 from enfold.store.search import Where
 

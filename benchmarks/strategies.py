@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import enfold
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.history import orphans
 from enfold.messages import Conversation
 from enfold.tokens import warm

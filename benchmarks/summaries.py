@@ -22,12 +22,12 @@ from conversations import agent, chat
 from recorded import DATA
 
 from enfold import transcripts
-from enfold.dialects import openai
 from enfold.jsontext import dump_text, loads
 from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.summaries import SummaryRequest
 from enfold.summaries.local import summarize
 from enfold.tokens import get
+from enfold.wire import openai
 
 TOKENIZER = get("o200k_base")
 FOLDS = 10

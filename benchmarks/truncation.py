@@ -18,15 +18,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from enfold import dialects
+from enfold import wire
 from enfold.condensation import Condensation, Edited, Task, validate
-from enfold.planning import Aim, plan
+from enfold.plan import Aim, plan
 from enfold.retention import zones
 from enfold.strategies.contract import Means
 from enfold.strategies.truncation import Truncation, TruncationConfig
 from enfold.summaries.local import LocalSummarizer
 from enfold.tokens import Tokenizer, count_messages, get, warm
-from enfold.tokens.memo import Memo
+from enfold.tokens.tokenizers import Memo
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import agent
@@ -42,7 +42,7 @@ CONFIGS = {
 
 def task_of(tokens: int, strategy: Truncation) -> Task:
     """A session of about so many tokens."""
-    messages = dialects.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
+    messages = wire.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
     counts = tuple(count_messages(messages, TOKENIZER))
     aim = Aim(strategy.retention, sum(counts), room=0)
     divided = plan(messages, counts, aim).split

@@ -7,8 +7,17 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from enfold.acceptance import accept, receipt_for
-from enfold.condensation import Condensation, Edited, Entry, Folded, Kept, Task, unchanged
+from enfold.condensation import (
+    Condensation,
+    Edited,
+    Entry,
+    Folded,
+    Kept,
+    Task,
+    accept,
+    receipt_for,
+    unchanged,
+)
 from enfold.errors import CompressionError, NoGainError, ReceiptError
 from enfold.messages import Message
 from enfold.receipt import Count

@@ -366,7 +366,7 @@ HEAVY = frozenset({*LIBRARIES, "asyncio", "sqlite3", "http", "logging", "unittes
         ("import enfold", ()),
         ("from enfold import Message, EnfoldError", ()),
         ("import enfold.history, enfold.budget, enfold.retention", ()),
-        ("import enfold.dialects", ("msgspec",)),
+        ("import enfold.wire", ("msgspec",)),
     ],
 )
 def test_importing_stays_light(statement: str, may_load: tuple[str, ...]) -> None:

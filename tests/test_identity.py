@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.identity import chain, content_hash, digest, identity
 from enfold.messages import (
     Attachment,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import ledger, recipes
+from enfold import ledger
+from enfold import ledger as recipes
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps, loads
-from enfold.ledger import Ledger
-from enfold.recipes import Copy, Recipe, Shortening, Source
+from enfold.ledger import Copy, Ledger, Recipe, Shortening, Source
 
 
 def said(*texts: str) -> list[dict[str, str]]:

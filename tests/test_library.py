@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import enfold
-from enfold import dialects, tokens
+from enfold import tokens, wire
 from enfold.errors import NotFoundError
 from enfold.library import Messages
 from enfold.testing import ScriptedSummarizer
@@ -34,14 +34,14 @@ def test_a_text_is_counted_as_it_is() -> None:
 
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base"])
 def test_a_conversation_counts_what_its_counter_says(tokenizer: str) -> None:
-    conversation = dialects.parse(OPENAI)
+    conversation = wire.parse(OPENAI)
     expected = tokens.count_conversation(conversation, tokenizer).total
     assert expected > 0
     assert enfold.count(OPENAI, tokenizer) == expected
 
 
 def test_every_form_of_a_conversation_counts_alike() -> None:
-    conversation = dialects.parse(OPENAI)
+    conversation = wire.parse(OPENAI)
     forms: list[Messages] = [
         OPENAI,
         tuple(OPENAI),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.money import add, dollars
+from enfold.amounts import add, dollars
 
 
 def test_a_sum_with_an_unknown_amount_is_unknown() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.places import Path, text_at, texts_within, with_text_at
+from enfold.jsontext import Path, text_at, texts_within, with_text_at
 
 values = st.recursive(
     st.none() | st.integers() | st.text(max_size=5),

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.messages import Message
-from enfold.planning import TIGHTEST_SUMMARY, Aim, plan
+from enfold.plan import TIGHTEST_SUMMARY, Aim, plan
 from enfold.retention import Retention
 from enfold.testing import assistant, user
 from tests.histories import histories

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps, loads
-from enfold.recipes import (
+from enfold.ledger import (
     BARE,
     ITSELF,
     Aside,

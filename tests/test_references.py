@@ -7,9 +7,18 @@ from typing import Any
 
 import pytest
 
+from enfold.ledger import (
+    Copy,
+    Own,
+    Recipe,
+    Shortening,
+    Source,
+    digest,
+    explains,
+    texts_in,
+    unresolved,
+)
 from enfold.messages import Attachment, Data, Message, Text, ToolCall, ToolResult
-from enfold.recipes import Copy, Own, Recipe, Shortening, Source, digest
-from enfold.references import explains, texts_in, unresolved
 from enfold.testing import assistant, call, result, user
 
 LONG = "line one\nline two\n" * 9

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import enfold
-from enfold import dialects, stateless, wiring
+from enfold import wire as dialects
+from enfold import wiring
+from enfold.engine import stateless
+from enfold.engine.stateless import Options
 from enfold.errors import ConfigError, ReceiptError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.llm.prices import Prices
 from enfold.messages import Conversation, Message
 from enfold.settings import Settings
-from enfold.stateless import Options
 from enfold.summaries import HEADING
 from enfold.testing import ScriptedSummarizer
 from tests.histories import histories

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from enfold.wording import number, when
+from enfold.amounts import number, when
 
 
 def test_numbers_have_their_noun() -> None:

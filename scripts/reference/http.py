@@ -11,7 +11,7 @@ from typing import Any
 from scripts.reference.tables import kind_of
 
 from enfold.server.access import Tokens
-from enfold.server.api import create_api
+from enfold.server.api.app import create_api
 from enfold.server.feed import Feeds
 from enfold.wiring import open_engine
 

@@ -18,14 +18,14 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "enfold.store.records": ("StoredMessage", "Hit", "Snapshot"),
     },
     "What condensing gives": {
-        "enfold.stateless": ("Condensed",),
+        "enfold.engine.stateless": ("Condensed",),
         "enfold.report": ("Report",),
-        "enfold.receipt.receipt": ("Receipt",),
+        "enfold.receipt": ("Receipt",),
         "enfold.ledger": ("Ledger",),
     },
     "LangGraph": {
         "enfold.langgraph.node": ("SummarizationNode",),
-        "enfold.langgraph.running": ("RunningSummary",),
+        "enfold.langgraph.running_summary": ("RunningSummary",),
         "enfold.langgraph.summarization": ("summarize_messages", "asummarize_messages"),
     },
     "Adapters": {

@@ -11,7 +11,7 @@ from scripts.reference import source
 
 from enfold import errors, events, settings
 from enfold.jsontext import dump_text
-from enfold.strategies import registry
+from enfold.strategies import contract
 
 _OTHER_VARIABLES = {
     "ENFOLD_DB": "The store's address. Unset: a SQLite file in the user's data folder.",
@@ -106,7 +106,7 @@ def _strategies() -> Iterator[str]:
     yield "# Configs of strategies\n"
     yield "Made from the JSON schemas when this site was built. Names are in camel case; snake "
     yield "case is read as well.\n"
-    for kind in map(registry.get, registry.names()):
+    for kind in map(contract.get, contract.names()):
         able = kind.capabilities
         yield f"## `{kind.id}`\n\n{kind.description}\n"
         yield f"Speed: {able.speed}. Lossless: {_yes(able.lossless)}. "

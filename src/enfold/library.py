@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from enfold import dialects, tokens
+from enfold import tokens, wire
 from enfold.errors import ConfigError, InputError
 from enfold.messages import Conversation, Message
 
 if TYPE_CHECKING:
     from enfold.engine import Engine
+    from enfold.engine.stateless import Condensed
     from enfold.flush import Sink
     from enfold.ledger import Ledger
     from enfold.llm.calls import Gateway
     from enfold.llm.prices import Prices
-    from enfold.stateless import Condensed
     from enfold.summaries import Summarizer
 
 Messages: TypeAlias = (
@@ -61,7 +61,8 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     one if neither is given. With the `model` that the conversation is for, as provider:model, the
     report says what every later request saves, if its prices are known.
     """
-    from enfold import stateless, wiring
+    from enfold import wiring
+    from enfold.engine import stateless
     from enfold.settings import Settings
     from enfold.strategies import presets
 
@@ -86,7 +87,7 @@ def condense_sync(messages: Messages, strategy: str | None = None, **options: An
 
 def restore(messages: Any, ledger: Ledger | Mapping[str, Any]) -> Any:
     """The conversation of before `condense`, and whatever was added after it."""
-    from enfold import stateless
+    from enfold.engine import stateless
     from enfold.ledger import Ledger
 
     written = ledger if isinstance(ledger, Ledger) else Ledger.from_json(ledger)
@@ -125,9 +126,9 @@ def conversation_of(messages: Messages) -> Conversation:
     if isinstance(messages, Conversation):
         return messages
     if isinstance(messages, Mapping):
-        return dialects.parse(messages)
+        return wire.parse(messages)
     if not any(isinstance(each, Message) for each in messages):
-        return dialects.parse(list(messages))
+        return wire.parse(list(messages))
     own = tuple(each for each in messages if isinstance(each, Message))
     if len(own) != len(messages):
         raise InputError("messages of enfold and of a wire format are mixed; give one kind")

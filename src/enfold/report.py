@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from enfold.amounts import dollars
 from enfold.condensation import Step
-from enfold.money import dollars
 
 _NAMES = {"native": "Native", "lossless": "Lossless", "truncation": "Truncation", "smart": "Smart"}
 

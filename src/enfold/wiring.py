@@ -9,24 +9,24 @@ from functools import partial
 
 from enfold import settings as known_settings
 from enfold.engine import Engine
-from enfold.engine.ahead import compress_ahead
+from enfold.engine.background import compress_ahead
 from enfold.engine.models import to_row
-from enfold.engine.profiles import Profiles
+from enfold.engine.profiles import LOCAL, Profiles
 from enfold.engine.relay import Relay
-from enfold.engine.roster import LOCAL
-from enfold.engine.viewing import message_of
+from enfold.engine.state import message_of
 from enfold.errors import ConfigError
 from enfold.events import CompressionFinished, Event
 from enfold.flush import Flush, Memory, Sink
 from enfold.llm.calls import Gateway
 from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
-from enfold.llm.models import current
+from enfold.llm.prices import current
 from enfold.modelconfig import SHIPPED
-from enfold.queue import Duty, Queue
+from enfold.queue import Queue
+from enfold.queue.work import Duty
 from enfold.settings import Settings
 from enfold.store import Store, catalog, open_store, outbox
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
 from enfold.strategies.fallback import WithFallback
 from enfold.summaries import Summarizer
@@ -37,7 +37,7 @@ CALL = "call"
 NATIVE = "native"
 """The strategy that is used where none is named, and where another fails."""
 
-STRATEGIES = registry.BUILT_IN
+STRATEGIES = contract.BUILT_IN
 """The strategies that come with enfold; other packages may bring more."""
 
 
@@ -167,7 +167,7 @@ async def open_strategy(
 def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
     """The strategy that is named; native, and a note, where a stored name means nothing."""
     try:
-        registry.get(settings.strategy)
+        contract.get(settings.strategy)
     except ConfigError as error:
         if settings.sources.get("strategy", CALL) == CALL:
             raise
@@ -178,7 +178,7 @@ def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
 
 def _configured(name: str, settings: Settings, means: Means, said: list[str]) -> Strategy:
     """The strategy with its config; with the defaults, and a note, where that is broken."""
-    kind = registry.get(name)
+    kind = contract.get(name)
     general = {"style": settings.style, "prompt": settings.prompt} if name == NATIVE else {}
     config = {**general, **settings.strategy_config.get(name, {})}
     try:

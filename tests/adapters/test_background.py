@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from enfold.adapters import background
+from enfold.adapters import engines as background
 from enfold.engine import Engine
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 

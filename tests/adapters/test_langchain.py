@@ -24,10 +24,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 import enfold
-from enfold.adapters.langchain import EnfoldMiddleware
-from enfold.adapters.langchain_views import read_view, record_of
+from enfold import flush
+from enfold.adapters.langchain import EnfoldMiddleware, read_view, record_of
 from enfold.errors import ConfigError, SummaryError
-from enfold.flush import hooks
 from enfold.summaries import HEADING
 from tests.langgraph.models import calls, chat, result, said
 
@@ -215,7 +214,7 @@ def test_the_hook_is_given_what_was_folded_once(tmp_path: Path) -> None:
         )
         agent: Any = create_agent(model, middleware=[hooked], checkpointer=saver)
         state = talk(agent, range(1, 31))
-    assert hooks.drain(10)
+    assert flush.drain(10)
     known = [message.id for message in state["messages"]]
     assert len(kept) > 20
     assert kept == [id for id in known if id in set(kept)]

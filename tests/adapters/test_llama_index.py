@@ -27,8 +27,8 @@ from llama_index.core.chat_engine import SimpleChatEngine
 from llama_index.core.llms.mock import MockFunctionCallingLLM, MockLLM
 from llama_index.core.memory import BaseMemory
 
-from enfold import dialects
-from enfold.adapters import background
+from enfold import wire
+from enfold.adapters import engines
 from enfold.adapters.llama_index import EnfoldMemory, from_chat, to_chat
 from enfold.errors import InputError
 from enfold.messages import Message, Text, ToolCall, ToolResult
@@ -47,7 +47,7 @@ PIXEL = (
 @pytest.fixture
 def memory(database: str) -> Iterator[EnfoldMemory]:
     memory = EnfoldMemory.from_defaults(session_id="chat", url=database, model=MODEL)
-    background.engine_at(database).run(add_small_model)
+    engines.engine_at(database).run(add_small_model)
     yield memory
     memory.close()
 
@@ -93,7 +93,7 @@ CASES = {
 
 def stored(message: Message) -> Message:
     """The message as it comes out of the store."""
-    dialect = dialects.get(message.dialect)
+    dialect = wire.get(message.dialect)
     return dialect.parse_message(dialect.render_message(message))
 
 
@@ -131,7 +131,7 @@ def test_an_edited_message_is_given_as_it_was_edited() -> None:
 
 
 def test_messages_of_other_doors_are_given_too() -> None:
-    anthropic = dialects.parse(
+    anthropic = wire.parse(
         [
             {
                 "role": "assistant",

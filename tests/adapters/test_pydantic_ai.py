@@ -33,11 +33,10 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 import enfold
-from enfold.adapters.pydantic_ai import HistoryProcessor
-from enfold.adapters.pydantic_ai_messages import translate
+from enfold.adapters.pydantic_ai import HistoryProcessor, translate
+from enfold.engine.stateless import Condensed
 from enfold.errors import ConfigError, SummaryError
 from enfold.messages import Attachment, Message, Text, ToolResult, text_of
-from enfold.stateless import Condensed
 from enfold.summaries import HEADING
 from enfold.testing import ScriptedSummarizer
 from tests.conftest import ROOT

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from enfold.bulk.layout import Place, condensing, find
+from enfold.bulk.files import Place, condensing, find
 from enfold.bulk.work import Condensing
+from enfold.engine.stateless import Options
 from enfold.jsontext import dumps
 from enfold.settings import Settings
-from enfold.stateless import Options
 
 TRUNCATION = Condensing(Settings(strategy="truncation"), Options())
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from enfold.bulk.crew import WORTH_A_PROCESS, cores, jobs_for, local
 from enfold.bulk.work import Condensing, Piece, Unit
+from enfold.bulk.workers import WORTH_A_PROCESS, cores, jobs_for, local
+from enfold.engine.stateless import Options
 from enfold.errors import InputError
 from enfold.settings import Settings
-from enfold.stateless import Options
 from enfold.transcripts.source import Record
 
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from enfold.bulk import distributed
-from enfold.bulk.layout import condensing, find
-from enfold.bulk.running import Outcome, Run
+from enfold.bulk import workers
+from enfold.bulk.files import condensing, find
+from enfold.bulk.run import Outcome, Run
 from enfold.bulk.work import Condensing, Piece, Unit
+from enfold.engine.stateless import Options
 from enfold.errors import ConfigError, InputError, SummaryError, UnfinishedError
 from enfold.settings import Settings
-from enfold.stateless import Options
 from enfold.transcripts.source import Record
 from tests.bulk.chats import TRUNCATION, chat, write
 
@@ -99,7 +99,7 @@ def test_results_and_reports_are_the_same_as_of_the_local_crew(folder: Path) -> 
 
 def test_rows_keep_their_order_and_an_error_is_one_rows_own() -> None:
     texts = [b"%d" % number for number in range(100)]
-    with distributed.distributed(2) as crew:
+    with workers.distributed(2) as crew:
         futures = [crew.submit(WORK, Unit(Record(text))) for text in texts]
         bad = crew.submit(WORK, Unit(Record(b"bad")))
         assert [future.result(60).result for future in futures] == [text * 2 for text in texts]
@@ -116,6 +116,6 @@ def test_a_process_that_dies_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distributed, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"enfold\[bulk\]"), distributed.distributed(1):
+    monkeypatch.setattr(workers, "find_spec", lambda _: None)
+    with pytest.raises(ConfigError, match=r"enfold\[bulk\]"), workers.distributed(1):
         raise SummaryError("it began")

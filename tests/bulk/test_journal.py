@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold.bulk.journal import NAME, digest, open_journal
+from enfold.bulk.files import NAME, digest, open_journal
 from enfold.errors import ConfigError, InputError
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold.bulk.layout import condensing, find, restoring
+from enfold.bulk.files import condensing, find, restoring
 from enfold.errors import ConfigError
 from tests.bulk.chats import write
 

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from enfold.bulk.journal import digest
-from enfold.bulk.layout import Place
-from enfold.bulk.parts import Part
+from enfold.bulk.files import Place, digest
+from enfold.bulk.run import Part
 from enfold.bulk.work import Piece, Tally
 from enfold.errors import InputError
 

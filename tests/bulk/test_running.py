@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from enfold.bulk.layout import condensing, find, restoring
-from enfold.bulk.running import Outcome, Run
+from enfold.bulk.files import condensing, find, restoring
+from enfold.bulk.run import Outcome, Run
 from enfold.bulk.work import Condensing, Piece, Restoring, Unit
+from enfold.engine.stateless import Options
 from enfold.errors import SummaryError
 from enfold.jsontext import loads
-from enfold.stateless import Options
 from tests.bulk.chats import TRUNCATION, chat, write
 
 CHATS: dict[str, list[Any]] = {

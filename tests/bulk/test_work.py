@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from enfold.bulk.work import Condensing, Restoring, Tally, Unit
+from enfold.engine.stateless import Options
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.settings import Settings
-from enfold.stateless import Options
 from enfold.transcripts.source import Record
 from tests.bulk.chats import TRUNCATION, chat, place_of, write
 

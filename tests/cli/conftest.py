@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.cli import run
 from enfold.jsontext import dumps
 from enfold.messages import Conversation
@@ -45,7 +45,7 @@ def stored(enfold: Enfold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> E
 def sample(tmp_path: Path) -> Path:
     """A file with a long conversation."""
     file = tmp_path / "sample.json"
-    file.write_bytes(dumps(dialects.render(Conversation(sample_messages(1)))))
+    file.write_bytes(dumps(wire.render(Conversation(sample_messages(1)))))
     return file
 
 

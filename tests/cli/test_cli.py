@@ -114,7 +114,7 @@ def test_an_interrupt_is_no_traceback(enfold: Enfold, monkeypatch: pytest.Monkey
 
     told = enfold("count", "nothing.json")
     told.refused("nothing.json")
-    monkeypatch.setattr("enfold.cli.reading.sys.stdin", Interrupted())
+    monkeypatch.setattr("enfold.cli.files.sys.stdin", Interrupted())
     assert main_code(["count"], monkeypatch) == 130
 
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
@@ -61,7 +61,7 @@ def test_the_json_is_as_agreed(enfold: Enfold, sample: Path) -> None:
 
 
 def test_a_request_body_stays_one(enfold: Enfold) -> None:
-    messages = dialects.render(Conversation(sample_messages(1)), "openai")
+    messages = wire.render(Conversation(sample_messages(1)), "openai")
     tools = [{"type": "function", "function": {"name": "search", "parameters": {}}}]
     body = {"model": "gpt-4o", "temperature": 0.5, "messages": messages, "tools": tools}
     condensed = enfold("condense", stdin=dumps(body)).json

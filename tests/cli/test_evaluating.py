@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from enfold.cli import run
-from enfold.evaluation.presence import RULES
+from enfold.evaluation.measures import RULES
 from tests.evaluation.talks import conversation
 
 

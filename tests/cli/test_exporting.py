@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
@@ -27,9 +27,9 @@ def test_odd_bytes_are_exact(stored: Enfold, tmp_path: Path) -> None:
     assert out.read_bytes() == ODD + b"\n"
 
 
-@pytest.mark.parametrize("dialect", dialects.DIALECTS)
+@pytest.mark.parametrize("dialect", wire.DIALECTS)
 def test_every_dialect_comes_out_as_it_went_in(dialect: str, stored: Enfold) -> None:
-    messages = dumps(dialects.render(Conversation(sample_messages(1)), dialect))
+    messages = dumps(wire.render(Conversation(sample_messages(1)), dialect))
     stored("import", "--dialect", dialect, "--session", "s", stdin=messages)
     assert stored("export", "s").out == messages + b"\n"
 

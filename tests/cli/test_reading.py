@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold.cli.reading import open_input
+from enfold.cli.files import open_input
 from tests.cli.conftest import Enfold
 
 DAMAGED: dict[str, tuple[bytes, list[str]]] = {

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, Text
 from enfold.sample import sample_messages
@@ -35,11 +35,11 @@ def files(tmp_path: Path) -> Files:
 
 def _said(dialect: str, repeats: int = 1) -> Any:
     odd = Message("user", (Text(ODD),))
-    return dialects.render(Conversation((odd, *sample_messages(repeats))), dialect)
+    return wire.render(Conversation((odd, *sample_messages(repeats))), dialect)
 
 
 @pytest.mark.parametrize("shape", ["array", "body"])
-@pytest.mark.parametrize("dialect", dialects.DIALECTS)
+@pytest.mark.parametrize("dialect", wire.DIALECTS)
 def test_every_dialect_comes_back_byte_for_byte(
     dialect: str, shape: str, enfold: Enfold, files: Files
 ) -> None:

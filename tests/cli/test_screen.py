@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.cli.screen import (
-    complain,
-    confirm,
-    put,
-    put_json,
-    put_table,
-    working,
-)
+from enfold.cli.screen import complain, confirm, put, put_json, put_table, working
 from enfold.errors import ConfigError, EnfoldError
 from enfold.jsontext import loads
 from tests.cli.processes import run_in_pipes, run_on_terminal

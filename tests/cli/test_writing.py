@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold.cli.writing import save
+from enfold.cli.files import save
 from enfold.errors import ConfigError, InputError
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from enfold.dialects.langchain_shapes import CLASSES, SHAPES, shape_of
 from enfold.jsontext import dump_text
+from enfold.wire.langchain import CLASSES, SHAPES, shape_of
 from tests.dialects.wire import json_objects, json_values, names, objects, texts
 
 Objects = st.SearchStrategy[dict[str, Any]]

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects import anthropic, gemini
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text, loads
 from enfold.messages import (
@@ -27,6 +26,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire import anthropic, gemini
 from tests.dialects import anthropic_values, gemini_values
 from tests.dialects.wire import (
     damaged,

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from enfold import dialects
-from enfold.dialects import detection
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text
 from enfold.messages import Conversation
+from enfold.wire import detection
 from tests.dialects import (
     anthropic_values,
     enfold_values,
@@ -76,9 +76,9 @@ def test_a_dialect_is_detected_or_another_that_reads_the_same(
     values, can_be_known = OWN[name]
     value = data.draw(values)
     assume(can_be_known(value))
-    found = dialects.detect(value)
+    found = wire.detect(value)
     if found != name:
-        own, other = dialects.parse(value, name), dialects.parse(value, found)
+        own, other = wire.parse(value, name), wire.parse(value, found)
         assert _said(other) == _said(own)
 
 
@@ -132,7 +132,7 @@ def _said(conversation: Conversation) -> Any:
     ids=str,
 )
 def test_signs_tell_the_dialects_apart(value: Any, name: str) -> None:
-    assert dialects.detect(value) == name
+    assert wire.detect(value) == name
 
 
 MARKED: dict[str, Any] = {
@@ -149,9 +149,9 @@ MARKED: dict[str, Any] = {
 @pytest.mark.parametrize("pair", list(combinations(MARKED, 2)), ids=str)
 def test_signs_that_contradict_each_other_are_refused(pair: tuple[str, str]) -> None:
     one, other = (MARKED[name] for name in pair)
-    assert (dialects.detect([one]), dialects.detect([other])) == pair
+    assert (wire.detect([one]), wire.detect([other])) == pair
     with pytest.raises(DialectError, match="no dialect fits") as caught:
-        dialects.detect([one, other])
+        wire.detect([one, other])
     assert all(name in str(caught.value) for name in pair)
     assert "--dialect" in str(caught.value)
 
@@ -159,7 +159,7 @@ def test_signs_that_contradict_each_other_are_refused(pair: tuple[str, str]) -> 
 def test_two_conversations_in_one_body_are_refused() -> None:
     said = [{"role": "user", "content": "Hi"}]
     with pytest.raises(DialectError, match=r"body\.input: text.*body\.messages: array"):
-        dialects.detect({"messages": said, "input": "Hi"})
+        wire.detect({"messages": said, "input": "Hi"})
 
 
 @pytest.mark.parametrize(
@@ -169,17 +169,17 @@ def test_what_is_no_conversation_is_refused(value: Any) -> None:
     with pytest.raises(
         DialectError, match="looked for `messages`, `contents` or `input`"
     ) as caught:
-        dialects.detect(value)
+        wire.detect(value)
     assert "--dialect" in str(caught.value)
 
 
 @given(json_values | json_objects | st.lists(json_objects))
 def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
     try:
-        found = dialects.detect(value)
+        found = wire.detect(value)
     except DialectError:
         return
-    assert found in dialects.DIALECTS
+    assert found in wire.DIALECTS
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -187,19 +187,17 @@ def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
 def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.DataObject) -> None:
     value = data.draw(damaged(OWN[name][0]))
     try:
-        conversation = dialects.parse(value)
+        conversation = wire.parse(value)
     except DialectError:
         return
-    assert dump_text(dialects.render(conversation)) == dump_text(value)
+    assert dump_text(wire.render(conversation)) == dump_text(value)
 
 
 @given(json_values)
 def test_an_error_never_quotes_what_was_said(value: Any) -> None:
     secret = "the code is 4711"
     with pytest.raises(DialectError) as caught:
-        dialects.detect(
-            [MARKED["openai"], MARKED["gemini"], {"role": secret, "x": [value, secret]}]
-        )
+        wire.detect([MARKED["openai"], MARKED["gemini"], {"role": secret, "x": [value, secret]}])
     assert secret not in str(caught.value)
 
 
@@ -207,4 +205,4 @@ def test_deep_nesting_is_no_obstacle() -> None:
     deep: Any = []
     for _ in range(50_000):
         deep = [deep]
-    assert dialects.detect([{"role": "user", "content": deep, "id": "m"}]) == "enfold"
+    assert wire.detect([{"role": "user", "content": deep, "id": "m"}]) == "enfold"

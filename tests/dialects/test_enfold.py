@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects import enfold
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text
 from enfold.messages import (
@@ -26,6 +25,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire import enfold
 from tests.dialects import enfold_values
 from tests.dialects.conversations import conversations, without_extras
 from tests.dialects.wire import damaged, json_objects, json_values

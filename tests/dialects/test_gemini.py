@@ -10,8 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects import anthropic, gemini
-from enfold.dialects.turns import OPENING
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text
 from enfold.messages import (
@@ -27,6 +25,8 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire import anthropic, gemini
+from enfold.wire.turns import OPENING
 from tests.dialects import anthropic_values, gemini_values
 from tests.dialects.wire import (
     damaged,

@@ -15,8 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects import langchain, openai
-from enfold.dialects.langchain_shapes import SHAPES, shape_of
 from enfold.errors import ConfigError, DialectError
 from enfold.jsontext import dump_text
 from enfold.messages import (
@@ -32,6 +30,8 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire import langchain, openai
+from enfold.wire.langchain import SHAPES, shape_of
 from tests.dialects import langchain_values
 from tests.dialects.conversations import conversations, without_extras
 from tests.dialects.wire import damaged, edited, json_objects, json_values

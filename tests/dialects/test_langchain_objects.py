@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 
-from enfold import dialects
-from enfold.dialects import langchain
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import Attachment, Conversation, Message, Text, ToolCall, ToolResult
+from enfold.wire import langchain
 from tests.dialects import langchain_values
 from tests.dialects.conversations import without_extras
 from tests.dialects.test_langchain import PARSED, weather
@@ -30,7 +30,7 @@ def objects() -> list[Any]:
 
 
 def test_objects_are_detected_and_read_like_dicts() -> None:
-    conversation = dialects.parse(objects())
+    conversation = wire.parse(objects())
     assert conversation.dialect == "langchain"
     assert without_extras(conversation.messages) == without_extras(PARSED)
 

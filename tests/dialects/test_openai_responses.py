@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects import openai_responses
 from enfold.errors import DialectError
 from enfold.jsontext import dumps
 from enfold.messages import (
@@ -22,6 +21,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire import openai_responses
 from tests.dialects import openai_responses_values as values
 from tests.dialects.openai_values import foreign_conversations
 from tests.dialects.wire import damaged, edited, json_values, parts_of, swapped

@@ -7,9 +7,9 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.dialects.pairing import pair_calls
 from enfold.messages import Message, ToolCall, ToolResult
 from enfold.testing import assistant, user
+from enfold.wire.fields import pair_calls
 
 
 def _calls(*names: str) -> Message:

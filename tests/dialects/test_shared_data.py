@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.jsontext import dumps, loads
 from tests.dialects.gist import gist
 
-OTHERS = tuple(name for name in dialects.DIALECTS if name != "enfold")
+OTHERS = tuple(name for name in wire.DIALECTS if name != "enfold")
 
 
 @pytest.fixture(scope="module")
@@ -30,29 +30,29 @@ def bodies(data_dir: Path) -> list[Any]:
 
 
 def test_they_are_detected(bodies: list[Any]) -> None:
-    assert {dialects.detect(body) for body in bodies} == {"enfold"}
-    assert {dialects.detect(body["messages"]) for body in bodies} == {"enfold"}
+    assert {wire.detect(body) for body in bodies} == {"enfold"}
+    assert {wire.detect(body["messages"]) for body in bodies} == {"enfold"}
 
 
 def test_they_come_back_to_the_byte(bodies: list[Any]) -> None:
     for body in bodies:
         before = dumps(body)
-        rendered = dialects.render(dialects.parse(body))
+        rendered = wire.render(wire.parse(body))
         assert rendered == body
         assert dumps(rendered) == before, body["id"]
-        assert dumps(dialects.render(dialects.parse(body["messages"]))) == dumps(body["messages"])
+        assert dumps(wire.render(wire.parse(body["messages"]))) == dumps(body["messages"])
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_they_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> None:
     """A share of them for each dialect, and not the same ones."""
     for body in bodies[OTHERS.index(name) :: len(OTHERS)]:
-        conversation = dialects.parse(body)
+        conversation = wire.parse(body)
         said = gist(conversation)
-        value = dialects.render(conversation, name)
-        there = dialects.parse(value, name)
-        assert dumps(dialects.render(there)) == dumps(value), body["id"]
+        value = wire.render(conversation, name)
+        there = wire.parse(value, name)
+        assert dumps(wire.render(there)) == dumps(value), body["id"]
         assert gist(there) == said, body["id"]
-        assert gist(dialects.parse(value)) == said, body["id"]
-        back = dialects.parse(dialects.render(there, "enfold"), "enfold")
+        assert gist(wire.parse(value)) == said, body["id"]
+        back = wire.parse(wire.render(there, "enfold"), "enfold")
         assert gist(back) == said, body["id"]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire
 from enfold.jsontext import dump_text
 from enfold.messages import (
     Attachment,
@@ -26,7 +26,7 @@ from enfold.messages import (
 )
 from tests.dialects.gist import gist
 
-NAMES = tuple(dialects.DIALECTS)
+NAMES = tuple(wire.DIALECTS)
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 IMAGE = Attachment("a.png", "image/png", 2, "aGk=")
@@ -128,9 +128,9 @@ SAID: dict[str, Conversation] = {
 
 def _through(conversation: Conversation, name: str) -> Conversation:
     """The conversation as it is read in another dialect, whose value comes back as it was."""
-    value = dialects.render(conversation, name)
-    again = dialects.parse(value, name)
-    assert dump_text(dialects.render(again)) == dump_text(value)
+    value = wire.render(conversation, name)
+    again = wire.parse(value, name)
+    assert dump_text(wire.render(again)) == dump_text(value)
     return again
 
 
@@ -206,7 +206,7 @@ def test_a_translation_depends_on_nothing_but_what_was_said(
 ) -> None:
     first, second = names[:2]
     there = _through(conversation, first)
-    assert dialects.render(there, second) == dialects.render(_from_elsewhere(there), second)
+    assert wire.render(there, second) == wire.render(_from_elsewhere(there), second)
 
 
 def _from_elsewhere(value: Any) -> Any:

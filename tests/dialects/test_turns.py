@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from enfold.dialects.turns import OPENING, adopt, adopt_message
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -20,6 +19,7 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.testing import assistant, call, result, system, user
+from enfold.wire.turns import OPENING, adopt, adopt_message
 from tests.histories import histories
 
 

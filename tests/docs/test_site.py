@@ -13,7 +13,7 @@ from scripts import docs
 
 import enfold
 from enfold import cli, errors, settings
-from enfold.strategies import registry
+from enfold.strategies import contract
 from tests.docs.pages import DOCS, pages
 from tests.source import ROOT, package
 from tests.test_architecture import LAYERS
@@ -67,7 +67,7 @@ def test_the_reference_has_every_setting_error_strategy_and_command(staged: Path
 
     assert [name for name in settings.CHECKS if f"| `{name}` |" not in text("settings")] == []
     assert [e for e in errors.FACTS if f"| `{e.__name__}` |" not in text("errors")] == []
-    assert [name for name in registry.names() if f"## `{name}`" not in text("strategies")] == []
+    assert [name for name in contract.names() if f"## `{name}`" not in text("strategies")] == []
     commands = [name for group in cli.COMMANDS.values() for name in group]
     assert [name for name in commands if f"## `enfold {name}`" not in text("cli")] == []
 

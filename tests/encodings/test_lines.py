@@ -1,6 +1,6 @@
 """Repeated lines and blanks at the end of lines."""
 
-from enfold.encodings.lines import decode_blanks, decode_runs, encode_blanks, encode_runs
+from enfold.encodings import decode_blanks, decode_runs, encode_blanks, encode_runs
 
 WAITING = "2024-01-01 waiting for the server to answer"
 

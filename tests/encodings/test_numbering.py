@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.encodings.numbering import bodies, decode, encode, is_numbered, prefix, runs
+from enfold.encodings import bodies, is_numbered, numbering_decode, numbering_encode, prefix, runs
 
 LINES = ["import os", "", "    indented", "\ttabbed", "1: not a number of ours"]
 
@@ -73,15 +73,15 @@ def test_runs_end_where_the_count_or_the_style_does() -> None:
 
 def test_numbers_are_shown_as_cat_writes_them_without_padding() -> None:
     text = "     9→def f():\n    10→\treturn 1\n    11→\n\nend"
-    found = encode(text)
+    found = numbering_encode(text)
     assert found is not None
     assert found[0] == "9\tdef f():\n10\t\treturn 1\n11\t\n\nend"
-    assert decode(*found) == text
+    assert numbering_decode(*found) == text
 
 
 def test_padding_goes_and_other_signs_stay() -> None:
-    found = encode("   1: a\n   2: b")
+    found = numbering_encode("   1: a\n   2: b")
     assert found is not None
     assert found[0] == "1: a\n2: b"
-    assert encode("1:a\n2:b") is None
-    assert encode("1\ta\n2\tb") is None
+    assert numbering_encode("1:a\n2:b") is None
+    assert numbering_encode("1\ta\n2\tb") is None

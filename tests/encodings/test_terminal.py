@@ -1,11 +1,6 @@
 """What a terminal shows in the end."""
 
-from enfold.encodings.terminal import (
-    decode_colours,
-    decode_progress,
-    encode_colours,
-    encode_progress,
-)
+from enfold.encodings import decode_colours, decode_progress, encode_colours, encode_progress
 
 
 def test_colours_go_and_come_back() -> None:

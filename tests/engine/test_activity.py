@@ -8,7 +8,7 @@ import pytest
 
 from enfold.engine.activity import Activity, Saving, Total, day_of, read_activity
 from enfold.errors import SummaryError
-from enfold.store.activity import DayOfFailures, DayOfUsage
+from enfold.store.catalog import DayOfFailures, DayOfUsage
 from enfold.store.records import UsageEvent
 from tests.engine.conftest import MODEL, Bench, talk
 

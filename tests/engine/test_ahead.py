@@ -9,7 +9,7 @@ import pytest
 
 import enfold
 from enfold.engine import Engine, Session
-from enfold.engine.ahead import compress_ahead, compress_soon
+from enfold.engine.background import compress_ahead, compress_soon
 from enfold.receipt import Means
 from enfold.store import outbox
 from enfold.store.records import OutboxEntry

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from enfold.engine.alone import alone
+from enfold.engine.compression import alone
 from enfold.errors import SummaryError
-from enfold.store import Store, leases, open_store, sessions
+from enfold.store import Store, open_store, outbox, sessions
 from enfold.store.records import Session
 
 
@@ -49,7 +49,7 @@ async def test_who_lives_keeps_it_longer_than_it_lasts(store: Store, session: Se
 
 async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: Session) -> None:
     name = f"compress:{session.key}"
-    assert await store.write(leases.acquire, name, "dead", seconds=0.5, session=session.key)
+    assert await store.write(outbox.acquire, name, "dead", seconds=0.5, session=session.key)
     async with asyncio.timeout(30), alone(store, session, 30):
         pass
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from enfold.engine.audit import write_down
+from enfold.engine.engine import write_down
 from enfold.store import Database, access
 from enfold.store.access import AuditDraft
 from tests.engine.conftest import Bench

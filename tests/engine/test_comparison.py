@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.engine.comparison import Comparison, read_comparison
+from enfold.engine.changes import Comparison, read_comparison
 from enfold.errors import NotFoundError
 from enfold.messages import text_of
 from enfold.store.records import SessionKey

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.excerpts import PAIRED, WORDS, excerpt
-from enfold.engine.questions import phrases_about
+from enfold.engine.recall import PAIRED, WORDS, excerpt, phrases_about
 
 
 def test_a_short_text_is_shown_whole() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import enfold
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.engine import Engine, Session
 from enfold.history import is_said_by_user, orphans
 from enfold.messages import Conversation, Message

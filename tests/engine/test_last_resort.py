@@ -11,7 +11,7 @@ from enfold.engine import Session
 from enfold.errors import BlockedError, SummaryError
 from enfold.events import CompressionFinished
 from enfold.messages import Message, Text
-from enfold.store import activity
+from enfold.store import catalog
 from enfold.summaries import SummaryRequest
 from enfold.testing import assistant, call, result, user
 from tests.engine.conftest import Bench, talk
@@ -65,7 +65,7 @@ async def test_the_receipt_and_the_record_say_so_too(bench: Bench) -> None:
     assert snapshot.content["warnings"][0].endswith("the model is away")
     receipt = await session.receipt(done.snapshot)
     assert ("path", "/etc/mooring/quay.conf") in receipt.having("restorable")
-    failures = await bench.engine.store.read(activity.failures_by_day, "")
+    failures = await bench.engine.store.read(catalog.failures_by_day, "")
     assert [(day.code, day.failures) for day in failures] == [("summary_failed", 1)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from enfold.engine.namespaces import Namespace, delete_sessions, read_namespaces
+from enfold.engine.engine import Namespace, delete_sessions, read_namespaces
 from enfold.store import access
 from tests.engine.conftest import Bench
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enfold.engine import Session
-from enfold.engine.placing import Placing, read_placing
+from enfold.engine.changes import Placing, read_placing
 from enfold.testing import assistant, call, result, user
 from tests.engine.conftest import Bench, talk
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.questions import MOST, is_telling, phrases_about, stem
+from enfold.engine.recall import MOST, is_telling, phrases_about, stem
 
 
 def looked_for(question: str) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 from enfold.engine.recall import quote, recall, recall_found, room_for
 from enfold.errors import InputError, NotFoundError
 from enfold.messages import Message, Text
-from enfold.summaries.fencing import escape
+from enfold.summaries.fence import escape
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import get
 from tests.engine.conftest import Bench, talk

@@ -13,7 +13,7 @@ from enfold.engine import Engine
 from enfold.engine.relay import CHANNEL
 from enfold.errors import SummaryError
 from enfold.events import CompressionFailed, Event, Events
-from enfold.store import notices, open_store
+from enfold.store import open_store, outbox
 from enfold.testing import ScriptedSummarizer
 from tests.databases import Server
 from tests.engine.conftest import MODEL, WINDOW, talk
@@ -107,7 +107,7 @@ async def test_after_a_restart_of_the_database_they_hear_each_other_again(
 async def test_what_was_emitted_is_sent_before_closing(address: str) -> None:
     async with (
         await open_store(address) as store,
-        aclosing(notices.listen(store, CHANNEL)) as heard,
+        aclosing(outbox.listen(store, CHANNEL)) as heard,
     ):
         assert await anext(heard) == ""
         async with enfold.open(address) as engine:

@@ -7,9 +7,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.relevance import LOOKED_AT, SEEDS, ranges, rank
-from enfold.store.occurrences import Found, Spot
-from enfold.store.words import Phrase
+from enfold.engine.recall import LOOKED_AT, SEEDS, ranges, rank
+from enfold.store.search import Found, Spot
+from enfold.text.words import Phrase
 
 TEA, POT, COMMON = (Phrase((word,)) for word in ("tea", "pot", "common"))
 

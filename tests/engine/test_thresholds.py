@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from enfold.engine import Engine
-from enfold.engine.thresholds import EffectiveThreshold, read_effective
+from enfold.engine.state import EffectiveThreshold, read_effective
 from tests.engine.conftest import Bench, talk
 
 MODEL = "test:small"

@@ -10,15 +10,7 @@ import pytest
 
 from enfold.engine import Session
 from enfold.engine.results import Prepared
-from enfold.engine.turns import (
-    Answerer,
-    Asked,
-    Progress,
-    answer,
-    ask,
-    is_interrupted,
-    unanswered,
-)
+from enfold.engine.turns import Answerer, Asked, Progress, answer, ask, is_interrupted, unanswered
 from enfold.errors import (
     AuthenticationError,
     BadReplyError,

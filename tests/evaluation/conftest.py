@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from enfold.evaluation.running import Outcome, Plan, measure
-from enfold.evaluation.views import NEWEST, Way
+from enfold.evaluation.measures import NEWEST, Way
+from enfold.evaluation.run import Outcome, Plan, measure
 from tests.evaluation.talks import conversation
 
 

@@ -13,9 +13,9 @@ import enfold
 from enfold.errors import BadReplyError
 from enfold.evaluation.answers import Answered, Asker, answered
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.running import Plan, measure
-from enfold.evaluation.summing import rows, summaries
-from enfold.evaluation.views import NEWEST, Way, view_of
+from enfold.evaluation.measures import NEWEST, Way, view_of
+from enfold.evaluation.report import rows, summaries
+from enfold.evaluation.run import Plan, measure
 from enfold.llm.calls import Call, Connection
 from enfold.messages import Conversation, text_of
 from enfold.testing import ScriptedGateway, user

@@ -9,7 +9,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.chains import COMPRESSIONS, decay
+from enfold.evaluation.measures import COMPRESSIONS, decay
 from enfold.messages import Conversation
 from enfold.testing import assistant, user
 from enfold.wiring import open_engine

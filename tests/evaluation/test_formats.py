@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from enfold.errors import InputError
-from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.formats import read
+from enfold.evaluation.cases import Case, Probe, read
 from enfold.messages import text_of
 
 

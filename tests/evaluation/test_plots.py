@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enfold.evaluation.plots import draw
-from enfold.evaluation.running import Outcome
-from enfold.evaluation.summing import summaries
+from enfold.evaluation.report import draw, summaries
+from enfold.evaluation.run import Outcome
 
 
 def test_plots_are_drawn(outcomes: list[Outcome]) -> None:

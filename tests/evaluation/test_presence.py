@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.evaluation.presence import (
-    RULES,
-    Shown,
-    content_words,
-    quotation,
-    says_something,
-    share,
-)
+from enfold.evaluation.measures import RULES, Shown, content_words, quotation, says_something, share
 from enfold.testing import user
 
 LONG = (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.evaluation.running import Outcome, Plan, measure
-from enfold.evaluation.views import NEWEST, Way
+from enfold.evaluation.measures import NEWEST, Way
+from enfold.evaluation.run import Outcome, Plan, measure
 
 
 def test_every_case_is_measured_each_way(outcomes: list[Outcome]) -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 
-from enfold.evaluation.presence import RULES
-from enfold.evaluation.running import Outcome
-from enfold.evaluation.sensitivity import COLUMNS, ByRule, by_rule, rows
-from enfold.evaluation.summing import summaries
-from enfold.evaluation.views import NEWEST
+from enfold.evaluation.measures import NEWEST, RULES
+from enfold.evaluation.report import (
+    SENSITIVITY_COLUMNS,
+    ByRule,
+    by_rule,
+    sensitivity_rows,
+    summaries,
+)
+from enfold.evaluation.run import Outcome
 
 
 def test_every_rule_has_a_row_beside_the_newest(outcomes: list[Outcome]) -> None:
@@ -19,7 +23,7 @@ def test_every_rule_has_a_row_beside_the_newest(outcomes: list[Outcome]) -> None
     assert {each.strategy for each in found} == {"native"}
     assert {each.newest for each in found[1:4]} == {0.0}
     assert found[0].times is None
-    assert all(len(row) == len(COLUMNS) for row in rows(found))
+    assert all(len(row) == len(SENSITIVITY_COLUMNS) for row in sensitivity_rows(found))
     assert json.loads(json.dumps([each.as_json() for each in found]))[3]["reached"] is True
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from enfold.evaluation.running import Outcome
-from enfold.evaluation.summing import COLUMNS, as_json, rows, summaries
-from enfold.evaluation.views import NEWEST
+from enfold.evaluation.measures import NEWEST
+from enfold.evaluation.report import COLUMNS, as_json, rows, summaries
+from enfold.evaluation.run import Outcome
 from tests.evaluation.talks import TALK
 
 

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from enfold.flush import hooks
+from enfold import flush
 
 
 def test_whoever_hands_over_does_not_wait() -> None:
@@ -21,12 +21,12 @@ def test_whoever_hands_over_does_not_wait() -> None:
         assert release.wait(10)
         seen.append(messages)
 
-    hooks.hand_over(slow, ("a", "b"))
-    hooks.hand_over(seen.append, ("c",))
+    flush.hand_over(slow, ("a", "b"))
+    flush.hand_over(seen.append, ("c",))
     assert seen == []
-    assert not hooks.drain(0)
+    assert not flush.drain(0)
     release.set()
-    assert hooks.drain(10)
+    assert flush.drain(10)
     assert seen == [["a", "b"], ["c"]]
 
 
@@ -37,8 +37,8 @@ def test_a_coroutine_function_will_do() -> None:
         await asyncio.sleep(0)
         seen.append(messages)
 
-    hooks.hand_over(remember, ("a",))
-    assert hooks.drain(10)
+    flush.hand_over(remember, ("a",))
+    assert flush.drain(10)
     assert seen == [["a"]]
 
 
@@ -49,8 +49,8 @@ def test_what_a_hook_raises_is_logged_without_what_was_said(
         raise OSError(f"cannot keep {messages}")
 
     with caplog.at_level(logging.WARNING, "enfold.flush"):
-        hooks.hand_over(broken, ("a secret",))
-        assert hooks.drain(10)
+        flush.hand_over(broken, ("a secret",))
+        assert flush.drain(10)
     assert "failed with 1 messages: OSError" in caplog.text
     assert "secret" not in caplog.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import enfold
-from enfold.engine.viewing import message_of
+from enfold.engine.state import message_of
 from enfold.errors import SummaryError
 from enfold.flush import Delivery, Memory
 from enfold.store import open_store, sessions, snapshots, tree

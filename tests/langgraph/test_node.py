@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from pydantic import BaseModel
 
-from enfold.langgraph import RunningSummary, SummarizationNode, folding
+from enfold.langgraph import RunningSummary, SummarizationNode, summarization
 from tests.langgraph.models import ScriptedModel, chat, ids, said
 
 pytestmark = pytest.mark.filterwarnings("ignore:more is summarized:RuntimeWarning")
@@ -33,7 +33,7 @@ class State(MessagesState):
 
 @pytest.fixture(autouse=True)
 def fresh_warnings() -> None:
-    folding._warn_of_loss.cache_clear()
+    summarization._warn_of_loss.cache_clear()
 
 
 def node(model: Any = None, **options: Any) -> SummarizationNode:

@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 
 from enfold.langgraph import DEFAULT_FINAL_SUMMARY_PROMPT, RunningSummary
-from enfold.langgraph.selection import read
+from enfold.langgraph.summarization import read
 from tests.langgraph.models import chat, ids
 
 RUNNING = RunningSummary("They talked.", {"1", "2", "3", "4"}, "4", "1")

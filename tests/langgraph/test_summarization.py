@@ -24,15 +24,15 @@ from langchain_core.messages.utils import count_tokens_approximately
 from langchain_core.outputs import ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 
+from enfold import flush
 from enfold.errors import SummaryError, UncompressibleError
-from enfold.flush import hooks
 from enfold.langgraph import (
     FENCED_FINAL_SUMMARY_PROMPT,
     RunningSummary,
     SummarizationNode,
     SummarizationResult,
     asummarize_messages,
-    folding,
+    summarization,
     summarize_messages,
 )
 from tests.langgraph.models import ScriptedModel, calls, chat, ids, result, said
@@ -45,8 +45,8 @@ SHOWN = "Summary of the conversation so far: "
 @pytest.fixture(autouse=True)
 def fresh_warnings() -> None:
     """Each is given once in a process; every test is a process of its own in that."""
-    folding._warn_of_loss.cache_clear()
-    folding._warn_of_size.cache_clear()
+    summarization._warn_of_loss.cache_clear()
+    summarization._warn_of_size.cache_clear()
 
 
 def fold(
@@ -192,7 +192,7 @@ def test_what_the_model_raises_is_raised_and_nothing_is_kept() -> None:
         fold(chat(9), said(Overloaded()), memory_flush_hook=kept.append)
     with pytest.raises(StopIteration):
         fold(chat(9), said(StopIteration()))
-    assert hooks.drain(10)
+    assert flush.drain(10)
     assert kept == []
 
 
@@ -233,7 +233,7 @@ async def test_an_asynchronous_summarization_can_be_cancelled() -> None:
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
-    assert hooks.drain(10)
+    assert flush.drain(10)
     assert kept == []
 
 
@@ -453,7 +453,7 @@ def test_a_summary_that_stays_too_long_is_refused() -> None:
         fold(chat(9), said(long), enforce=True, memory_flush_hook=kept.append, **options)
     with pytest.warns(RuntimeWarning, match="enforce=True"):
         fold(chat(9), said(long * 4), **options)
-    assert hooks.drain(10)
+    assert flush.drain(10)
     assert kept == []
 
 
@@ -487,7 +487,7 @@ def test_the_hook_is_given_each_folded_message_once_and_nobody_waits_for_it() ->
     fold(chat(15), running=second.running_summary, memory_flush_hook=remember)
     assert kept == []
     release.set()
-    assert hooks.drain(10)
+    assert flush.drain(10)
     assert kept == [["1", "2", "3", "4", "5", "6"], ["7", "8", "9", "10", "11", "12"]]
 
 

@@ -14,8 +14,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
-from enfold.llm.chain import NOBODY, Chain, Writer, candidates
-from enfold.llm.profiles import Profile
+from enfold.llm.profiles import NOBODY, Chain, Profile, Writer, candidates
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import SummaryRequest

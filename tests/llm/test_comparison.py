@@ -10,17 +10,20 @@ from hypothesis import strategies as st
 
 from enfold.condensation import Task
 from enfold.errors import ConfigError
-from enfold.llm.comparison import (
+from enfold.llm.costs import (
+    UNKNOWN,
+    Billed,
     Candidate,
+    Cost,
     Figures,
     Savings,
     compare,
+    cost_of,
     estimate,
     pricing,
     recommend,
     savings,
 )
-from enfold.llm.costs import UNKNOWN, Billed, Cost, cost_of
 from enfold.llm.prices import Longer, Prices
 from enfold.messages import Message
 from enfold.retention import Split

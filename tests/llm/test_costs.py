@@ -19,8 +19,7 @@ from enfold.llm.costs import (
     calculate_api_cost_openai,
     cost_of,
 )
-from enfold.llm.library import find
-from enfold.llm.prices import Prices, prices
+from enfold.llm.prices import Prices, find, prices
 
 SONNET = Prices(3.0, 15.0, 3.75, 0.3)
 MODELS = [

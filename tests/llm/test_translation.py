@@ -26,7 +26,7 @@ from pydantic_ai.usage import RequestUsage
 
 from enfold.errors import InputError
 from enfold.llm.calls import Call, CallUsage
-from enfold.llm.translation import from_library, text_in, to_library, tools_of, usage_of
+from enfold.llm.clients import from_library, text_in, to_library, tools_of, usage_of
 from enfold.messages import (
     Attachment,
     Data,

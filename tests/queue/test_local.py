@@ -6,8 +6,8 @@ import asyncio
 import sqlite3
 from pathlib import Path
 
-from enfold.queue import Duty, Work
-from enfold.queue.local import LocalRunner
+from enfold.queue import LocalRunner
+from enfold.queue.work import Duty, Work
 from enfold.store import open_store, outbox
 from tests.queue.conftest import KIND, Doer, emptied, session
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from enfold.queue import Duty, Queue
+from enfold.queue import Queue
+from enfold.queue.work import Duty
 from enfold.store import Store, open_store
 from tests.queue.conftest import KIND, Doer, emptied, session
 

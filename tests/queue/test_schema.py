@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from enfold.queue.schema import lay_tables
+from enfold.queue.shared import lay_tables
 from enfold.store import catalog, open_store
 from tests.databases import Server
 

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from enfold.queue import Duty, Work
 from enfold.queue.shared import SharedRunner
+from enfold.queue.work import Duty, Work
 from enfold.store import Store, open_store, outbox
 from tests.databases import Server
 from tests.queue.conftest import KIND, Doer, emptied, session

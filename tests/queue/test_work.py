@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from enfold.queue import Duty, Work
+from enfold.queue.work import Duty, Work
 from enfold.store import Store, outbox
 from enfold.store.records import OutboxEntry, SessionKey
 from tests.queue.conftest import KIND, Doer, session

@@ -7,20 +7,9 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from enfold.errors import CompressionError, ConfigError, ReceiptError, facts
-from enfold.receipt import (
-    ALONE,
-    CLASSES,
-    FLOORS,
-    Class,
-    Count,
-    Fate,
-    Floors,
-    Means,
-    Receipt,
-    check,
-    receipt,
-)
+from enfold.receipt import ALONE, FLOORS, Count, Fate, Floors, Means, Receipt, check, receipt
 from enfold.testing import assistant, system, user
+from enfold.text.items import CLASSES, Class
 
 
 def made(

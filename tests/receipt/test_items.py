@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.messages import Attachment, Data, Message, Reasoning, Text, ToolCall, ToolResult
-from enfold.receipt import CLASSES, Class, extract
-from enfold.receipt.items import items_of
 from enfold.testing import assistant, call, result, user
+from enfold.text.items import CLASSES, Class, extract, items_of
 
 
 def found(text: str, kind: Class) -> list[str]:

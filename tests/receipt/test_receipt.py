@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, text_of
-from enfold.receipt import CLASSES, Count, receipt
+from enfold.receipt import Count, receipt
 from enfold.testing import assistant, call, result, system, user
+from enfold.text.items import CLASSES
 from tests.receipt.test_items import TEXTS
 
 GONE = [

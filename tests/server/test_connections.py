@@ -15,8 +15,8 @@ from enfold.server import App
 from enfold.server.bodies import Bodies
 from enfold.server.connections import Joined, PatientProtocol, is_whole
 from enfold.server.metrics import Metrics
-from enfold.server.serving import Server
-from enfold.server.tracing import Tracing
+from enfold.server.request_log import Tracing
+from enfold.server.serve import Server
 
 
 class Impatient(PatientProtocol):

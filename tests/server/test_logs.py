@@ -7,8 +7,7 @@ import logging
 
 import pytest
 
-from enfold.server.logs import Lines, redacted
-from enfold.server.tracing import current_request
+from enfold.server.request_log import Lines, current_request, redacted
 
 
 @pytest.mark.parametrize(

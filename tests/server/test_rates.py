@@ -7,7 +7,7 @@ import pytest
 from enfold.engine import Engine
 from enfold.errors import TooManyError
 from enfold.server import create_app
-from enfold.server.rates import Buckets
+from enfold.server.access import Buckets
 from enfold.settings import Serving
 from tests.server.conftest import client_of
 from tests.server.test_front import ui

@@ -16,7 +16,7 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from enfold.engine import Engine
 from enfold.server.access import Tokens
-from enfold.server.api import create_api
+from enfold.server.api.app import create_api
 from enfold.server.feed import Feeds
 from tests.server.processes import serve
 

@@ -6,7 +6,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.errors import ConfigError
-from enfold.server.serving import admit
+from enfold.server.serve import admit
 from enfold.settings import Serving
 from enfold.store import access
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enfold.engine import Engine
-from enfold.server.welcome import SAMPLE, give_sample
+from enfold.server.app import SAMPLE, give_sample
 
 
 async def test_a_new_store_begins_with_a_long_conversation(engine: Engine) -> None:

@@ -28,8 +28,8 @@ from enfold.store import (
     sessions,
     snapshots,
     tree,
-    views,
 )
+from enfold.store import snapshots as views
 from enfold.store.records import (
     EditDraft,
     Edited,

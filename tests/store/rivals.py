@@ -14,7 +14,8 @@ import sys
 from tests.store.making import draft
 
 from enfold.errors import ConflictError
-from enfold.store import open_store, sessions, snapshots, tree, views
+from enfold.store import open_store, sessions, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.records import SnapshotDraft, Summarized
 
 APPENDS = 15

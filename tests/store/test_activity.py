@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.store.making import numbered
 
-from enfold.store import Store, activity, catalog, sessions, snapshots, tree
+from enfold.store import Store, catalog, sessions, snapshots, tree
+from enfold.store import catalog as activity
 from enfold.store.records import Session, Snapshot, SnapshotDraft, UsageEvent
 
 DAY = 86_400_000

@@ -4,48 +4,48 @@ from __future__ import annotations
 
 import asyncio
 
-from enfold.store import Store, leases, sessions
+from enfold.store import Store, outbox, sessions
 from enfold.store.records import Session
 
 
 async def test_one_holder_at_a_time(store: Store) -> None:
-    lease = await store.write(leases.acquire, "work", "me", seconds=60)
+    lease = await store.write(outbox.acquire, "work", "me", seconds=60)
     assert lease is not None
     assert (lease.name, lease.holder) == ("work", "me")
-    assert await store.write(leases.acquire, "work", "you", seconds=60) is None
-    assert await store.write(leases.acquire, "work", "me", seconds=60) is None
-    assert await store.write(leases.acquire, "other work", "you", seconds=60)
-    await store.write(leases.release, "work", "you")
-    assert await store.write(leases.acquire, "work", "you", seconds=60) is None
-    await store.write(leases.release, "work", "me")
-    assert await store.write(leases.acquire, "work", "you", seconds=60)
+    assert await store.write(outbox.acquire, "work", "you", seconds=60) is None
+    assert await store.write(outbox.acquire, "work", "me", seconds=60) is None
+    assert await store.write(outbox.acquire, "other work", "you", seconds=60)
+    await store.write(outbox.release, "work", "you")
+    assert await store.write(outbox.acquire, "work", "you", seconds=60) is None
+    await store.write(outbox.release, "work", "me")
+    assert await store.write(outbox.acquire, "work", "you", seconds=60)
 
 
 async def test_a_lease_runs_out(store: Store) -> None:
-    await store.write(leases.acquire, "work", "dead", seconds=0)
-    assert await store.write(leases.renew, "work", "dead", seconds=60) is None
-    assert await store.write(leases.acquire, "work", "me", seconds=60)
-    await store.write(leases.release, "work", "dead")
-    assert await store.write(leases.acquire, "work", "you", seconds=60) is None
+    await store.write(outbox.acquire, "work", "dead", seconds=0)
+    assert await store.write(outbox.renew, "work", "dead", seconds=60) is None
+    assert await store.write(outbox.acquire, "work", "me", seconds=60)
+    await store.write(outbox.release, "work", "dead")
+    assert await store.write(outbox.acquire, "work", "you", seconds=60) is None
 
 
 async def test_a_lease_can_be_kept(store: Store) -> None:
-    lease = await store.write(leases.acquire, "work", "me", seconds=60)
-    kept = await store.write(leases.renew, "work", "me", seconds=600)
+    lease = await store.write(outbox.acquire, "work", "me", seconds=60)
+    kept = await store.write(outbox.renew, "work", "me", seconds=600)
     assert lease is not None
     assert kept is not None
     assert kept.expires_at > lease.expires_at
-    assert await store.write(leases.renew, "work", "you", seconds=600) is None
+    assert await store.write(outbox.renew, "work", "you", seconds=600) is None
 
 
 async def test_of_many_one_gets_it(store: Store) -> None:
     got = await asyncio.gather(
-        *(store.write(leases.acquire, "work", f"{n}", seconds=60) for n in range(12))
+        *(store.write(outbox.acquire, "work", f"{n}", seconds=60) for n in range(12))
     )
     assert len([lease for lease in got if lease]) == 1
 
 
 async def test_it_ends_with_its_session(store: Store, session: Session) -> None:
-    await store.write(leases.acquire, "work", "me", seconds=60, session=session.key)
+    await store.write(outbox.acquire, "work", "me", seconds=60, session=session.key)
     await store.write(sessions.delete, session.key)
-    assert await store.write(leases.acquire, "work", "you", seconds=60)
+    assert await store.write(outbox.acquire, "work", "you", seconds=60)

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.errors import StoreError
-from enfold.store.manifests import manifest_from_json, manifest_to_json
-from enfold.store.records import Edited, Kept, Summarized
+from enfold.store.records import Edited, Kept, Summarized, manifest_from_json, manifest_to_json
 
 ids = st.text("0123456789abcdef", min_size=1, max_size=32)
 entries = st.one_of(

@@ -11,9 +11,8 @@ import pytest
 from tests.store.making import numbered
 
 from enfold.errors import StoreError, StoreVersionError
-from enfold.store import Database, Store, integrity, open_store, search, sessions, tree, views
-from enfold.store.migrations import is_current, migrate
-from enfold.store.queries import Migration, migrations
+from enfold.store import Database, Store, integrity, open_store, search, sessions, snapshots, tree
+from enfold.store.database import Migration, is_current, migrate, migrations
 from enfold.store.records import Summarized
 from enfold.store.search import Where
 
@@ -103,7 +102,7 @@ async def test_a_file_of_version_1_is_still_read(tmp_path: Path) -> None:
         session = await store.read(sessions.find, "ours", "old")
         assert session is not None
         assert session.depth == await store.read(integrity.verify, session.key) == 2
-        view = await store.read(views.view, session.key)
+        view = await store.read(snapshots.view, session.key)
         assert view.snapshot is not None
         assert view.snapshot.text == "They talk of tea."
         assert view.shown == (Summarized(),)

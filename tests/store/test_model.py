@@ -23,7 +23,8 @@ from tests.store.making import draft
 
 from enfold.errors import ConflictError
 from enfold.identity import identity
-from enfold.store import Store, integrity, open_store, search, sessions, snapshots, tree, views
+from enfold.store import Store, integrity, open_store, search, sessions, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.records import Session, SnapshotDraft, Summarized
 from enfold.store.search import Where
 

@@ -8,20 +8,21 @@ from hypothesis import strategies as st
 from tests.store.making import numbered
 
 from enfold.errors import NotFoundError
-from enfold.store import Database, Store, nodes, tree
-from enfold.store.nodes import ABOVE_ALL, jump_depth
+from enfold.store import Database, Store, tree
+from enfold.store import tree as nodes
 from enfold.store.records import Session
+from enfold.store.tree import ABOVE_ALL, jump_depth
 
 
 async def test_the_tip_is_the_current_one_or_the_named(store: Store, session: Session) -> None:
-    assert await store.read(nodes.tip, session.key, None) == ABOVE_ALL
+    assert await store.read(nodes.nodes_tip, session.key, None) == ABOVE_ALL
     line = await store.write(tree.append, session.key, numbered(5))
-    assert (await store.read(nodes.tip, session.key, None)).key == line[-1].key
-    named = await store.read(nodes.tip, session.key, line[2].id)
+    assert (await store.read(nodes.nodes_tip, session.key, None)).key == line[-1].key
+    named = await store.read(nodes.nodes_tip, session.key, line[2].id)
     assert (named.key, named.id, named.depth) == (line[2].key, line[2].id, 3)
     assert named.path_tokens == line[2].path_tokens
     with pytest.raises(NotFoundError, match="nowhere"):
-        await store.read(nodes.tip, session.key, "nowhere")
+        await store.read(nodes.nodes_tip, session.key, "nowhere")
 
 
 async def test_keys_by_id(store: Store, session: Session) -> None:
@@ -38,7 +39,7 @@ async def test_keys_by_id(store: Store, session: Session) -> None:
 
 async def test_every_ancestor_by_its_depth(store: Store, session: Session) -> None:
     line = await store.write(tree.append, session.key, numbered(70))
-    bottom = await store.read(nodes.tip, session.key, None)
+    bottom = await store.read(nodes.nodes_tip, session.key, None)
     for depth in (0, 1, 2, 31, 62, 63, 64, 69, 70, 99):
         found = await store.read(nodes.ancestor, bottom, depth)
         assert found.key == (line[min(depth, 70) - 1].key if depth else 0)

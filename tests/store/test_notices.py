@@ -10,38 +10,38 @@ import pytest
 from tests.databases import Server
 
 from enfold.errors import StoreError, StoreUnavailableError
-from enfold.store import Database, notices, open_store
+from enfold.store import Database, open_store, outbox
 
 
 async def test_they_are_heard_in_order_on_their_channel_alone(server: Server) -> None:
     url = server.emptied_database()
     async with await open_store(url) as here, await open_store(url) as there:
-        assert notices.can_send(here)
-        async with aclosing(notices.listen(there, "a channel")) as heard:
+        assert outbox.can_send(here)
+        async with aclosing(outbox.listen(there, "a channel")) as heard:
             assert await anext(heard) == ""
-            await here.write(notices.send, "another", "not for you")
-            for text in ("one", "zwei ü", "x" * notices.LONGEST):
-                await here.write(notices.send, "a channel", text)
+            await here.write(outbox.send, "another", "not for you")
+            for text in ("one", "zwei ü", "x" * outbox.LONGEST):
+                await here.write(outbox.send, "a channel", text)
             async with asyncio.timeout(30):
                 assert await anext(heard) == "one"
                 assert await anext(heard) == "zwei ü"
-                assert await anext(heard) == "x" * notices.LONGEST
+                assert await anext(heard) == "x" * outbox.LONGEST
 
 
 async def test_what_is_rolled_back_is_not_told(server: Server) -> None:
     def fail(db: Database) -> None:
-        notices.send(db, "a channel", "never")
+        outbox.send(db, "a channel", "never")
         raise LookupError
 
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(notices.listen(store, "a channel")) as heard,
+        aclosing(outbox.listen(store, "a channel")) as heard,
     ):
         assert await anext(heard) == ""
         with pytest.raises(LookupError):
             await store.write(fail)
-        await store.write(notices.send, "a channel", "this")
+        await store.write(outbox.send, "a channel", "this")
         assert await asyncio.wait_for(anext(heard), 30) == "this"
 
 
@@ -49,7 +49,7 @@ async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> N
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(notices.listen(store, "a channel")) as heard,
+        aclosing(outbox.listen(store, "a channel")) as heard,
     ):
         assert await anext(heard) == ""
         server.stop()
@@ -62,6 +62,6 @@ async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> N
 
 async def test_a_file_has_nobody_to_tell(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
-        assert not notices.can_send(store)
+        assert not outbox.can_send(store)
         with pytest.raises(StoreError, match="nobody else"):
-            await anext(notices.listen(store, "a channel"))
+            await anext(outbox.listen(store, "a channel"))

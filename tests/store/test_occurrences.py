@@ -6,11 +6,10 @@ import pytest
 from tests.store.making import drafts
 
 from enfold.errors import InputError, NotFoundError
-from enfold.store import Store, occurrences, sessions, tree
-from enfold.store.occurrences import Found
+from enfold.store import Store, search, sessions, tree
 from enfold.store.records import Session
-from enfold.store.search import Where
-from enfold.store.words import Phrase
+from enfold.store.search import Found, Where
+from enfold.text.words import Phrase
 
 SAID = ("The transcripts are late", "yes", "transcribers were hired", "我们使用数据库", "tea")
 TRANSCRI = Phrase(("transcri",), prefix=True)
@@ -26,7 +25,7 @@ def everything(found: Found) -> list[tuple[int, int]]:
 async def test_where_beginnings_of_words_occur(store: Store, session: Session) -> None:
     await store.write(tree.append, session.key, drafts(*SAID))
     found, stretches = await store.read(
-        occurrences.around,
+        search.around,
         Where(session=session.key),
         (TRANSCRI, TEA, NOWHERE, PAIR),
         everything,
@@ -35,14 +34,14 @@ async def test_where_beginnings_of_words_occur(store: Store, session: Session) -
     assert found == Found({TRANSCRI: [1, 3], TEA: [5], PAIR: [4]}, 5)
     (spots,) = stretches
     assert [spot.depth for spot in spots] == [1, 2, 3, 4, 5]
-    said = await store.read(occurrences.texts, Where(), spots)
+    said = await store.read(search.texts, Where(), spots)
     assert [said[spot.key] for spot in spots] == list(SAID)
 
 
 async def test_the_newest_occurrences_are_looked_at(store: Store, session: Session) -> None:
     await store.write(tree.append, session.key, drafts(*(f"tea {n}" for n in range(9))))
     found, stretches = await store.read(
-        occurrences.around, Where(session=session.key), (TEA,), lambda _: [(2, 3), (8, 9)], most=4
+        search.around, Where(session=session.key), (TEA,), lambda _: [(2, 3), (8, 9)], most=4
     )
     assert found.depths == {TEA: [6, 7, 8, 9]}
     assert [[spot.depth for spot in spots] for spots in stretches] == [[2, 3], [8, 9]]
@@ -54,16 +53,16 @@ async def test_other_branches_and_sessions_are_not_seen(store: Store, session: S
     first, _ = await store.write(tree.append, session.key, drafts("coffee", "tea, then left"))
     await store.write(tree.append, session.key, drafts("tea here"), first.id)
     found, stretches = await store.read(
-        occurrences.around, Where(session=session.key), (TEA,), everything, most=10
+        search.around, Where(session=session.key), (TEA,), everything, most=10
     )
     assert found == Found({TEA: [2]}, 2)
-    said = await store.read(occurrences.texts, Where(), stretches[0])
+    said = await store.read(search.texts, Where(), stretches[0])
     assert sorted(said.values()) == ["coffee", "tea here"]
 
 
 async def test_an_empty_session_has_none(store: Store, session: Session) -> None:
     found, stretches = await store.read(
-        occurrences.around, Where(session=session.key), (TEA,), lambda _: [], most=10
+        search.around, Where(session=session.key), (TEA,), lambda _: [], most=10
     )
     assert (found, stretches) == (Found({}, 0), [])
 
@@ -72,10 +71,10 @@ async def test_a_tip_says_which_branch(store: Store, session: Session) -> None:
     first, second = await store.write(tree.append, session.key, drafts("coffee", "tea"))
     await store.write(tree.append, session.key, drafts("cocoa"), first.id)
     where = Where(session=session.key, tip=second.id)
-    found, _ = await store.read(occurrences.around, where, (TEA,), everything, most=10)
+    found, _ = await store.read(search.around, where, (TEA,), everything, most=10)
     assert found == Found({TEA: [2]}, 2)
-    assert (await store.read(occurrences.message_at, where, 2)).id == second.id
+    assert (await store.read(search.message_at, where, 2)).id == second.id
     with pytest.raises(NotFoundError, match="this branch has 2"):
-        await store.read(occurrences.message_at, where, 3)
+        await store.read(search.message_at, where, 3)
     with pytest.raises(InputError, match="which session"):
-        await store.read(occurrences.around, Where(namespace=""), (TEA,), everything, most=1)
+        await store.read(search.around, Where(namespace=""), (TEA,), everything, most=1)

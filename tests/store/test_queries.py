@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 from tests.conftest import ROOT
 
-from enfold.store.queries import migrations, queries
+from enfold.store.database import migrations, queries
 
 FOLDER = ROOT / "src" / "enfold" / "store"
 ONE_ENGINE = {

@@ -11,7 +11,7 @@ from enfold.errors import InputError
 from enfold.store import Store, search, sessions, tree
 from enfold.store.records import Session
 from enfold.store.search import Where, locate
-from enfold.store.words import phrases_of
+from enfold.text.words import phrases_of
 
 SAID = (
     "The quick brown fox jumps over the lazy dog",

@@ -10,8 +10,6 @@ from enfold.store import (
     Database,
     Store,
     catalog,
-    exchanges,
-    leases,
     outbox,
     responses,
     search,
@@ -19,6 +17,8 @@ from enfold.store import (
     snapshots,
     tree,
 )
+from enfold.store import outbox as leases
+from enfold.store import responses as exchanges
 from enfold.store.records import (
     EditDraft,
     Exchange,
@@ -152,7 +152,7 @@ async def _fill(store: Store, session: Session) -> None:
         leases.acquire, f"compress {session.id}", "me", seconds=60, session=session.key
     )
     exchange = Exchange(snapshot.id, last.id, "hash", "openai", b"{}")
-    await store.write(exchanges.put, session.key, exchange)
+    await store.write(exchanges.exchanges_put, session.key, exchange)
     response = Response(session.key, "r", last.id, snapshot.id, (Item("i", b"{}"),))
     await store.write(responses.put, response)
     assert await store.read(outbox.waiting, session.key) == 1

@@ -181,7 +181,7 @@ async def test_what_stands_beside_is_written_with_it(
     event = UsageEvent("summary", "work", "openai:gpt-5", 100, 20, 30, 0.25)
     beside = Beside(edits=[edit], flush=[line[0].id, line[1].id], usage=[event])
     await store.write(snapshots.record, session.key, draft, beside)
-    stored = (await store.read(snapshots.edits, session.key, [edit.id]))[edit.id]
+    stored = (await store.read(snapshots.snapshots_edits, session.key, [edit.id]))[edit.id]
     assert (stored.message, stored.depth, stored.role) == (line[2].id, 3, line[2].role)
     assert (stored.snapshot, stored.dialect) == (draft.id, line[2].dialect)
     assert (stored.body, stored.ledger) == (edit.body, {"was": ["x", 1]})
@@ -201,7 +201,7 @@ async def test_a_damaged_edit_is_noticed(
         Database.run_statements, ["UPDATE message_edits SET digest = 'another digest'"]
     )
     with pytest.raises(IntegrityError, match=line[2].id):
-        await store.read(snapshots.edits, session.key, [edit.id])
+        await store.read(snapshots.snapshots_edits, session.key, [edit.id])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ import pytest
 from tests.store.making import drafts, numbered
 
 from enfold.errors import IntegrityError
-from enfold.store import Database, Store, snapshots, tree, views
+from enfold.store import Database, Store, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.records import (
     Edit,
     EditDraft,

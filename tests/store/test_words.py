@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from enfold.store.words import (
+from enfold.text.words import (
     LONGEST_PHRASE,
     LONGEST_TERM,
     MOST_PHRASES,

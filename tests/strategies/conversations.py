@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Part, Reasoning, Text, ToolCall, ToolResult
-from enfold.strategies.shortening import SUPPRESSED
+from enfold.strategies.shortened_text import SUPPRESSED
 
 LINES = "\n".join(f"{n}: the quick brown fox jumps over the lazy dog" for n in range(40))
 LONG_TEXTS = (

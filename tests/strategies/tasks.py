@@ -7,11 +7,11 @@ from typing import Any
 
 from enfold.condensation import Task
 from enfold.messages import Message
-from enfold.planning import Aim, plan
+from enfold.plan import Aim, plan
 from enfold.retention import zones
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
-from enfold.strategies.instructions import keeping_instructions
+from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 from enfold.testing import ScriptedSummarizer
 from enfold.tokens import count_messages
@@ -26,7 +26,7 @@ def strategy(
     given = summarizers or (ScriptedSummarizer("In short."),)
     known = {each.name: each for each in given}
     means = Means(given[0], known.__getitem__, parallel)
-    return registry.get(name).make_from(config, means)
+    return contract.get(name).make_from(config, means)
 
 
 def task_for(

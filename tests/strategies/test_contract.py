@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import enfold
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.condensation import Condensation, Edited, Folded, Kept, Task, validate
 from enfold.errors import NoGainError
 from enfold.history import last_user_message, open_loop_start, orphans, unanswered
@@ -24,7 +24,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.contract import Strategy
 from enfold.summaries import fence
 from enfold.testing import ScriptedSummarizer
@@ -66,7 +66,7 @@ HARSH = {
     "maxToolParamChars": 10,
 }
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
-    *((name, {}) for name in registry.names()),
+    *((name, {}) for name in contract.names()),
     ("native", {"freshStart": True}),
     ("lossless", {"removeObsoleteState": True}),
     ("truncation", HARSH),

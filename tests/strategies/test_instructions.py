@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enfold
 from enfold.retention import Retention
-from enfold.strategies.instructions import is_instruction, keeping_instructions
+from enfold.strategies.native import is_instruction, keeping_instructions
 from enfold.summaries import fence
 from enfold.testing import assistant, system, user
 

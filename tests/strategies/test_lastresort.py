@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.acceptance import accept
+from enfold.condensation import accept
 from enfold.errors import NoGainError
 from enfold.messages import Message
-from enfold.strategies.lastresort import OPERATION, truncated
+from enfold.strategies.fallback import OPERATION, truncated
 from enfold.testing import assistant, user
 from tests.strategies.conversations import conversations
 from tests.strategies.tasks import strategy, task_for

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import enfold
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.condensation import Condensation, Folded, Kept, Task, validate
 from enfold.errors import ConfigError, SummaryError
 from enfold.history import last_user_message

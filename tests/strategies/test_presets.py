@@ -9,9 +9,9 @@ import pytest
 import enfold
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import dumps, loads
-from enfold.strategies import configs, presets, registry
+from enfold.strategies import configs, contract, presets
 from enfold.strategies.presets import BUILT_IN, Preset
-from enfold.strategies.smart import SmartConfig
+from enfold.strategies.smart.config import SmartConfig
 from enfold.testing import ScriptedSummarizer
 
 OUTPUT = "\n".join(f"line {n} of the output" for n in range(80))
@@ -50,7 +50,7 @@ async def test_a_built_in_preset_can_be_used_and_says_what_it_does(name: str) ->
 
 
 async def test_speed_asks_no_model_and_quality_does() -> None:
-    assert not registry.get(presets.get("speed").strategy).capabilities.summaries
+    assert not contract.get(presets.get("speed").strategy).capabilities.summaries
     writer = ScriptedSummarizer("In short.")
     await enfold.condense(agent(12), preset="cost", summarizer=writer)
     assert writer.requests == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.strategies import registry
+from enfold.strategies import contract
 from tests.conftest import ROOT
 
 PLUGIN = '''
@@ -45,9 +45,9 @@ KIND = Kind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config
 '''
 
 
-@pytest.mark.parametrize("name", registry.BUILT_IN)
+@pytest.mark.parametrize("name", contract.BUILT_IN)
 def test_every_built_in_strategy_says_who_it_is_and_what_can_be_set(name: str) -> None:
-    kind = registry.get(name)
+    kind = contract.get(name)
     assert kind.id == name
     assert kind.name
     assert kind.description
@@ -60,7 +60,7 @@ def test_every_built_in_strategy_says_who_it_is_and_what_can_be_set(name: str) -
 
 
 def test_capabilities_are_those_of_the_design() -> None:
-    smart, truncation = (registry.get(name).capabilities for name in ("smart", "truncation"))
+    smart, truncation = (contract.get(name).capabilities for name in ("smart", "truncation"))
     assert smart.batch
     assert smart.individual
     assert smart.multi_pass
@@ -70,7 +70,7 @@ def test_capabilities_are_those_of_the_design() -> None:
 
 def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="'magic'; there are native, "):
-        registry.get("magic")
+        contract.get("magic")
 
 
 def run(folder: Path, program: str) -> str:

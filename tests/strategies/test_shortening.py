@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from enfold.jsontext import loads
 from enfold.messages import ToolCall
-from enfold.strategies.shortening import (
+from enfold.strategies.shortened_text import (
     SUPPRESSED,
     Limits,
     map_arguments,

@@ -5,17 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from enfold.condensation import Condensation, Edited, validate
-from enfold.messages import (
-    Attachment,
-    Data,
-    Message,
-    Part,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-)
-from enfold.strategies.shortening import SUPPRESSED
+from enfold.messages import Attachment, Data, Message, Part, Reasoning, Text, ToolCall, ToolResult
+from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.testing import assistant, call, result, user
 from tests.strategies.tasks import strategy, task_for
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.summaries import HEADING, fence, fence_tokens, summary_tokens
-from enfold.summaries.fencing import escape
+from enfold.summaries.fence import escape
 from enfold.tokens import get
 
 CLOSE = "</summary>"

@@ -15,17 +15,20 @@ from enfold.errors import SummaryError
 from enfold.messages import Attachment, Message, Text, ToolResult, text_of
 from enfold.summaries import Style, Summary, SummaryRequest
 from enfold.summaries.local import LocalSummarizer, summarize
-from enfold.summaries.local.layout import GAP, INDEX, ITEM_JOINT, PEOPLE
-from enfold.summaries.local.sections import (
+from enfold.summaries.local.layout import (
     CONTEXT,
     DECISIONS,
+    GAP,
+    INDEX,
+    ITEM_JOINT,
     KEY_POINTS,
     ORDER,
+    PEOPLE,
     QUESTIONS,
     TECHNICAL,
     TOOLS,
 )
-from enfold.summaries.transcript import transcript
+from enfold.summaries.request import transcript
 from enfold.testing import assistant, call, result, system, user
 from enfold.tokens import get
 from tests.source import ROOT

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 from enfold.history import orphans
 from enfold.messages import Message
 from enfold.summaries import SummaryRequest
-from enfold.summaries.sequence import pieces
-from enfold.summaries.transcript import transcript
+from enfold.summaries.request import pieces, transcript
 from enfold.testing import user
 from enfold.tokens import get
 from tests.histories import histories

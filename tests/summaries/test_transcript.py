@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enfold.messages import Attachment, Data, Message, Reasoning, Text, ToolResult, Unknown
-from enfold.summaries.transcript import CALL_LENGTH, RESULT_LENGTH, transcript
+from enfold.summaries.request import CALL_LENGTH, RESULT_LENGTH, transcript
 from enfold.testing import assistant, call, result, system, user
 
 

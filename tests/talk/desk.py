@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 import enfold
+from enfold.chat.controller import Talk, chooser
 from enfold.engine import Engine
 from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
 from enfold.messages import text_of
-from enfold.talk.choosing import chooser
-from enfold.talk.talk import Talk
 from enfold.testing import ScriptedGateway, ScriptedSummarizer, assistant, user
 
 SMALL, LARGE = "compatible:small", "compatible:large"

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from enfold.chat.controller import Choose, chooser
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
-from enfold.talk.choosing import chooser
-from enfold.talk.talk import Choose
 from tests.talk.desk import Desk
 
 

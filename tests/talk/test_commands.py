@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from enfold.chat import commands
+from enfold.chat.commands import COMMANDS, Effect, completion, is_command, run
+from enfold.chat.controller import Talk
 from enfold.errors import BlockedError, ConfigError, InputError, NotFoundError, SummaryError
-from enfold.talk import commands
-from enfold.talk.commands import COMMANDS, Effect, completion, is_command, run
-from enfold.talk.talk import Talk
 from enfold.testing import ScriptedGateway, assistant, call, result
 from tests.talk.desk import LARGE, Desk, fill
 

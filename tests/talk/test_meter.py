@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enfold.chat.meter import Meter
 from enfold.messages import Attachment
-from enfold.talk.meter import Meter
 from enfold.testing import user
 from tests.talk.desk import SMALL, Desk, fill
 

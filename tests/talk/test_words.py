@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from enfold import errors
+from enfold.chat import commands
 from enfold.engine import Compression
 from enfold.errors import FACTS, BlockedError, CompressionError, EnfoldError, GatewayError
 from enfold.messages import Attachment
-from enfold.talk import words
 from enfold.testing import user
 
 
@@ -18,20 +18,20 @@ from enfold.testing import user
     ids=lambda kind: kind.__name__,
 )
 def test_every_failure_of_a_turn_has_a_way_on(kind: type[EnfoldError]) -> None:
-    text = words.failure(kind("it failed"))
+    text = commands.failure(kind("it failed"))
     assert text.startswith("it failed\n")
     assert "/" in text or "go on" in text
 
 
 def test_other_errors_speak_for_themselves() -> None:
-    assert words.failure(errors.InputError("no such thing")) == "no such thing"
+    assert commands.failure(errors.InputError("no such thing")) == "no such thing"
 
 
 @pytest.mark.parametrize(
     ("cost", "said"), [(None, "cost unknown"), (0.0, "no cost"), (0.01234, "cost $0.0123")]
 )
 def test_unknown_is_not_nothing(cost: float | None, said: str) -> None:
-    assert words.money(cost) == said
+    assert commands.money(cost) == said
 
 
 def test_a_compression_says_before_after_cost_and_time() -> None:
@@ -45,7 +45,7 @@ def test_a_compression_says_before_after_cost_and_time() -> None:
         warnings=("a note",),
         cost=None,
     )
-    assert words.compressed(done) == (
+    assert commands.compressed(done) == (
         "Folded 12 messages: 4,000 → 1,000 tokens (75% less), cost unknown, 1.2 s, by local. "
         "/undo takes it back.\nNote: a note"
     )
@@ -54,14 +54,16 @@ def test_a_compression_says_before_after_cost_and_time() -> None:
 @pytest.mark.parametrize("outcome", ["kept", "no_gain", "nothing_new", "nothing_to_compress"])
 def test_nothing_done_is_said(outcome: str) -> None:
     done = Compression(outcome, 1, 1)  # type: ignore[arg-type] # a table of its cases
-    assert words.compressed(done).startswith("Nothing was folded: ")
+    assert commands.compressed(done).startswith("Nothing was folded: ")
 
 
 def test_attachments_are_named() -> None:
-    assert words.said(user("Look", Attachment(mime="image/png"))) == "Look\n[attachment image/png]"
-    assert "without a name" in words.said(user("Look", Attachment()))
+    assert (
+        commands.said(user("Look", Attachment(mime="image/png"))) == "Look\n[attachment image/png]"
+    )
+    assert "without a name" in commands.said(user("Look", Attachment()))
 
 
 def test_brief_is_one_line() -> None:
-    assert words.brief("a\n b") == "a b"
-    assert len(words.brief("x" * 1_000)) == 240
+    assert commands.brief("a\n b") == "a b"
+    assert len(commands.brief("x" * 1_000)) == 240

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.errors import TokenCountError
 from enfold.messages import Conversation, Message, Role, Text, Tool, ToolCall, ToolResult
 from enfold.tokens import (

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.tokens import libraries
-from enfold.tokens.libraries import CountTexts
+from enfold.tokens import tokenizers
+from enfold.tokens.tokenizers import CountTexts
 
 ENCODINGS = ("o200k_base", "cl100k_base")
 
@@ -91,7 +91,7 @@ def encoding(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def count(encoding: str) -> CountTexts:
-    return libraries.openai(encoding)
+    return tokenizers.openai(encoding)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def count_without_toktok(encoding: str) -> CountTexts:
     """As on a machine for which toktok has no build."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "toktok", None)
-        return libraries.openai(encoding)
+        return tokenizers.openai(encoding)
 
 
 @pytest.fixture(scope="module")

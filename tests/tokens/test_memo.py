@@ -6,7 +6,7 @@ from sys import getsizeof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.tokens.memo import UNKNOWN, Memo
+from enfold.tokens.tokenizers import UNKNOWN, Memo
 
 
 def test_what_was_kept_is_found_and_nothing_else() -> None:

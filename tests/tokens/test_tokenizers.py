@@ -12,7 +12,7 @@ import pytest
 from enfold import tokens
 from enfold.errors import ConfigError, TokenCountError, facts
 from enfold.tokens import Tokenizer, get
-from enfold.tokens.libraries import CountTexts
+from enfold.tokens.tokenizers import CountTexts
 
 HAS_CTOK = find_spec("ctok") is not None
 

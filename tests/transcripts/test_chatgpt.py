@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.jsontext import dumps
 from enfold.messages import Attachment, Reasoning, Text, ToolCall, ToolResult, Unknown
@@ -308,7 +308,7 @@ def test_contents_that_say_nothing(content: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("dialect", ["enfold", "openai", "anthropic"])
 def test_a_conversation_can_be_sent_elsewhere(dialect: str) -> None:
-    rendered = dialects.render(the_one(dumps(CHATGPT_EXPORT)).conversation(), dialect)
+    rendered = wire.render(the_one(dumps(CHATGPT_EXPORT)).conversation(), dialect)
     assert len(rendered) == 4
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.transcripts import problems, read
 from tests.transcripts.files import (
@@ -55,7 +55,7 @@ def test_what_the_log_says_is_kept() -> None:
 
 
 def test_only_what_the_provider_takes_is_in_the_messages() -> None:
-    rendered = dialects.render(the_one(lines(CLAUDE_LOG)).conversation())
+    rendered = wire.render(the_one(lines(CLAUDE_LOG)).conversation())
     assert [sorted(message) for message in rendered] == [["content", "role"]] * 5
 
 

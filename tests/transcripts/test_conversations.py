@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
@@ -38,7 +38,7 @@ def test_bare_arrays_are_conversations_without_a_name() -> None:
 
 def test_a_conversation_is_rendered_as_it_came() -> None:
     for transcript, item in zip(read(lines(CONVERSATIONS)), CONVERSATIONS, strict=True):
-        assert dialects.render(transcript.conversation()) == item
+        assert wire.render(transcript.conversation()) == item
 
 
 TREE = [

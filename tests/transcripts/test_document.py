@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import DialectError, InputError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
@@ -47,11 +47,11 @@ def test_no_messages_are_a_conversation_too() -> None:
 def test_a_body_is_rendered_as_it_came(dialect: str, body: dict[str, Any]) -> None:
     transcript = the_one(dumps(body), dialect=dialect)
     assert transcript.dialect == dialect
-    assert dialects.render(transcript.conversation()) == body
+    assert wire.render(transcript.conversation()) == body
 
 
 def test_an_array_is_rendered_as_an_array() -> None:
-    assert dialects.render(the_one(dumps(TURNS), dialect="openai").conversation()) == TURNS
+    assert wire.render(the_one(dumps(TURNS), dialect="openai").conversation()) == TURNS
 
 
 def test_a_body_says_what_stands_beside_the_messages() -> None:

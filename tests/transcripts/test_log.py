@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.errors import InputError
-from enfold.transcripts.log import Log
-from enfold.transcripts.source import split
+from enfold.transcripts.source import Log, split
 
 
 def log(content: bytes) -> Log:

@@ -8,10 +8,10 @@ from datetime import date
 import pytest
 
 from enfold.engine.activity import Activity, Saving
-from enfold.engine.thresholds import EffectiveThreshold
-from enfold.llm.comparison import Recommendation
-from enfold.store.activity import DayOfFailures
-from enfold.ui.advice import Facts, Nearing, advise
+from enfold.engine.state import EffectiveThreshold
+from enfold.llm.costs import Recommendation
+from enfold.store.catalog import DayOfFailures
+from enfold.ui.dashboard import Facts, Nearing, advise
 
 USUAL = EffectiveThreshold("a:b", 95, 100, 105, 0.95, "threshold", "default", is_automatic=True)
 FINE = Facts(Activity(), USUAL)

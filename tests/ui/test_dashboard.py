@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 from playwright.async_api import Browser, Page, expect
 
-from enfold import dialects
+from enfold import wire
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
 from tests.server.processes import Process
@@ -15,7 +15,7 @@ from tests.ui.settings.conftest import Api, fits
 
 def _fill(server: Process) -> tuple[int, int]:
     """Two conversations folded, a third in vain; the tokens that were freed in each."""
-    messages = dialects.render(Conversation(sample_messages(1), "openai"), "openai")
+    messages = wire.render(Conversation(sample_messages(1), "openai"), "openai")
     freed = []
     with httpx.Client(base_url=f"{server.address}/api", timeout=60) as client:
         api = Api(client)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.ui.highlights import found_in, markup
+from enfold.ui.markdown import found_in, markup
 
 
 @pytest.mark.parametrize(

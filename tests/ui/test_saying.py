@@ -12,7 +12,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.ui.saying import Section, sections
+from enfold.ui.plain_messages import Section, sections
 
 
 def test_every_part_can_be_read() -> None:

@@ -12,32 +12,125 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, TypeVar
+from hashlib import sha256
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, TypeVar
 
 from enfold import tokens, wiring
-from enfold.adapters.extras import of_extra
-from enfold.adapters.langchain_views import (
-    Record,
-    dict_of,
-    folded,
-    message_of,
-    read_view,
-    record_of,
-)
+from enfold.adapters.engines import of_extra
 from enfold.budget import AUTO_FLOOR, Decision, Limits, Load, Policy, decide
-from enfold.dialects import langchain as dialect
+from enfold.engine.stateless import Options, condense
+from enfold.errors import SummaryError
 from enfold.estimates import estimate
-from enfold.flush.hooks import Hook, hand_over
-from enfold.messages import Conversation
+from enfold.flush import Hook, hand_over
+from enfold.messages import Conversation, text_of
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT
 from enfold.settings import Settings
-from enfold.stateless import Options, condense
 from enfold.strategies import presets
 from enfold.strategies.contract import Strategy
+from enfold.summaries import Summary, SummaryRequest, Usage
+from enfold.summaries.prompts import build
+from enfold.wire import langchain as dialect
+from enfold.wire.langchain import parse_message
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+_HIDDEN = "nostream"
+"""The tag of calls whose tokens a graph does not stream."""
+
+
+class ChatModelSummarizer:
+    """Asks the model, with enfold's prompts; what the model raises is raised."""
+
+    def __init__(self, model: BaseChatModel) -> None:
+        self._model = model
+        profile: dict[str, Any] = getattr(model, "profile", None) or {}
+        self.max_input: int | None = profile.get("max_input_tokens")
+        self.name = model.get_name()
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """The summary of the request, or `SummaryError` where the reply holds no text."""
+        from langchain_core.messages import HumanMessage, SystemMessage
+
+        prompt = build(request)
+        question = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
+        reply = await self._model.ainvoke(question, {"tags": [_HIDDEN]})
+        text = text_of(parse_message(reply).parts)
+        if not text.strip():
+            raise SummaryError(f"the model {self.name} gave no text as a summary")
+        used = reply.usage_metadata
+        usage = Usage() if used is None else Usage(used["input_tokens"], used["output_tokens"])
+        return Summary(text, self.name, tokens.get(request.tokenizer).count(text), usage)
+
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AnyMessage
+
+Record: TypeAlias = dict[str, Any]
+
+
+def read_view(messages: Sequence[AnyMessage], record: Mapping[str, Any] | None) -> list[AnyMessage]:
+    """What the record shows of these messages; all of them where it is not about them."""
+    if record is None:
+        return list(messages)
+    covered = record["covered"]
+    if covered > len(messages) or record["digest"] != _digest(messages[:covered]):
+        return list(messages)
+    shown = [
+        messages[entry] if isinstance(entry, int) else message_of(entry)
+        for entry in record["entries"]
+    ]
+    return [*shown, *messages[covered:]]
+
+
+def record_of(messages: Sequence[AnyMessage], shown: Sequence[AnyMessage]) -> Record | None:
+    """The record of a view of these messages; None where some of them cannot be told apart."""
+    if len({message.id for message in messages if message.id}) != len(messages):
+        return None
+    places = {id(message): place for place, message in enumerate(messages)}
+    return {
+        "covered": len(messages),
+        "digest": _digest(messages),
+        "entries": [places.get(id(message), dict_of(message)) for message in shown],
+    }
+
+
+def folded(
+    messages: Sequence[AnyMessage], before: Sequence[AnyMessage], after: Sequence[AnyMessage]
+) -> list[AnyMessage]:
+    """The messages that were shown before and are no longer, not even shortened."""
+    ours = {id(message) for message in messages}
+    still = {id(message) for message in after}
+    shortened = {message.id for message in after if message.id}
+    return [
+        message
+        for message in before
+        if id(message) in ours and id(message) not in still and message.id not in shortened
+    ]
+
+
+def _digest(messages: Sequence[AnyMessage]) -> str:
+    return sha256("\n".join(str(message.id) for message in messages).encode()).hexdigest()
+
+
+def dict_of(message: AnyMessage) -> dict[str, Any]:
+    """The message as JSON; what JSON cannot say, such as a tool's artifact, as text.
+
+    No model is sent such a thing, and the message itself stays in the state.
+    """
+    return message.model_dump(mode="json", fallback=str)
+
+
+def message_of(entry: Mapping[str, Any]) -> AnyMessage:
+    """The message that `dict_of` wrote, or one that a strategy made in the same shape."""
+    parsed = Conversation((dialect.parse_message(dict(entry)),), dialect=dialect.NAME)
+    message: AnyMessage = dialect.render(parsed, "object")[0]
+    return message
+
 
 with of_extra("langchain"):
     from langchain.agents.middleware import AgentMiddleware, AgentState
@@ -51,10 +144,6 @@ with of_extra("langchain"):
     from langchain_core.messages import AnyMessage
     from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.types import Command
-
-    from enfold.adapters.langchain_summaries import ChatModelSummarizer
-
-__all__ = ["ChatModelSummarizer", "EnfoldMiddleware", "EnfoldState"]
 
 Result = TypeVar("Result")
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from hashlib import sha256
 from typing import Any, TypeAlias, TypeVar
 
-from enfold.adapters import background
-from enfold.adapters.extras import of_extra
+from enfold.adapters import engines
+from enfold.adapters.engines import of_extra
 from enfold.engine import Engine, Session
 from enfold.errors import InputError
 from enfold.identity import content_hash
@@ -166,13 +166,13 @@ class EnfoldMemory(BaseMemory):
 
     def close(self) -> None:
         """Close the database, for all memories in it; the next use opens it again."""
-        background.close(self.url)
+        engines.close(self.url)
 
     def _run(self, work: Work[Result]) -> Result:
-        return background.engine_at(self.url).run(self._on_session(work))
+        return engines.engine_at(self.url).run(self._on_session(work))
 
     async def _arun(self, work: Work[Result]) -> Result:
-        return await background.engine_at(self.url).run_async(self._on_session(work))
+        return await engines.engine_at(self.url).run_async(self._on_session(work))
 
     def _on_session(self, work: Work[Result]) -> Callable[[Engine], Coroutine[Any, Any, Result]]:
         async def do(engine: Engine) -> Result:

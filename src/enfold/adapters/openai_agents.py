@@ -13,11 +13,11 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, cast
 
-from enfold import dialects
-from enfold.dialects import openai_responses
+from enfold import wire
 from enfold.engine import Session
-from enfold.engine.viewing import message_of
+from enfold.engine.state import message_of
 from enfold.messages import Conversation, Message
+from enfold.wire import openai_responses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,5 +70,5 @@ class AgentSession:
 
 def _items(messages: Sequence[Message]) -> list[TResponseInputItem]:
     """Copies, because decoded messages are shared and the SDK may write into what it gets."""
-    rendered = dialects.render(Conversation(tuple(messages), _DIALECT), _DIALECT)
+    rendered = wire.render(Conversation(tuple(messages), _DIALECT), _DIALECT)
     return cast("list[TResponseInputItem]", deepcopy(rendered))

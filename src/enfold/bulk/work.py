@@ -14,17 +14,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from enfold.bulk.layout import Place
-from enfold.dialects import AUTO
+from enfold.bulk.files import Place
+from enfold.engine.stateless import Condensed, Options, restore
+from enfold.engine.stateless import condense as condense_conversation
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
 from enfold.settings import Settings
-from enfold.stateless import Condensed, Options, restore
-from enfold.stateless import condense as condense_conversation
 from enfold.strategies.contract import Strategy
 from enfold.transcripts import FORMATS, Transcript, conversations, document, recognised
 from enfold.transcripts.source import Record, Source, located
+from enfold.wire import AUTO
 from enfold.wiring import open_strategy
 
 ARRAYS = frozenset({conversations.NAME, document.NAME})

@@ -3,32 +3,143 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from cyclopts import App, Parameter
+from cyclopts.validators import Number
 
 from enfold import tokens
-from enfold.bulk import layout
-from enfold.bulk.work import Condensing
-from enfold.cli.bulk import LOCAL, EngineName, Errand, Jobs, OutOrFolder, folder_for, is_bulk
-from enfold.cli.options import Dialect, Tokenizer
-from enfold.cli.reading import STANDARD_INPUT, Input, open_input
-from enfold.cli.screen import say, working
-from enfold.cli.writing import put_value, save
-from enfold.dialects import AUTO
-from enfold.errors import ConfigError, InputError
+from enfold.amounts import number
+from enfold.bulk import files as layout
+from enfold.bulk.files import Found, Place
+from enfold.bulk.run import Outcome, Run
+from enfold.bulk.work import Condensing, Tally, Work
+from enfold.bulk.workers import cores, jobs_for
+from enfold.cli.files import STANDARD_INPUT, Input, open_input, put_value, save
+from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
+from enfold.engine.stateless import Condensed, Options
+from enfold.errors import ConfigError, InputError, UnfinishedError
 from enfold.jsontext import dumps
 from enfold.llm.prices import Prices
 from enfold.settings import Settings
-from enfold.stateless import Condensed, Options
 from enfold.strategies import presets
 from enfold.strategies.presets import Preset
 from enfold.transcripts import Transcript
+from enfold.wire import AUTO
 from enfold.wiring import local_summarizer, make_strategy, open_engine
+
+OutOrFolder: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="The file to write, instead of standard output. For many files, or many "
+        "conversations in one: the folder; FOLDER/ is one also if it is not there yet.",
+        metavar="PATH",
+    ),
+]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    Parameter(
+        help="Into a folder: so many processes work at once. If unset: one for each core, fewer "
+        "for little.",
+        validator=Number(gte=1),
+        metavar="N",
+    ),
+]
+Engine: TypeAlias = Literal["local", "daft"]
+EngineName: TypeAlias = Annotated[
+    Engine,
+    Parameter(
+        help="Into a folder: who does the work. local: processes of this machine; daft: Daft, here "
+        "or on a Ray cluster, for very large collections (enfold[bulk]).",
+    ),
+]
+LOCAL: Engine = "local"
+
+
+def is_bulk(files: Sequence[str], out: str | None) -> bool:
+    """Whether many files are meant: several, a folder, or one whose results go into a folder."""
+    if len(files) > 1 or any(Path(file).is_dir() for file in files if file != STANDARD_INPUT):
+        return True
+    return out is not None and (out.endswith("/") or Path(out).is_dir())
+
+
+def folder_for(files: Sequence[str], out: str | None, ledgers: Path | None) -> Path:
+    """The folder that results go into; `ConfigError` if there is none, or something else."""
+    if STANDARD_INPUT in files or not files:
+        raise ConfigError("standard input is one conversation, which cannot go into a folder")
+    if out is None:
+        raise ConfigError("many files go into a folder: name it with --out")
+    for folder in (Path(out), ledgers):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise ConfigError(f"{folder} is a file; many files go into a folder")
+    return Path(out)
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """What to do with many files, and how to speak of it."""
+
+    work: Work
+    found: Found
+    places: Sequence[Place]
+    out: Path
+    verb: str
+    """What is done, as the beginning of a line."""
+
+    def run(self, jobs: int | None, *, json: bool, engine: Engine = LOCAL) -> None:
+        """Do it; `UnfinishedError` at the end if a file failed."""
+        size = sum(_size(place.source) for place in self.places)
+        workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
+        outcomes: list[Outcome] = []
+        with advancing(self.verb, size) as told:
+            run = Run(self.work, self.places, self.out, workers, engine, told)
+            with closing(run.outcomes()) as running:
+                for outcome in running:
+                    outcomes.append(outcome)
+                    if json:
+                        put_json(outcome.as_json())
+        if not json:
+            _tell(outcomes, self.found.others)
+        failed = sum(outcome.error is not None for outcome in outcomes)
+        if failed:
+            raise UnfinishedError(f"{failed:,} of {number(len(outcomes), 'file')} failed")
+
+
+def _tell(outcomes: Iterable[Outcome], others: int) -> None:
+    """What came of it, in a few lines, and every file that failed."""
+    tally, files, already = Tally(), 0, 0
+    for outcome in outcomes:
+        tally = tally.plus(outcome.tally)
+        files += outcome.error is None
+        already += outcome.status == "already"
+        if outcome.error is not None:
+            say(_failure(outcome))
+    done = f"{number(files, 'file')} with {number(tally.conversations, 'conversation')}"
+    change = f"{tally.tokens_before:,} → {tally.tokens_after:,} tokens ({-tally.reduction:+.0%})"
+    asides = [f"{already:,} done already"] if already else []
+    warnings = len(tally.warnings) + tally.more_warnings
+    asides += [f"{number(warnings, 'warning')}, which --json shows"] if warnings else []
+    asides += [f"{number(others, 'other file')} left alone"] if others else []
+    say("; ".join((f"{done}: {change}" if tally.tokens_before else done, *asides)))
+
+
+def _failure(outcome: Outcome) -> str:
+    """The error, which as a rule names its file."""
+    source, error = str(outcome.place.source), str(outcome.error)
+    return f"Failed: {error}" if source in error else f"Failed: {source}: {error}"
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
 
 app = App(
     name="condense",

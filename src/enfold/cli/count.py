@@ -8,14 +8,13 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold import tokens
-from enfold.cli.options import Dialect, File, Json, Tokenizer
-from enfold.cli.reading import STANDARD_INPUT, Input, open_input
-from enfold.cli.screen import put, put_json, put_table, say, working
-from enfold.dialects import AUTO
+from enfold.amounts import number
+from enfold.cli.files import STANDARD_INPUT, Input, open_input
+from enfold.cli.screen import Dialect, File, Json, Tokenizer, put, put_json, put_table, say, working
 from enfold.messages import Conversation
 from enfold.tokens import STRUCTURE_TOKENS, Count, count_conversation
 from enfold.transcripts import problems
-from enfold.wording import number
+from enfold.wire import AUTO
 
 app = App(
     name="count",

@@ -6,7 +6,8 @@ from textwrap import shorten, wrap
 
 from cyclopts import App
 
-from enfold import dialects
+from enfold import wire
+from enfold.amounts import number
 from enfold.cli.screen import put
 from enfold.engine import Engine, Session
 from enfold.engine.results import Prepared
@@ -17,7 +18,6 @@ from enfold.jsontext import dumps
 from enfold.messages import Conversation, Message
 from enfold.sample import TITLE, sample_messages
 from enfold.wiring import open_engine
-from enfold.wording import number
 
 app = App(name="demo")
 
@@ -87,7 +87,7 @@ async def _unfold(engine: Engine, session: Session, messages: tuple[Message, ...
     await session.undo()
     status = await session.status()
     exported = await export_branch(engine, session)
-    if exported != dumps(dialects.render(Conversation(messages))):
+    if exported != dumps(wire.render(Conversation(messages))):
         raise IntegrityError("the messages did not come back as they went in; please report it")
     put(f"   Undone: {status.current_token_count:,} tokens in the view again.")
     put(f"   Exported, all {number(len(messages), 'message')} are what came in, byte for byte.")

@@ -8,12 +8,11 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json, Tokenizer
-from enfold.cli.screen import put_json, put_table, say
+from enfold.amounts import number
+from enfold.cli.screen import Db, Json, Tokenizer, put_json, put_table, say
 from enfold.errors import ConfigError
 from enfold.modelconfig import ModelConfig
 from enfold.wiring import open_engine
-from enfold.wording import number
 
 app = App(name="models")
 

@@ -7,15 +7,13 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json, Out
-from enfold.cli.reading import open_input
-from enfold.cli.screen import put_json, put_table, say
-from enfold.cli.writing import put_value
+from enfold.amounts import number
+from enfold.cli.files import open_input, put_value
+from enfold.cli.screen import Db, Json, Out, put_json, put_table, say
 from enfold.errors import ConfigError
 from enfold.strategies import presets
 from enfold.strategies.presets import Preset
 from enfold.wiring import open_engine
-from enfold.wording import number
 
 app = App(
     name="presets",

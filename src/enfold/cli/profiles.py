@@ -9,9 +9,9 @@ from typing import Annotated, Any, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json
-from enfold.cli.reading import open_input
-from enfold.cli.screen import put, put_json, put_table, say, working
+from enfold.amounts import dollars, number
+from enfold.cli.files import open_input
+from enfold.cli.screen import Db, Json, put, put_json, put_table, say, working
 from enfold.engine import Engine
 from enfold.engine.profiles import Listed, Tried
 from enfold.errors import ConfigError, GatewayError
@@ -19,11 +19,9 @@ from enfold.llm.calls import Secret
 from enfold.llm.prices import NAMES, Prices
 from enfold.llm.profiles import Profile
 from enfold.llm.providers import PROVIDERS
-from enfold.money import dollars
 from enfold.report import duration
 from enfold.settings import parse_value
 from enfold.wiring import open_engine
-from enfold.wording import number
 
 app = App(
     name="profiles",

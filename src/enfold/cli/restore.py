@@ -9,14 +9,13 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from enfold.bulk import layout
+from enfold.bulk import files as layout
 from enfold.bulk.work import Restoring
-from enfold.cli.bulk import Errand, Jobs, OutOrFolder, folder_for, is_bulk
-from enfold.cli.reading import STANDARD_INPUT, open_input
-from enfold.cli.writing import put_value
+from enfold.cli.condense import Errand, Jobs, OutOrFolder, folder_for, is_bulk
+from enfold.cli.files import STANDARD_INPUT, open_input, put_value
+from enfold.engine.stateless import restore as restore_conversation
 from enfold.errors import ConfigError, InputError, RestoreError
 from enfold.ledger import Ledger
-from enfold.stateless import restore as restore_conversation
 
 app = App(
     name="restore",

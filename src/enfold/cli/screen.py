@@ -11,10 +11,16 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TextIO
+from pathlib import Path
+from typing import Annotated, TextIO, TypeAlias
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from enfold.errors import ConfigError, EnfoldError
 from enfold.jsontext import dumps
+from enfold.tokens import NAMES
+from enfold.wire import AUTO, DIALECTS
 
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
@@ -205,3 +211,38 @@ def _width(text: str) -> int:
         else 1 + (unicodedata.east_asian_width(sign) in "WF")
         for sign in text
     )
+
+
+File: TypeAlias = Annotated[
+    str,
+    Parameter(
+        help="A JSON array of messages, a request body, JSON Lines with one conversation a line, "
+        "an agent's session log, or an export of ChatGPT or of enfold; - is standard input."
+    ),
+]
+Dialect: TypeAlias = Annotated[
+    str,
+    Parameter(help=f"The messages' wire format: {AUTO}, {', '.join(DIALECTS)}.", metavar="NAME"),
+]
+Tokenizer: TypeAlias = Annotated[
+    str,
+    Parameter(
+        help=f"Who counts: {', '.join(NAMES)}. Those of Claude need the extra enfold[claude]; "
+        "chars4 is a guess, a quarter of the characters.",
+        metavar="NAME",
+    ),
+]
+Out: TypeAlias = Annotated[
+    Path | None, Parameter(help="The file to write, instead of standard output.")
+]
+Json: TypeAlias = Annotated[bool, Parameter(help="Print the result as JSON.")]
+Db: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="The database: sqlite:///file.db or postgresql://host/name. If unset: ENFOLD_DB, "
+        "else an SQLite file in your data folder.",
+        metavar="URL",
+    ),
+]
+SessionName: TypeAlias = Annotated[str, Parameter(help="The session's name.")]
+Limit: TypeAlias = Annotated[int, Parameter(help="Show so many at most.", validator=Number(gte=1))]

@@ -7,11 +7,10 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json, Limit
-from enfold.cli.screen import put, put_json, say
+from enfold.amounts import number, when
+from enfold.cli.screen import Db, Json, Limit, put, put_json, say
 from enfold.errors import InputError
 from enfold.wiring import open_engine
-from enfold.wording import number, when
 
 app = App(
     name="search",

@@ -9,8 +9,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from enfold.cli.options import Db
-from enfold.cli.screen import say
+from enfold.cli.screen import Db, say
 
 app = App(
     name="serve",

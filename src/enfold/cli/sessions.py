@@ -7,13 +7,23 @@ from typing import Annotated, Any
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json, Limit, SessionName
-from enfold.cli.screen import confirm, put, put_json, put_table, say, working
+from enfold.amounts import number, when
+from enfold.cli.screen import (
+    Db,
+    Json,
+    Limit,
+    SessionName,
+    confirm,
+    put,
+    put_json,
+    put_table,
+    say,
+    working,
+)
 from enfold.engine import Compression, Preview, Status
 from enfold.store.records import Session as Record
 from enfold.store.records import Snapshot
 from enfold.wiring import open_engine
-from enfold.wording import number, when
 
 app = App(name="sessions")
 

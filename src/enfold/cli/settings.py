@@ -6,8 +6,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.cli.options import Db, Json
-from enfold.cli.screen import put_json, put_table
+from enfold.cli.screen import Db, Json, put_json, put_table
 from enfold.jsontext import dump_text
 from enfold.settings import CHECKS, LEVELS, Settings, parse_value
 from enfold.wiring import open_engine

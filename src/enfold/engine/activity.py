@@ -14,8 +14,9 @@ from typing import Any
 
 from enfold.engine.engine import Engine
 from enfold.llm.prices import prices
-from enfold.store import activity, catalog
-from enfold.store.activity import Compressed, DayOfFailures, DayOfUsage
+from enfold.store import catalog
+from enfold.store import catalog as activity
+from enfold.store.catalog import Compressed, DayOfFailures, DayOfUsage
 from enfold.store.database import Database
 
 _DAY = 24 * 3600

@@ -8,36 +8,417 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from time import monotonic
+from typing import Any
+from uuid import uuid4
 
-from enfold.acceptance import accept
-from enfold.condensation import Condensation, Task
-from enfold.engine.jobs import Job, planned, task_of, without_pointers_in
-from enfold.engine.originals import originals, still_holding
-from enfold.engine.recording import record, tokens_after
+from enfold import wire
+from enfold.budget import Decision
+from enfold.condensation import Condensation, Edited, Folded, Kept, Task, accept
 from enfold.engine.results import Compression, Outcome, Preview
+from enfold.engine.state import POINTS_TO, SETTLED, message_of
 from enfold.errors import (
+    BlockedError,
     CompressionError,
     NoGainError,
+    NotFoundError,
+    StoreError,
     SummaryError,
+    TokenCountError,
     UncompressibleError,
     facts,
 )
+from enfold.estimates import estimate
 from enfold.events import (
     CompressionFailed,
     CompressionFinished,
     CompressionProgress,
     CompressionStarted,
     Events,
+    SessionBlocked,
+    SessionUnblocked,
 )
-from enfold.llm.comparison import savings
-from enfold.planning import Plan
-from enfold.store import activity, catalog, records, snapshots
+from enfold.jsontext import dumps
+from enfold.llm.costs import savings
+from enfold.llm.prices import Prices
+from enfold.messages import Message
+from enfold.plan import Aim, Plan, plan, plan_for
+from enfold.receipt import Means
+from enfold.retention import Retention, Split, zones
+from enfold.store import catalog, outbox, records, sessions, snapshots, tree
+from enfold.store import catalog as activity
+from enfold.store.database import Database
+from enfold.store.records import Session, SessionKey, StoredMessage
+from enfold.store.sessions import Changes
 from enfold.store.store import Store
-from enfold.strategies.lastresort import truncated
-from enfold.view import Shown
+from enfold.strategies.contract import Prices as PriceOf
+from enfold.strategies.contract import Strategy
+from enfold.strategies.fallback import truncated
+from enfold.summaries import fence_tokens, summary_tokens
+from enfold.tokens import count_message
+from enfold.view import Shown, View
+
+
+def without_pointers(db: Database, key: SessionKey, view: View) -> View:
+    """The view with messages that point to others as they were said."""
+    indexes = [index for index, shown in enumerate(view.shown) if shown.points_to]
+    if not indexes:
+        return view
+    shown = list(view.shown)
+    for index, row in zip(indexes, _rows(db, key, view, indexes), strict=True):
+        message = message_of(row)
+        is_counted = row.tokenizer == view.tokenizer
+        tokens = row.tokens if is_counted else count_message(message, view.tokenizer)
+        shown[index] = Shown(row.id, message, tokens, row.estimate, depth=row.depth)
+    return replace(view, shown=tuple(shown))
+
+
+def originals(
+    db: Database, key: SessionKey, view: View, indexes: Iterable[int]
+) -> dict[int, Message]:
+    """What the edited messages among these said, by index."""
+    edited = [index for index in indexes if view.shown[index].edit is not None]
+    rows = _rows(db, key, view, edited)
+    return {index: message_of(row) for index, row in zip(edited, rows, strict=True)}
+
+
+def still_holding(view: View, answer: Condensation) -> frozenset[int]:
+    """Indexes of messages whose pointers may be shown again after an answer that knew none.
+
+    That is where nothing was folded, and what a message points to is as it was: kept, and if it
+    points elsewhere itself, holding too.
+    """
+    if answer.summary is not None:
+        return frozenset()
+    kept = {entry.index for entry in answer.entries if isinstance(entry, Kept)}
+    places = {shown.id: index for index, shown in enumerate(view.shown)}
+    pointing = {index for index, shown in enumerate(view.shown) if shown.points_to}
+    holding = pointing & kept
+    while True:
+        firm = (kept - pointing) | holding
+        still = {
+            index
+            for index in holding
+            if all(places.get(id) in firm for id in view.shown[index].points_to)
+        }
+        if still == holding:
+            return frozenset(holding)
+        holding = still
+
+
+def _rows(db: Database, key: SessionKey, view: View, indexes: list[int]) -> list[StoredMessage]:
+    if not indexes:
+        return []
+    ends = [(view.shown[index].id,) * 2 for index in indexes]
+    return [row for (row,) in tree.segments(db, key, ends)]
+
+
+NOTHING_SAID: Mapping[int, Message] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A compression to do."""
+
+    session: records.Session
+    view: View
+    decision: Decision
+    strategy: Strategy
+    author: str
+    """Who will write the summary."""
+    retention: Retention
+    summary_tokens: int | None = None
+    share_across_branches: bool = False
+    automatic: bool = False
+    timeout: float = 120.0
+    may_truncate: bool = False
+    """Whether what is old may go without a summary, if that is due and none can be had."""
+    restorable_by: Means | None = "store"
+    """How what leaves the view can be had again through this door. None: it cannot."""
+    prices: Prices | None = None
+    """Of the session's model: what makes savings known. None is unknown."""
+    price_of: PriceOf | None = None
+    """What those who write summaries take: what makes a preview's cost known."""
+    instead_of: records.Snapshot | None = None
+    """A summary to write anew, with the same cutoff. The view is that of before it was made."""
+    usage: Sequence[records.UsageEvent] = ()
+    """What the summaries have used so far; it grows while they are written."""
+    pointerless: View | None = None
+    """The view without edits that point to other messages. None: not made yet."""
+
+    @property
+    def basis(self) -> View:
+        """The view to work on."""
+        return self.pointerless or self.view
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """The exact counts of the messages to work on."""
+        return tuple(shown.tokens for shown in self.basis.shown)
+
+    @property
+    def goal(self) -> int:
+        """Where the compression should end, in exact counts."""
+        return max(1, self.decision.goal - self.view.estimate)
+
+
+async def without_pointers_in(store: Store, job: Job) -> Job:
+    """The job with a view to work on in which no message points to another."""
+    view = await store.read(without_pointers, job.session.key, job.view)
+    return replace(job, pointerless=view)
+
+
+def planned(job: Job) -> Plan:
+    """How tight the compression must be."""
+    view = job.basis
+    aim = Aim(
+        job.retention,
+        job.goal,
+        job.summary_tokens,
+        view.summary_tokens,
+        view.summary_at,
+        view.settled,
+        fence=fence_tokens(view.tokenizer),
+    )
+    same = _same_split(job, job.instead_of) if job.instead_of is not None else None
+    return plan(view.messages, job.counts, aim) if same is None else plan_for(job.counts, same, aim)
+
+
+def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
+    """The division that a snapshot made, in the view of before; None if it folded nothing."""
+    if not snapshot.content.get("messagesIncluded"):
+        return None
+    places = {shown.id: index for index, shown in enumerate(job.basis.shown)}
+    last = places.get(snapshot.content["messageRange"]["lastMessageId"])
+    if last is None:
+        raise NotFoundError("what the summary folds is no longer on this branch")
+    at = next(
+        i for i, entry in enumerate(snapshot.manifest) if isinstance(entry, records.Summarized)
+    )
+    head = sum(_length(entry, places) for entry in snapshot.manifest[:at])
+    kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, records.Kept)]
+    return Split(
+        head=head,
+        cut=last + 1,
+        pinned=next((places[id] for id in kept if places[id] < last), None),
+        tail_tokens=sum(job.counts[last + 1 :]),
+        overshoot=0,
+    )
+
+
+def _length(entry: records.ManifestEntry, places: Mapping[str, int]) -> int:
+    """How many messages an entry shows."""
+    if isinstance(entry, records.Kept):
+        return places[entry.last] - places[entry.first] + 1
+    return 1
+
+
+def task_of(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) -> Task:
+    """What a strategy is given; `said` is what edited messages were before."""
+    view = job.basis
+    divided = replace(made.split, cut=made.split.head) if made.folds_nothing else made.split
+    load = job.decision.load
+    return Task(
+        messages=view.messages,
+        counts=job.counts,
+        split=divided,
+        tokenizer=view.tokenizer,
+        previous=view.summary,
+        previous_tokens=view.summary_tokens,
+        previous_at=view.summary_at,
+        summary_tokens=made.summary_tokens,
+        show_recent=not job.share_across_branches,
+        target=job.goal if job.automatic or view.tokens > job.goal else None,
+        is_due=job.automatic,
+        zones=zones(job.counts, job.retention),
+        beside=load.system + load.tools,
+        restorable_by=job.restorable_by,
+        originals=said,
+    )
+
+
+WARNINGS = "warnings"
+"""The field of a snapshot's content with what there is to say of how it came about."""
+
+NOTHING_STILL: Mapping[int, Shown] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What is written of a compression."""
+
+    draft: records.SnapshotDraft
+    edits: tuple[records.EditDraft, ...]
+    flush: tuple[str, ...]
+    """The ids of the messages that were folded, for long-term memory."""
+
+
+def record(
+    view: View,
+    task: Task,
+    answer: Condensation,
+    *,
+    before: int,
+    automatic: bool,
+    instead_of: records.Snapshot | None = None,
+    still: Mapping[int, Shown] = NOTHING_STILL,
+) -> Recording:
+    """The snapshot of an answer to a view; `instead_of` is one that it replaces.
+
+    `before` is what the view took, and `still` are messages that it goes on to show as they were
+    before the compression began.
+    """
+    folded = answer.summary
+    edits = {edit.index: _edit(view, edit, task.tokenizer) for edit in answer.edits}
+    covered, cutoff = _reach(view, answer, instead_of)
+    shows_earlier = folded is None and view.summary is not None
+    draft = records.SnapshotDraft(
+        content={
+            **_content(view, answer, automatic=automatic),
+            "originalTokenCount": before,
+            "newTokenCount": tokens_after(task, answer, still),
+        },
+        cutoff=cutoff,
+        parent=view.tip,
+        manifest=tuple(_joined(_entries(view, answer, covered, edits, still))),
+        token_count=folded.tokens
+        if folded is not None
+        else (view.summary_tokens if shows_earlier else None),
+        tokenizer=view.tokenizer,
+        previous=instead_of.id if instead_of is not None else view.snapshot,
+        strategy=answer.strategy,
+        author=folded.author if folded is not None else answer.strategy,
+    )
+    flush = tuple(view.shown[index].id for index in folded.indexes) if folded is not None else ()
+    return Recording(draft, tuple(edits.values()), flush)
+
+
+def worded_by_hand(snapshot: records.Snapshot, text: str, tokenizer: str) -> records.SnapshotDraft:
+    """The same snapshot with somebody's own words for a summary."""
+    return records.SnapshotDraft(
+        content={**snapshot.content, "summaryText": text, "receipt": None, WARNINGS: []},
+        cutoff=snapshot.cutoff,
+        parent=snapshot.parent,
+        manifest=snapshot.manifest,
+        token_count=summary_tokens(text, tokenizer),
+        tokenizer=tokenizer,
+        previous=snapshot.id,
+        strategy=snapshot.strategy,
+        author="user",
+    )
+
+
+def tokens_after(task: Task, answer: Condensation, still: Mapping[int, Shown]) -> int:
+    """What the view takes afterwards."""
+    less = sum(task.counts[index] - shown.tokens for index, shown in still.items())
+    return answer.tokens(task) - less
+
+
+def _edit(view: View, edit: Edited, tokenizer: str) -> records.EditDraft:
+    body = dumps(wire.get(edit.message.dialect).render_message(edit.message))
+    shown = view.shown[edit.index]
+    sources = {source.message for each in edit.shortenings for source in each.sources}
+    points_to = {view.shown[index].id for index in sources} | set(shown.points_to)
+    return records.EditDraft(
+        message=shown.id,
+        body=body,
+        tokens=edit.tokens,
+        tokenizer=tokenizer,
+        estimate=estimate(edit.message),
+        ledger={POINTS_TO: sorted(points_to)} if points_to else None,
+    )
+
+
+def _reach(
+    view: View, answer: Condensation, instead_of: records.Snapshot | None
+) -> tuple[int, str | None]:
+    """How many of the messages shown the snapshot covers, and its cutoff."""
+    if answer.edits:
+        return len(view.shown), view.tip
+    covered, cutoff = view.covered, view.cutoff
+    if instead_of is not None:
+        places = {shown.id: index for index, shown in enumerate(view.shown)}
+        at = places.get(instead_of.cutoff or "", -1)
+        covered, cutoff = (at + 1, instead_of.cutoff) if at >= covered else (covered, cutoff)
+    last = max(answer.summary.indexes) if answer.summary is not None else -1
+    return (last + 1, view.shown[last].id) if last >= covered else (covered, cutoff)
+
+
+def _content(view: View, answer: Condensation, *, automatic: bool) -> dict[str, Any]:
+    folded = answer.summary
+    touched = folded.indexes if folded is not None else [edit.index for edit in answer.edits]
+    if folded is None:
+        settled = view.settled if view.summary is not None else 0
+    else:
+        settled = sum(
+            not isinstance(entry, Folded) and entry.index < max(folded.indexes)
+            for entry in answer.entries
+        )
+    return {
+        "summaryText": folded.text if folded is not None else view.summary,
+        "messageRange": {
+            "firstMessageId": view.shown[min(touched)].id,
+            "lastMessageId": view.shown[max(touched)].id,
+        },
+        "compressionType": "auto" if automatic else "manual",
+        "messagesIncluded": len(folded.indexes) if folded is not None else 0,
+        "messagesEdited": len(answer.edits),
+        "receipt": answer.receipt.counts_as_json() if answer.receipt is not None else None,
+        WARNINGS: list(answer.warnings),
+        SETTLED: settled,
+    }
+
+
+def _entries(
+    view: View,
+    answer: Condensation,
+    covered: int,
+    edits: Mapping[int, records.EditDraft],
+    still: Mapping[int, Shown],
+) -> Iterator[tuple[records.ManifestEntry, int]]:
+    """What is shown of the messages covered, each with its place in the history."""
+    earlier_at = view.summary_at if answer.summary is None and view.summary is not None else None
+    for entry in answer.entries:
+        if isinstance(entry, Folded):
+            yield records.Summarized(), 0
+            continue
+        if entry.index >= covered:
+            break
+        if entry.index == earlier_at:
+            yield records.Summarized(), 0
+        shown = still.get(entry.index, view.shown[entry.index])
+        if entry.index in edits:
+            yield records.Edited(edits[entry.index].id), shown.depth
+        elif shown.edit is not None:
+            yield records.Edited(shown.edit), shown.depth
+        else:
+            yield records.Kept(shown.id, shown.id), shown.depth
+    if earlier_at is not None and earlier_at >= covered:
+        yield records.Summarized(), 0
+
+
+def _joined(
+    entries: Iterator[tuple[records.ManifestEntry, int]],
+) -> Iterator[records.ManifestEntry]:
+    """The entries, with messages that follow each other in the history as one stretch."""
+    stretch: records.Kept | None = None
+    end = 0
+    for entry, depth in entries:
+        if stretch is not None and isinstance(entry, records.Kept) and depth == end + 1:
+            stretch = records.Kept(stretch.first, entry.last)
+        else:
+            if stretch is not None:
+                yield stretch
+            stretch = entry if isinstance(entry, records.Kept) else None
+            if stretch is None:
+                yield entry
+        end = depth
+    if stretch is not None:
+        yield stretch
+
 
 NATIVE = "native"
 """The strategy whose result the plan foretells, because all it does is fold."""
@@ -293,3 +674,117 @@ def _warnings(job: Job, made: Plan, after: int) -> tuple[str, ...]:
     if after + job.view.estimate > job.goal:
         warnings.append("the context is critically limited: the next compression is not far away")
     return tuple(warnings)
+
+
+LEASE_SECONDS = 10.0
+"""How long others wait for a process that died. One that lives renews its lease."""
+_POLL_SECONDS = 0.05
+
+
+@asynccontextmanager
+async def alone(
+    store: Store, session: records.Session, seconds: float, *, lasting: float = LEASE_SECONDS
+) -> AsyncIterator[None]:
+    """Wait until nobody else compresses the session, then be the one who does."""
+    name, holder = f"compress:{session.key}", uuid4().hex
+    deadline = monotonic() + seconds
+    while not await store.write(outbox.acquire, name, holder, seconds=lasting, session=session.key):
+        if monotonic() > deadline:
+            raise SummaryError(
+                f"another compression of session {session.id!r} runs for {seconds:g} s; try again"
+            )
+        await asyncio.sleep(_POLL_SECONDS)
+    renewing = asyncio.create_task(_renew(store, name, holder, lasting), name="enfold lease")
+    try:
+        yield
+    finally:
+        renewing.cancel()
+        await asyncio.shield(store.write(outbox.release, name, holder))
+
+
+async def _renew(store: Store, name: str, holder: str, lasting: float) -> None:
+    """Keep the lease for as long as this process lives, and not much longer."""
+    while True:
+        await asyncio.sleep(lasting / 3)
+        try:
+            await store.write(outbox.renew, name, holder, seconds=lasting)
+        except StoreError as error:
+            # Without it another may begin too; what is recorded first is what counts.
+            _log.warning("a lease could not be renewed: %s", error)
+
+
+ACCEPTED = "the risk was acknowledged: sent without the compression that is due"
+PASSED = "sent without the compression that is due: it failed, and on_failure is pass"
+
+
+def is_acknowledged(session: Session) -> bool:
+    """True if requests go on although a compression failed."""
+    return session.blocked is not None and bool(session.blocked.get("acknowledged"))
+
+
+def refuse_if_blocked(session: Session, on_failure: str) -> None:
+    """Raise `BlockedError` while the session waits, which it does with `block` alone."""
+    if on_failure == "block" and session.blocked is not None and not is_acknowledged(session):
+        words = _words(session.id, str(session.blocked.get("reason")))
+        raise BlockedError(words, session=session.id)
+
+
+@asynccontextmanager
+async def telling(
+    store: Store, events: Events, session: Session, *, automatic: bool
+) -> AsyncIterator[None]:
+    """Tell of a compression that fails in here, and of a count that does, and keep count."""
+    try:
+        yield
+    except (CompressionError, TokenCountError) as error:
+        _tell(events, session, error, automatic=automatic)
+        code = facts(error).code
+        await store.write(catalog.add_failure, session.key, code, automatic=automatic)
+        raise
+
+
+def _tell(
+    events: Events,
+    session: Session,
+    error: CompressionError | TokenCountError,
+    *,
+    automatic: bool,
+) -> None:
+    """Log a failure with what is needed to look into it, never with message text, and tell it."""
+    known = facts(error)
+    _log.error(
+        "compression failed: session=%s messages=%d tokens=%d model=%s code=%s automatic=%s",
+        session.id,
+        session.depth,
+        session.tokens,
+        session.model,
+        known.code,
+        automatic,
+    )
+    events.emit(CompressionFailed(session.id, known.code, str(error), known.retryable, automatic))
+
+
+async def block(
+    store: Store, events: Events, session: Session, error: CompressionError
+) -> BlockedError:
+    """Stop the session; the answer is the error to raise."""
+    blocked = {"reason": str(error), "code": facts(error).code, "acknowledged": False}
+    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    events.emit(SessionBlocked(session.id, str(error)))
+    return BlockedError(_words(session.id, str(error)), session=session.id)
+
+
+async def unblock(store: Store, events: Events, session: Session, *, acknowledged: bool) -> None:
+    """Let requests go on."""
+    if session.blocked is None:
+        return
+    blocked = {**session.blocked, "acknowledged": True} if acknowledged else {}
+    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    events.emit(SessionUnblocked(session.id, acknowledged))
+
+
+def _words(session: str, reason: str) -> str:
+    return (
+        f"session {session!r}: {reason}. Nothing was sent; retry the compression, or acknowledge "
+        "the risk to go on without it"
+    )

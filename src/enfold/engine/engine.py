@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from enfold import settings as known_settings
@@ -11,11 +14,13 @@ from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.profiles import Profiles
 from enfold.engine.session import Session
 from enfold.engine.state import Level, read_settings
-from enfold.errors import NotFoundError
+from enfold.errors import NotFoundError, StoreError
 from enfold.events import Events
 from enfold.queue import Queue
 from enfold.settings import Settings
-from enfold.store import catalog, records, search, sessions
+from enfold.store import access, catalog, records, search, sessions
+from enfold.store.access import AuditDraft
+from enfold.store.database import Database
 from enfold.store.search import Where
 from enfold.store.sessions import Changes
 from enfold.store.store import Store
@@ -127,3 +132,57 @@ def _differs(record: records.Session, wanted: Changes) -> bool:
             ("model", wanted.model),
         )
     )
+
+
+_AT_A_TIME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """Where somebody's sessions are."""
+
+    name: str
+    sessions: int
+    token: str | None
+    """The name of the access token that opens it. None: there is none, or it was deleted."""
+
+
+def read_namespaces(db: Database, *, limit: int = 50, after: str = "") -> list[Namespace]:
+    """Namespaces in which there are sessions, by name; the command line's own is not among them."""
+    names = {row.namespace: row.name for row in access.tokens(db)}
+    found = sessions.namespaces(db, limit=limit, after=after)
+    return [Namespace(name, number, names.get(name)) for name, number in found]
+
+
+async def delete_sessions(store: Store, namespace: str) -> int:
+    """Delete all sessions of a namespace, one after the other; how many there were.
+
+    Nobody else waits for long, and what a failure interrupts can be done again.
+    """
+    number = 0
+    while page := await store.read(sessions.page, namespace, limit=_AT_A_TIME):
+        for session in page:
+            with suppress(NotFoundError):  # somebody else was quicker
+                await store.write(sessions.delete, session.key)
+                number += 1
+    return number
+
+
+_DAY = 24 * 60 * 60 * 1_000
+
+_log = logging.getLogger("enfold.engine")
+
+
+async def write_down(engine: Engine, entry: AuditDraft) -> None:
+    """Log what was done. That cannot undo it, so a log that cannot be written is only told."""
+    try:
+        await engine.store.write(_write, engine.outside, entry)
+    except StoreError as error:
+        _log.error("the audit log could not be written: %s", error)
+
+
+def _write(db: Database, outside: Sequence[Level], entry: AuditDraft) -> None:
+    """One entry comes, and some of those that are too old go."""
+    access.log(db, entry)
+    days = read_settings(db, outside).audit_days
+    access.forget(db, before=db.now() - days * _DAY)

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from enfold import tokens
 from enfold.errors import ConfigError
-from enfold.llm.models import detect, of_window
+from enfold.llm.prices import detect, of_window
 from enfold.modelconfig import ModelConfig, Source
 from enfold.store import catalog
 from enfold.store.records import ModelConfigRow

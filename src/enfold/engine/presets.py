@@ -12,7 +12,7 @@ from enfold.store.database import Database
 from enfold.store.records import SessionKey
 from enfold.store.sessions import Changes
 from enfold.store.store import Store
-from enfold.strategies import presets, registry
+from enfold.strategies import contract, presets
 from enfold.strategies.presets import Preset
 
 if TYPE_CHECKING:
@@ -120,9 +120,9 @@ def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
 def check_strategies(given: Mapping[str, Any]) -> None:
     """Raise `ConfigError` if settings name a strategy that is not there, or misconfigure one."""
     if given.get("strategy") is not None:
-        registry.get(given["strategy"])
+        contract.get(given["strategy"])
     for name, config in (given.get("strategy_config") or {}).items():
-        faults = registry.get(name).faults(config)
+        faults = contract.get(name).faults(config)
         if faults:
             raise ConfigError("; ".join(f"strategy_config.{name}.{fault}" for fault in faults))
 

@@ -12,23 +12,306 @@ was kept for it. Each can be asked for by its reference.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+import tomllib
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import islice
+from functools import cache, partial
+from importlib.resources import files
+from itertools import accumulate, islice
+from typing import NamedTuple
 
-from enfold.engine.excerpts import excerpt
-from enfold.engine.questions import phrases_about
-from enfold.engine.relevance import Relevant, ranges, rank
 from enfold.engine.session import Session
-from enfold.engine.viewing import message_of, search_text
+from enfold.engine.state import message_of, search_text
 from enfold.errors import InputError
-from enfold.store.occurrences import around, message_at, texts
 from enfold.store.records import StoredMessage
-from enfold.store.words import Phrase
-from enfold.summaries.fencing import escape
+from enfold.store.search import Found, Spot, around, locate, message_at, texts
+from enfold.summaries.fence import escape
+from enfold.summaries.local.lexicon import PAIR, PAIRS, Cue, of_word
+from enfold.text.words import Phrase, fold, phrases_of, texts_of_terms
 from enfold.tokens import get
+
+MOST = 24
+"""Phrases that are looked for; a question has fewer, a pasted page has not."""
+_CLITIC = re.compile(r"(?<=\w)['’](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
+_SHORTEST_STEM = 4
+_LONGEST_WHOLE = 3
+"""Characters of a word that is never taken for the beginning of another."""
+
+
+class _Words(NamedTuple):
+    asking: frozenset[str]
+    endings: tuple[str, ...]
+
+
+def phrases_about(question: str) -> list[Phrase]:
+    """What to look for; the words of asking only if there are no others."""
+    words = list(dict.fromkeys(texts_of_terms(_CLITIC.sub("", question))))
+    telling = [word for word in words if is_telling(word)]
+    chosen = [word for word in telling if word not in _words().asking] or telling or words
+    joined = (phrase for phrase in phrases_of(_CLITIC.sub("", question)) if _is_exact(phrase))
+    return list(dict.fromkeys((*joined, *map(_beginning, chosen))))[:MOST]
+
+
+def is_telling(word: str) -> bool:
+    """Whether a word, as the index has it, tells one message from another."""
+    if len(word) == 1 and word.isalpha():
+        return False
+    return not of_word(word) & (Cue.COMMON | Cue.FILLER) and not PAIRS.get(word, 0) & Cue.COMMON
+
+
+def stem(word: str) -> str:
+    """The word without its ending, which is less than half of it."""
+    shortest = max(_SHORTEST_STEM, len(word) // 2 + 1)
+    for ending in _words().endings:
+        if word.endswith(ending) and len(word) - len(ending) >= shortest:
+            return word.removesuffix(ending)
+    return word
+
+
+def _beginning(word: str) -> Phrase:
+    if not word.isalpha() or len(word) <= _LONGEST_WHOLE:
+        return Phrase((word,))
+    return Phrase((stem(word),), prefix=True)
+
+
+def _is_exact(phrase: Phrase) -> bool:
+    """Whether a phrase is more than a word, and not a run of a script without blanks."""
+    return len(phrase.terms) > 1 and not any(map(_is_pair, phrase.terms))
+
+
+def _is_pair(term: str) -> bool:
+    return len(term) <= PAIR and not term.isascii() and term.isalpha()
+
+
+@cache
+def _words() -> _Words:
+    table = tomllib.loads(files(__package__).joinpath("asking.toml").read_text(encoding="utf-8"))
+    endings = {fold(ending) for each in table["endings"].values() for ending in each}
+    return _Words(
+        frozenset(_folded(table["asking"])),
+        tuple(sorted(endings, key=lambda ending: (-len(ending), ending))),
+    )
+
+
+def _folded(languages: dict[str, list[str]]) -> Iterator[str]:
+    for words in languages.values():
+        yield from map(fold, words)
+
+
+REACH = 400.0
+"""Tokens after which the pull of a word has fallen to a third."""
+BEFORE = 0.5
+"""The pull on what was said before a word beside that on what comes after it: a thing is named
+first, and then talked about."""
+LONGEST = 200
+"""Tokens of a message that count as distance: what follows a long tool result is still near."""
+_STEP = 2
+"""And what every message counts besides."""
+ENOUGH = 1.0
+"""How fast more of the same word adds less."""
+OWN = 0.2
+"""What having the word itself adds to having it near."""
+SPEAKER = 0.5
+"""The pull of a word in the name of who speaks."""
+AROUND = (400, 200, 100, 50, 20)
+"""Messages on each side of a find that are looked at, fewer where there are many finds."""
+LOOKED_AT = 5_000
+"""Messages, about, that are looked at."""
+SEEDS = 300
+"""Finds around which messages are looked at, the best ones if there are more."""
+_NEAR = 10.0
+"""Messages after which the pull has fallen to a third, in the first rough reckoning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Relevant:
+    """A message, and how much the question is about it."""
+
+    spot: Spot
+    relevance: float
+    own: float
+    """Of this, what it says itself."""
+
+
+def ranges(found: Found) -> list[tuple[int, int]]:
+    """The stretches of the branch to look at, by their first and last depth; none overlap.
+
+    They reach as far around the finds as can be looked at.
+    """
+    seeds = sorted(_seeds(found, _weights(found)))
+    stretches: list[tuple[int, int]] = []
+    for distance in AROUND:
+        stretches = _merged(seeds, distance, found.length)
+        if sum(last - first for first, last in stretches) <= LOOKED_AT:
+            break
+    return stretches
+
+
+def rank(found: Found, stretches: Iterable[Sequence[Spot]]) -> list[Relevant]:
+    """The messages of the stretches, the most relevant first; of equals the newest."""
+    weights = _weights(found)
+    having = {phrase: frozenset(depths) for phrase, depths in found.depths.items()}
+    ranked = [each for spots in stretches for each in _relevant(spots, weights, having)]
+    return sorted(ranked, key=lambda each: (-each.relevance, -each.spot.depth))
+
+
+def _weights(found: Found) -> dict[Phrase, float]:
+    """How much a phrase tells: the more, the fewer messages have it."""
+    return {
+        phrase: math.log(1 + (found.length - len(depths) + 0.5) / (len(depths) + 0.5))
+        for phrase, depths in found.depths.items()
+    }
+
+
+def _seeds(found: Found, weights: Mapping[Phrase, float]) -> Iterable[int]:
+    """The finds with most of what is asked for near them, reckoned roughly."""
+    everywhere = sorted({depth for depths in found.depths.values() for depth in depths})
+    if len(everywhere) <= SEEDS:
+        return everywhere
+    pull = dict.fromkeys(everywhere, 0.0)
+    for phrase, depths in found.depths.items():
+        for depth in everywhere:
+            pull[depth] += weights[phrase] * math.exp(-_distance(depths, depth) / _NEAR)
+    return sorted(everywhere, key=lambda depth: (-pull[depth], -depth))[:SEEDS]
+
+
+def _merged(depths: Iterable[int], around: int, length: int) -> list[tuple[int, int]]:
+    merged: list[tuple[int, int]] = []
+    for depth in depths:
+        first, last = max(1, depth - around), min(length, depth + around)
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], last)
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def _distance(depths: Sequence[int], depth: int) -> int:
+    """To the nearest of them."""
+    at = bisect_left(depths, depth)
+    return min(abs(each - depth) for each in depths[max(0, at - 1) : at + 1])
+
+
+def _relevant(
+    spots: Sequence[Spot],
+    weights: Mapping[Phrase, float],
+    having: Mapping[Phrase, frozenset[int]],
+) -> Iterator[Relevant]:
+    relevance = [0.0] * len(spots)
+    own = [0.0] * len(spots)
+    fading = [math.exp(-(min(spot.tokens, LONGEST) + _STEP) / REACH) for spot in spots]
+    speakers = {name: texts_of_terms(name) for spot in spots if (name := spot.name)}
+    for phrase, weight in weights.items():
+        called = {name for name, words in speakers.items() if _names(phrase, words)}
+        said = [spot.depth in having[phrase] for spot in spots]
+        pulls = [
+            has + SPEAKER * (spot.name in called) for has, spot in zip(said, spots, strict=True)
+        ]
+        for at, near in enumerate(_gathered(pulls, fading)):
+            own[at] += weight * said[at]
+            relevance[at] += weight * (1 - math.exp(-ENOUGH * near) + OWN * said[at])
+    for spot, much, self_said in zip(spots, relevance, own, strict=True):
+        yield Relevant(spot, much, self_said)
+
+
+def _names(phrase: Phrase, words: Sequence[str]) -> bool:
+    return any(stem(word) == phrase.terms[0] or word == phrase.terms[0] for word in words)
+
+
+def _gathered(pulls: Sequence[float], fading: Sequence[float]) -> list[float]:
+    """What pulls at each place: there, before it and after it, fading with the distance."""
+    gathered = list(pulls)
+    onwards = range(len(pulls))
+    for order, share in ((onwards, 1.0), (reversed(onwards), BEFORE)):
+        held = 0.0
+        for at in order:
+            gathered[at] += share * held
+            held = (held + pulls[at]) * fading[at]
+    return gathered
+
+
+WORDS = 8
+"""Of an excerpt."""
+PAIRED = 20
+"""Characters of an excerpt in a script without blanks."""
+FOUND = 3
+"""What a word that was looked for weighs beside another that tells something."""
+_LONGEST = 120
+"""Characters of an excerpt, however long its words are."""
+_LOOKED_AT = 20_000
+"""Characters of a message in which its most telling words are looked for."""
+_WORD = re.compile(r"\S+")
+
+
+class Excerpt(NamedTuple):
+    """A piece of a text."""
+
+    start: int
+    text: str
+
+
+def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
+    """The words in a row that have most of what was looked for, and most that tell something.
+
+    Where several words were looked for as they stand, it begins with them and has them all.
+    """
+    spans = _spans(text)
+    if len(spans) <= WORDS and len(text) <= _LONGEST:
+        return Excerpt(0, text)
+    exact = [phrase for phrase in phrases if len(phrase.terms) > 1]
+    start, end = locate(text[:_LOOKED_AT], exact) if exact else (0, 0)
+    if end:
+        return _beginning_with(text, start, end, spans)
+    found = _Found(phrases)
+    weights = [found.weight(text[start:end]) for start, end in spans]
+    sums = [0, *accumulate(weights)]
+    last = max(0, len(spans) - WORDS)
+    best = max(range(last + 1), key=lambda at: (sums[min(at + WORDS, len(spans))] - sums[at], -at))
+    start, end = spans[best][0], spans[min(best + WORDS, len(spans)) - 1][1]
+    return Excerpt(start, text[start : min(end, start + _LONGEST)])
+
+
+def _beginning_with(text: str, start: int, end: int, spans: Sequence[tuple[int, int]]) -> Excerpt:
+    """What was found, with what follows it up to an excerpt's words."""
+    following = [span for span in spans if span[1] > start][:WORDS]
+    return Excerpt(start, text[start : max(end, min(following[-1][1], start + _LONGEST))])
+
+
+class _Found:
+    """What was looked for, for weighing words."""
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self._whole = {phrase.terms[0] for phrase in phrases if not phrase.prefix}
+        self._begun = tuple(phrase.terms[0] for phrase in phrases if phrase.prefix)
+        self._known: dict[str, int] = {}
+
+    def weight(self, word: str) -> int:
+        """What a word weighs."""
+        if word not in self._known:
+            self._known[word] = max(map(self._weight, texts_of_terms(word)), default=0)
+        return self._known[word]
+
+    def _weight(self, term: str) -> int:
+        if term in self._whole or term.startswith(self._begun):
+            return FOUND
+        return 1 if is_telling(term) else 0
+
+
+def _spans(text: str) -> list[tuple[int, int]]:
+    """Where words are; a run without blanks is taken in pieces."""
+    found: list[tuple[int, int]] = []
+    step = PAIRED // WORDS + 1
+    for match in _WORD.finditer(text, 0, _LOOKED_AT):
+        start, end = match.span()
+        if end - start <= step * WORDS or match[0].isascii():
+            found.append((start, end))
+        else:
+            found += [(at, min(at + step, end)) for at in range(start, end, step)]
+    return found
+
 
 WHOLE = 0.05
 """The share of the room that is kept for showing more of the best finds."""

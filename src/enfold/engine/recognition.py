@@ -17,7 +17,8 @@ from enfold.identity import chain, content_hash
 from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
-from enfold.store import exchanges, nodes, records, sessions, snapshots, tree, views
+from enfold.store import records, responses, sessions, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.database import Database
 
 BY_CUTOFF = {"share_across_branches": True}
@@ -92,7 +93,7 @@ def read_known(
     found = tree.recognise_ids(db, history.ids, session=session.key)
     if found.tip is None:
         return Known(settings, model, policy_of(settings, threshold), session)
-    bottom = nodes.tip(db, session.key, found.tip)
+    bottom = tree.nodes_tip(db, session.key, found.tip)
     snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
     undo = snapshots.last_undo(db, session.key, found.tip)
     suspended = undo is not None and "user" not in history.roles[undo.depth :]
@@ -105,7 +106,7 @@ def read_known(
         found.tip,
         snapshot,
         tuple(views.entries(db, snapshot)) if snapshot is not None else (),
-        exchanges.under(db, session.key, snapshot.id) if snapshot is not None else (),
+        responses.under(db, session.key, snapshot.id) if snapshot is not None else (),
         snapshot is None and _is_diverging(db, session.key),
     )
 
@@ -118,7 +119,7 @@ def _is_diverging(db: Database, session: records.SessionKey) -> bool:
     last = snapshots.of_kind(db, session, limit=2)
     match [each.cutoff for each in last if not each.undone]:
         case [str(after), str(before)]:
-            newest, older = nodes.require(db, session, after), nodes.require(db, session, before)
+            newest, older = tree.require(db, session, after), tree.require(db, session, before)
         case _:
             return False
-    return newest.depth < older.depth or nodes.ancestor(db, newest, older.depth).key != older.key
+    return newest.depth < older.depth or tree.ancestor(db, newest, older.depth).key != older.key

@@ -17,7 +17,7 @@ from uuid import uuid4
 from enfold.errors import StoreError
 from enfold.events import Event, Events, from_payload, payload
 from enfold.jsontext import dump_text, loads
-from enfold.store import notices
+from enfold.store import outbox
 from enfold.store.store import Store
 
 CHANNEL = "enfold_events"
@@ -46,7 +46,7 @@ class Relay:
 
     def start(self) -> None:
         """Send and hear until `stop`, where there is a way to others."""
-        if not notices.can_send(self._store):
+        if not outbox.can_send(self._store):
             return
         self._stop_forwarding = self._events.forward(self._take)
         self._tasks = [asyncio.create_task(each) for each in (self._send(), self._hear())]
@@ -73,18 +73,18 @@ class Relay:
             namespace, event = taken
             told = {"process": self._process, "namespace": namespace, **_short(payload(event))}
             text = dump_text(told)
-            if len(text.encode()) > notices.LONGEST:
+            if len(text.encode()) > outbox.LONGEST:
                 _log.warning("an event is too long for other processes: %s", event.name)
                 continue
             try:
-                await self._store.write(notices.send, CHANNEL, text)
+                await self._store.write(outbox.send, CHANNEL, text)
             except StoreError as error:
                 _log.warning("other processes were not told of %s: %s", event.name, error)
 
     async def _hear(self) -> None:
         while True:
             try:
-                async for text in notices.listen(self._store, CHANNEL):
+                async for text in outbox.listen(self._store, CHANNEL):
                     self._repeat(text)
             except StoreError as error:
                 _log.warning("other processes are not heard: %s", error)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from enfold import dialects
+from enfold import wire
 from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.receipt import Receipt
 from enfold.report import Report
-from enfold.strategies.lastresort import OPERATION
+from enfold.strategies.fallback import OPERATION
 from enfold.view import View
 
 Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
@@ -37,7 +37,7 @@ class Prepared:
     def render(self, dialect: str) -> list[Any]:
         """The messages as an array of the dialect."""
         messages = (*self.view.messages_for(dialect), *self.pending)
-        rendered = dialects.render(Conversation(messages, dialect), dialect)
+        rendered = wire.render(Conversation(messages, dialect), dialect)
         return list(rendered)
 
 

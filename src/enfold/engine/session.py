@@ -9,25 +9,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from enfold.budget import AUTO_FLOOR
-from enfold.engine import blocking, compression
-from enfold.engine.alone import alone
-from enfold.engine.jobs import Job
+from enfold.engine import compression
+from enfold.engine import compression as blocking
+from enfold.engine.changes import read_change
+from enfold.engine.compression import Job, alone, worded_by_hand
 from enfold.engine.presets import check_strategies
-from enfold.engine.receipts import read_change
-from enfold.engine.recording import worded_by_hand
-from enfold.engine.requests import Request, Said, as_messages
 from enfold.engine.results import Compression, Prepared, Preview, Status
 from enfold.engine.state import (
     Keep,
+    Request,
+    Said,
     State,
+    as_messages,
     decide_on,
+    drafts,
     is_done_since,
     keeping,
+    message_of,
     read_model,
     read_state,
     retention_of,
 )
-from enfold.engine.viewing import drafts, message_of
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
@@ -40,7 +42,7 @@ from enfold.store.search import Where, search
 from enfold.store.sessions import Changes
 from enfold.store.store import Result
 from enfold.store.tree import Place
-from enfold.strategies.instructions import keeping_instructions
+from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 
 if TYPE_CHECKING:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
+from enfold import wire
 from enfold.budget import (
     DEFAULT_THRESHOLD,
     Decision,
+    Load,
     Policy,
     Threshold,
     decide,
@@ -16,16 +19,191 @@ from enfold.budget import (
 )
 from enfold.engine.models import from_row
 from enfold.engine.presets import expand
-from enfold.engine.requests import Request
-from enfold.engine.viewing import view_of
 from enfold.errors import InputError
+from enfold.estimates import estimate
+from enfold.identity import content_hash
+from enfold.jsontext import dump_text, dumps, loads
+from enfold.llm.calls import Connection, Gateway
+from enfold.llm.prices import detect
+from enfold.messages import Conversation, Data, Message, Part, Text, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
+from enfold.receipt import Means
 from enfold.retention import Measure, Retention
 from enfold.settings import Settings, resolve, retention_policy
-from enfold.store import catalog, sessions, snapshots, views
+from enfold.store import catalog, sessions, snapshots
+from enfold.store import snapshots as views
 from enfold.store.database import Database
-from enfold.store.records import Session, SessionKey, Undo, ViewRows
-from enfold.view import View
+from enfold.store.records import (
+    Draft,
+    Edit,
+    Session,
+    SessionKey,
+    StoredMessage,
+    Summarized,
+    Undo,
+    ViewRows,
+)
+from enfold.summaries import summary_tokens
+from enfold.tokens import count_conversation, count_messages
+from enfold.view import Shown, View
+
+Said: TypeAlias = Message | Mapping[str, Any] | str
+"""A message; a message of a dialect; or a text, which a user says."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """A model that whoever asks brings along, with a key of their own; used for one call alone."""
+
+    gateway: Gateway
+    connection: Connection
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent beside the history, and what holds for this call alone."""
+
+    pending: tuple[Message, ...] = ()
+    """What the user says next; not stored yet."""
+    system: str = ""
+    tools: tuple[Tool, ...] = ()
+    max_output: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    beside: tuple[int, int] = (0, 0)
+    """Tokens of a system prompt and of tools that somebody has counted already."""
+    own: OwnModel | None = None
+    """Who writes where neither a setting nor a profile says so."""
+    restorable_by: Means = "store"
+    """How what leaves the view can be had again by whoever is asked."""
+    asked_at: int | None = None
+    """When it was asked for, if nobody waits: a summary made since will do as well."""
+
+    def load(self, history: int, estimated: int, tokenizer: str) -> Load:
+        """All that would be sent, with a history of so many tokens."""
+        prompt = Message("system", (Text(self.system),)) if self.system else None
+        counted = count_conversation(
+            Conversation(self.pending, system=prompt, tools=self.tools), tokenizer
+        )
+        of_prompt = counted.by_role.get("system", 0) if prompt is not None else 0
+        return Load(
+            history=history,
+            system=of_prompt + self.beside[0],
+            tools=counted.tools + self.beside[1],
+            pending=counted.total - counted.tools - of_prompt,
+            estimate=estimated + sum(map(estimate, self.pending)),
+        )
+
+
+def as_messages(said: Iterable[Said], dialect: str = "auto") -> tuple[Message, ...]:
+    """What callers give as messages, made into messages."""
+    return tuple(_as_message(one, dialect) for one in said)
+
+
+def _as_message(said: Said, dialect: str) -> Message:
+    if isinstance(said, Message):
+        return said
+    if isinstance(said, str):
+        return Message("user", (Text(said),))
+    if isinstance(said, Mapping):
+        (message,) = wire.parse([said], dialect).messages
+        return message
+    raise InputError(f"expected a message, a mapping or a text, found {type(said).__name__}")
+
+
+SETTLED = "settledMessages"
+"""The field of a snapshot's content that says how many of the messages shown its fold left."""
+
+POINTS_TO = "pointsTo"
+"""The field of an edit's ledger with the ids of the messages that it points to."""
+
+_DECODED = 4_096
+"""How many decoded messages are kept at hand."""
+
+
+def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[Draft, ...]:
+    """The messages as they are stored: exact bytes, counts, and what can be searched."""
+    counts = count_messages(messages, tokenizer)
+    return tuple(
+        Draft(
+            role=message.role,
+            dialect=message.dialect,
+            body=dumps(wire.get(message.dialect).render_message(message)),
+            content_hash=content_hash(message),
+            tokens=tokens,
+            tokenizer=tokenizer,
+            estimate=estimate(message),
+            search_text=search_text(message),
+            client_id=message.id,
+            name=message.name,
+        )
+        for message, tokens in zip(messages, counts, strict=True)
+    )
+
+
+def search_text(message: Message) -> str:
+    """All that can be found of a message: what is said, and what tools were given and returned."""
+    return "\n".join(_searchable(message.parts))
+
+
+def _searchable(parts: Iterable[Part]) -> Iterable[str]:
+    for part in parts:
+        match part:
+            case Text(text):
+                yield text
+            case ToolCall(name=name, arguments=arguments):
+                yield f"{name} {arguments if isinstance(arguments, str) else dump_text(arguments)}"
+            case ToolResult(parts=inner):
+                yield from _searchable(inner)
+            case Data(value):
+                yield dump_text(value)
+
+
+@lru_cache(maxsize=_DECODED)
+def _decode(dialect: str, body: bytes) -> Message:
+    return wire.get(dialect).parse_message(loads(body))
+
+
+def message_of(row: StoredMessage | Edit) -> Message:
+    """A stored message, or what is shown in its place."""
+    return _decode(row.dialect, row.body)
+
+
+def view_of(rows: ViewRows, tokenizer: str) -> View:
+    """The view that the rows make up, every count by the tokenizer."""
+    entries = [row for row in rows.shown if not isinstance(row, Summarized)]
+    at = next((i for i, row in enumerate(rows.shown) if isinstance(row, Summarized)), 0)
+    summary = rows.snapshot.text if rows.snapshot is not None else None
+    shown = [_shown(row) for row in (*entries, *rows.after)]
+    foreign = [i for i, row in enumerate((*entries, *rows.after)) if row.tokenizer != tokenizer]
+    counts = count_messages([shown[i].message for i in foreign], tokenizer)
+    for index, tokens in zip(foreign, counts, strict=True):
+        shown[index] = replace(shown[index], tokens=tokens)
+    return View(
+        shown=tuple(shown),
+        tokenizer=tokenizer,
+        tip=rows.tip,
+        snapshot=rows.snapshot.id if rows.snapshot is not None else None,
+        summary=summary,
+        summary_tokens=summary_tokens(summary, tokenizer) if summary is not None else 0,
+        summary_at=at,
+        settled=_settled(rows, len(entries)),
+        covered=len(entries),
+        cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
+    )
+
+
+def _settled(rows: ViewRows, entries: int) -> int:
+    """How many of the entries the last fold left; all of them where the snapshot does not say."""
+    return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
+
+
+def _shown(row: StoredMessage | Edit) -> Shown:
+    if isinstance(row, Edit):
+        points_to = tuple((row.ledger or {}).get(POINTS_TO, ()))
+        message = message_of(row)
+        return Shown(row.message, message, row.tokens, row.estimate, row.id, row.depth, points_to)
+    return Shown(row.id, message_of(row), row.tokens, row.estimate, depth=row.depth)
+
 
 Level: TypeAlias = tuple[str, Mapping[str, Any]]
 Keep: TypeAlias = tuple[Measure, float]
@@ -218,3 +396,56 @@ def _is_suspended(state: State) -> bool:
     return undo is not None and not any(
         row.role == "user" for row in state.rows.after if row.depth > undo.depth
     )
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveThreshold:
+    """When a compression is due, before anything is sent beside the history."""
+
+    model: str
+    tokens: int
+    """More than so many tokens of history."""
+    limit: int
+    """What a history may take at all: the largest input without the safety margin."""
+    max_input: int
+    share: float | None
+    """Of the limit. None where an absolute number of tokens is set."""
+    setting: str
+    """What sets it: `threshold`, `trigger_ratio` or `max_tokens`."""
+    source: str
+    """Who: session, profile, model, database, config file, environment or default."""
+    is_automatic: bool
+    """False: it is not acted on, only the hard limit is."""
+    note: str = ""
+    """What was passed over on the way to it, and why."""
+
+
+def read_effective(
+    db: Database, outside: Sequence[Level], session: SessionKey | None = None
+) -> EffectiveThreshold:
+    """The threshold in force, in a session or where no session says otherwise."""
+    record = None if session is None else sessions.get(db, session)
+    settings, profile, model_id, _ = in_force(db, record, {}, outside)
+    model = model_of(db, model_id) or detect(model_id)
+    threshold = threshold_of(profile, model, settings)
+    decision = decide(Load(0), model.limits, policy_of(settings, threshold))
+    setting = _setting(settings)
+    source = threshold.source if setting == "threshold" else settings.sources[setting]
+    return EffectiveThreshold(
+        model=model.id,
+        tokens=decision.threshold_tokens,
+        limit=decision.limit,
+        max_input=model.max_input,
+        share=None if setting == "max_tokens" else decision.threshold.share,
+        setting=setting,
+        source=source,
+        is_automatic=settings.auto_compress,
+        note=threshold.note,
+    )
+
+
+def _setting(settings: Settings) -> str:
+    """The setting that decides."""
+    if settings.trigger_ratio is not None:
+        return "trigger_ratio"
+    return "threshold" if settings.max_tokens is None else "max_tokens"

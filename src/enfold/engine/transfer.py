@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from enfold.engine.viewing import drafts, message_of
+from enfold.engine.state import drafts, message_of
 from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps
 from enfold.store import sessions, tree

@@ -14,11 +14,11 @@ from statistics import mean
 
 from enfold.errors import BadReplyError
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.views import View
+from enfold.evaluation.measures import View
 from enfold.llm.calls import Call, Connection, Gateway
 from enfold.messages import Message, Text, text_of
-from enfold.summaries.fencing import escape
-from enfold.summaries.transcript import transcript
+from enfold.summaries.fence import escape
+from enfold.summaries.request import transcript
 
 MARKS = {"RIGHT": 1.0, "PARTLY": 0.5, "WRONG": 0.0}
 _ANSWER_TOKENS = 1_024

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Literal, TypeAlias
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
-from enfold.messages import Conversation, Message
+from enfold import transcripts
+from enfold.errors import InputError
+from enfold.jsontext import loads
+from enfold.messages import Conversation, Message, Text
+from enfold.transcripts.source import located, opened
 
 Half: TypeAlias = Literal["tuning", "reporting"]
 HALVES: tuple[Half, Half] = ("tuning", "reporting")
@@ -46,3 +52,200 @@ def halves(ids: Iterable[str]) -> dict[str, Half]:
     """
     ordered: Sequence[str] = sorted(set(ids), key=lambda id: sha256(id.encode()).hexdigest())
     return {id: HALVES[place % 2] for place, id in enumerate(ordered)}
+
+
+_BESIDE = "probing_questions/probing_questions.json"
+_BATCHES = "beam batches"
+_ANSWERS = ("ideal_response", "ideal_answer", "answer", "ideal_summary", "expected_compliance")
+"""Where BEAM has what a right answer says, by the kind of question."""
+
+
+def read(path: Path) -> Iterator[Case]:
+    """The cases of a file, whatever its format; what cannot be read is an `InputError`."""
+    with opened(path) as source:
+        first = next(source.records, None)
+        value = first.value() if first is not None else None
+        found = next((name for name, fits in _FITS.items() if fits(value)), None)
+        if found is None or first is None:
+            yield from _conversations(path)
+            return
+        if found == _BATCHES:
+            # The file is one chat, whose batches are its records.
+            rest = [record.value() for record in source.records]
+            yield from _beam({"chat": [value, *rest]}, str(path), path)
+            return
+        yield from _READERS[found](value, first.place, path)
+        for record in source.records:
+            yield from _READERS[found](record.value(), record.place, path)
+
+
+def _conversations(path: Path) -> Iterator[Case]:
+    for number, transcript in enumerate(transcripts.read(path), start=1):
+        entries = transcript.branch()
+        places = {entry.id: index for index, entry in enumerate(entries)}
+        with located(f"{path} {transcript.id}".strip()):
+            probes = tuple(_probe(each, places) for each in transcript.extras.get("probes") or ())
+        yield Case(transcript.id or f"{path.name} {number}", transcript.conversation(), probes)
+
+
+def _probe(value: Any, places: Mapping[str, int]) -> Probe:
+    if not isinstance(value, dict) or not isinstance(value.get("question"), str):
+        raise InputError("a probe is an object with a question", place="probes")
+    evidence = value.get("evidence_message_ids") or ()
+    return Probe(
+        value["question"],
+        _text(value.get("answer")),
+        tuple(places[id] for id in evidence if id in places),
+        str(value.get("category") or ""),
+    )
+
+
+def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
+    with located(place):
+        talk = _object(value, "conversation")
+        turns = [turn for session in _sessions(talk) for turn in session]
+        messages = tuple(_said(talk, turn) for turn in turns)
+        places = {str(turn.get("dia_id")): index for index, turn in enumerate(turns)}
+        probes = tuple(
+            Probe(
+                str(each["question"]),
+                _text(each.get("answer")),
+                tuple(places[id] for id in _evidence(each) if id in places),
+                str(each.get("category", "")),
+            )
+            for each in _list(value, "qa")
+        )
+    yield Case(f"locomo/{value.get('sample_id', place)}", Conversation(messages), probes)
+
+
+def _sessions(talk: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """In their order, which their names give."""
+    names = (name for name in talk if name.startswith("session_") and name[8:].isdigit())
+    for name in sorted(names, key=lambda name: int(name[8:])):
+        yield talk[name]
+
+
+def _said(talk: Mapping[str, Any], turn: Mapping[str, Any]) -> Message:
+    """The first speaker is the user; a picture is what it is described as."""
+    speaker = str(turn.get("speaker", ""))
+    seen = turn.get("blip_caption")
+    words = str(turn.get("text", "")) + (f" [picture: {seen}]" if seen else "")
+    role = "assistant" if speaker == talk.get("speaker_b") else "user"
+    return Message(role, (Text(words),), name=speaker or None)  # type: ignore[arg-type]  # one of two
+
+
+def _evidence(probe: Mapping[str, Any]) -> Iterator[str]:
+    """Ids of turns; some entries of the file hold several."""
+    for entry in probe.get("evidence") or ():
+        yield from str(entry).replace(";", " ").split()
+
+
+def _longmemeval(value: Any, place: str, _path: Path) -> Iterator[Case]:
+    with located(place):
+        turns = [turn for session in _list(value, "haystack_sessions") for turn in session]
+        messages = tuple(_turn(turn) for turn in turns)
+        evidence = tuple(index for index, turn in enumerate(turns) if turn.get("has_answer"))
+        asked, kind = str(value["question"]), str(value.get("question_type", ""))
+        probe = Probe(asked, _text(value.get("answer")), evidence, kind)
+    id = f"longmemeval/{value.get('question_id', place)}"
+    yield Case(id, Conversation(messages), (probe,))
+
+
+def _beam(value: Any, place: str, path: Path) -> Iterator[Case]:
+    with located(place):
+        messages: list[Message] = []
+        places: dict[Any, int] = {}
+        for turn in _turns(value["chat"]):
+            places.setdefault(turn.get("id"), len(messages))
+            messages.append(_turn(turn))
+        probes = tuple(_beam_probes(_questions(value, path), places))
+    id = f"beam/{value.get('conversation_id', path.parent.name)}"
+    yield Case(id, Conversation(tuple(messages)), probes)
+
+
+def _turns(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The messages, however deep in batches they are."""
+    if isinstance(value, dict) and "role" in value:
+        yield value
+    elif isinstance(value, dict):
+        yield from _turns(value.get("turns", []))
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _turns(inner)
+
+
+def _questions(value: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """By kind; as an object, as a text that holds one, or from the file beside the chat."""
+    found = value.get("probing_questions")
+    if found is None:
+        beside = path.parent / _BESIDE
+        found = loads(beside.read_bytes()) if beside.is_file() else {}
+    if isinstance(found, str):
+        try:
+            found = ast.literal_eval(found)
+        except (ValueError, SyntaxError):
+            raise InputError("no object of questions", place="probing_questions") from None
+    if not isinstance(found, dict):
+        raise InputError("expected an object", place="probing_questions")
+    return found
+
+
+def _beam_probes(kinds: Mapping[str, Any], places: Mapping[Any, int]) -> Iterator[Probe]:
+    for kind, questions in kinds.items():
+        for each in questions:
+            answer = next((each[name] for name in _ANSWERS if each.get(name)), None)
+            evidence = tuple(
+                dict.fromkeys(
+                    places[id] for id in _ids(each.get("source_chat_ids")) if id in places
+                )
+            )
+            yield Probe(str(each["question"]), _text(answer), evidence, kind)
+
+
+def _ids(value: Any) -> Iterator[int]:
+    """A list of ids, or an object of such lists."""
+    if isinstance(value, int):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _ids(inner)
+
+
+def _turn(turn: Any) -> Message:
+    if not isinstance(turn, dict) or turn.get("role") not in ("user", "assistant"):
+        raise InputError("expected turns of the roles user and assistant")
+    return Message(turn["role"], (Text(str(turn.get("content", ""))),))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _object(value: Mapping[str, Any], field: str) -> Mapping[str, Any]:
+    if not isinstance(value.get(field), dict):
+        raise InputError("expected an object", place=field)
+    return value[field]  # type: ignore[no-any-return]  # just looked at
+
+
+def _list(value: Mapping[str, Any], field: str) -> Sequence[Any]:
+    if not isinstance(value.get(field), list):
+        raise InputError("expected an array", place=field)
+    return value[field]  # type: ignore[no-any-return]  # just looked at
+
+
+def _has(*fields: str) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(field in value for field in fields)
+
+
+_FITS: Mapping[str, Callable[[Any], bool]] = {
+    "locomo": _has("conversation", "qa"),
+    "longmemeval": _has("haystack_sessions", "question"),
+    "beam": _has("chat", "probing_questions"),
+    _BATCHES: _has("batch_number", "turns"),
+}
+_READERS: Mapping[str, Callable[[Any, str, Path], Iterator[Case]]] = {
+    "locomo": _locomo,
+    "longmemeval": _longmemeval,
+    "beam": _beam,
+}
+"""The one table of names."""

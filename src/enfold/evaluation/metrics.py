@@ -17,11 +17,11 @@ from typing import Any
 from enfold import transcripts
 from enfold.engine import Session
 from enfold.errors import BlockedError, CompressionError
-from enfold.evaluation import formats
+from enfold.evaluation import cases as formats
 from enfold.evaluation.cases import Case
-from enfold.evaluation.views import View, Way, view_of
+from enfold.evaluation.measures import View, Way, view_of
 from enfold.history import is_said_by_user
-from enfold.llm.comparison import Candidate, Figures, compare
+from enfold.llm.costs import Candidate, Figures, compare
 from enfold.messages import Conversation, Message, ToolCall, text_of
 from enfold.sample import sample_messages
 from enfold.tokens import count_messages

@@ -5,16 +5,18 @@ apart from what it gets wrong. Tool results stay with their calls, the user's la
 verbatim, an empty summary is refused, and a history that was cut back or trimmed is no error.
 """
 
-from enfold.langgraph.counting import TokenCounter, count_tokens
 from enfold.langgraph.node import SummarizationNode
-from enfold.langgraph.prompts import (
+from enfold.langgraph.running_summary import RunningSummary, SummarizationResult
+from enfold.langgraph.summarization import (
     DEFAULT_EXISTING_SUMMARY_PROMPT,
     DEFAULT_FINAL_SUMMARY_PROMPT,
     DEFAULT_INITIAL_SUMMARY_PROMPT,
     FENCED_FINAL_SUMMARY_PROMPT,
+    TokenCounter,
+    asummarize_messages,
+    count_tokens,
+    summarize_messages,
 )
-from enfold.langgraph.running import RunningSummary, SummarizationResult
-from enfold.langgraph.summarization import asummarize_messages, summarize_messages
 
 __all__ = [
     "DEFAULT_EXISTING_SUMMARY_PROMPT",

@@ -11,17 +11,20 @@ from langchain_core.messages import AnyMessage, RemoveMessage
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
-from enfold.flush.hooks import Hook
-from enfold.langgraph.asking import aask, ask
-from enfold.langgraph.counting import TokenCounter, count_tokens
-from enfold.langgraph.folding import Summarization, summarization
-from enfold.langgraph.options import Options
-from enfold.langgraph.prompts import (
+from enfold.flush import Hook
+from enfold.langgraph.running_summary import SummarizationResult
+from enfold.langgraph.summarization import (
     DEFAULT_EXISTING_SUMMARY_PROMPT,
     DEFAULT_FINAL_SUMMARY_PROMPT,
     DEFAULT_INITIAL_SUMMARY_PROMPT,
+    Options,
+    Summarization,
+    TokenCounter,
+    aask,
+    ask,
+    count_tokens,
+    summarization,
 )
-from enfold.langgraph.running import SummarizationResult
 
 _CONTEXT = "context"
 _RUNNING = "running_summary"

@@ -10,13 +10,15 @@ the cached ones included. `Billed` is the same for both: each token once, as wha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, inf
 from typing import Any, Literal, TypeAlias
 
-from enfold.errors import InputError
-from enfold.llm.prices import NAMES, PROFILE_NAMES, Prices
-from enfold.money import add
+from enfold.amounts import add, dollars
+from enfold.errors import ConfigError, InputError
+from enfold.llm.prices import NAMES, PROFILE_NAMES, Overrides, Prices, prices
+from enfold.tokens import correction
 
 Accounting: TypeAlias = Literal["anthropic", "openai"]
 ModelPrices: TypeAlias = Prices | Mapping[str, Any] | None
@@ -176,3 +178,211 @@ def _dollars(tokens: int, price: float | None) -> float | None:
     if not tokens:
         return 0.0
     return None if price is None else tokens * price / _PER
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a run sends to models and gets back, over all its calls."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    calls: int = 1
+    cached_share: float = 0.0
+    """Of the input, what the provider will find in its cache: 0 to 1."""
+
+    def __post_init__(self) -> None:
+        for name in ("input_tokens", "output_tokens", "calls"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it cannot be negative")
+        if not 0 <= self.cached_share <= 1:
+            raise ConfigError(f"cached_share is {self.cached_share}; 0 to 1 is expected")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A model, or the profile that names it, that a run could go to."""
+
+    name: str
+    prices: Prices | None
+    correction: float = 1.0
+    """How many of the model's tokens one counted token stands for."""
+
+    @classmethod
+    def of(cls, name: str, model: str, overrides: Overrides | None = None) -> Candidate:
+        """A profile: its name, its model as provider:model, and the prices it states itself."""
+        provider, _, bare = model.partition(":")
+        known = prices(provider, bare, overrides)
+        return cls(name, known, correction(provider, bare).factor)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the run would cost with a candidate."""
+
+    name: str
+    cost: Cost
+    saved: float | None = None
+    """Dollars less than with the one it is compared with. None is unknown."""
+    share: float | None = None
+    """`saved` as a share of that one's cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The candidate to take, and why."""
+
+    name: str
+    reason: str
+    saved: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Savings:
+    """What a compression saves, in US dollars. None is unknown."""
+
+    next_turn: float | None
+    """In the next request, whose new beginning no cache holds yet; may be negative."""
+    later_turn: float | None
+    """In each one after that."""
+    cost: float | None = 0.0
+    """Of the compression itself."""
+
+    def after(self, turns: int) -> float | None:
+        """What is saved after so many requests, the cost of the compression taken off."""
+        if turns < 1:
+            return None if self.cost is None else -self.cost
+        if self.next_turn is None or self.later_turn is None or self.cost is None:
+            return None
+        return self.next_turn + self.later_turn * (turns - 1) - self.cost
+
+    @property
+    def pays_off_after(self) -> int | None:
+        """How many requests it takes until it has paid for itself. None: never, or unknown."""
+        if self.next_turn is None or self.later_turn is None or self.cost is None:
+            return None
+        missing = self.cost - self.next_turn
+        if missing < 0:
+            return 1
+        return None if self.later_turn <= 0 else 2 + int(missing / self.later_turn)
+
+
+def estimate(figures: Figures, known: Prices | None, *, factor: float = 1.0) -> Cost:
+    """What a run of these figures would cost; `factor` model's tokens for each that was counted."""
+    if not figures.calls:
+        return Cost()
+    one = cost_of(known, _average_call(figures, factor))
+    return Cost(*(None if part is None else part * figures.calls for part in one.parts))
+
+
+def pricing(
+    by_name: Mapping[str, Prices | None],
+) -> Callable[[str, int, int], float | None]:
+    """What so many input and output tokens cost with the model or profile of that name.
+
+    It is how strategies ask, which know nobody's prices; a name that is not there is unknown.
+    """
+
+    def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
+        return cost_of(by_name.get(name), Billed(input_tokens, output_tokens)).total
+
+    return price
+
+
+def compare(
+    figures: Figures, candidates: Sequence[Candidate], current: str | None = None
+) -> tuple[Offer, ...]:
+    """Every candidate with its cost, cheapest first and unknown ones last.
+
+    Savings are against `current`, or against the dearest where none is named.
+    """
+    costs = {each.name: _estimate(figures, each) for each in candidates}
+    if current is not None and current not in costs:
+        raise ConfigError(f"no candidate {current!r}; there are {', '.join(costs)}")
+    known = [cost.total for cost in costs.values() if cost.total is not None]
+    against = costs[current].total if current is not None else max(known, default=None)
+    offers = [_offer(name, cost, against) for name, cost in costs.items()]
+    return tuple(sorted(offers, key=_rank))
+
+
+def recommend(
+    figures: Figures, candidates: Sequence[Candidate], current: str | None = None
+) -> Recommendation | None:
+    """The cheapest candidate whose price is known, with the reason. None if no price is known.
+
+    It goes by cost alone: whether the model writes well enough is for a person to say.
+    """
+    offers = compare(figures, candidates, current)
+    priced = [offer for offer in offers if offer.cost.total is not None]
+    if not priced:
+        return None
+    best = priced[0]
+    return Recommendation(best.name, _reason(best, offers, current), best.saved)
+
+
+def savings(
+    before: int,
+    after: int,
+    known: Prices | None,
+    *,
+    cost: float | None = 0.0,
+    cached: bool = False,
+) -> Savings:
+    """What it saves that a conversation of `before` tokens takes `after` from now on.
+
+    Without a prompt cache all of it is sent as input each time. With one, all of it would have been
+    read from the cache; the compressed one is written to it once, then read. `cost` is what the
+    compression itself took.
+    """
+    if cached:
+        old, new = Billed(cache_reads=before), Billed(cache_reads=after)
+        first = Billed(cache_writes=after)
+    else:
+        old, new = Billed(before), Billed(after)
+        first = new
+    return Savings(_less(known, old, first), _less(known, old, new), cost)
+
+
+def _average_call(figures: Figures, factor: float) -> Billed:
+    """One of the calls, if they were alike; the length of each decides on its price."""
+    sent = ceil(figures.input_tokens * factor / figures.calls)
+    cached = round(sent * figures.cached_share)
+    reply = ceil(figures.output_tokens * factor / figures.calls)
+    return Billed(sent - cached, reply, cache_reads=cached)
+
+
+def _estimate(figures: Figures, candidate: Candidate) -> Cost:
+    if candidate.prices is None:
+        return UNKNOWN
+    return estimate(figures, candidate.prices, factor=candidate.correction)
+
+
+def _offer(name: str, cost: Cost, against: float | None) -> Offer:
+    if cost.total is None or against is None:
+        return Offer(name, cost)
+    saved = against - cost.total
+    return Offer(name, cost, saved, saved / against if against else 0.0)
+
+
+def _rank(offer: Offer) -> tuple[float, str]:
+    total = offer.cost.total
+    return (inf if total is None else total, offer.name)
+
+
+def _less(known: Prices | None, old: Billed, new: Billed) -> float | None:
+    past, coming = cost_of(known, old).total, cost_of(known, new).total
+    return None if past is None or coming is None else past - coming
+
+
+def _reason(best: Offer, offers: Sequence[Offer], current: str | None) -> str:
+    unknown = sum(offer.cost.total is None for offer in offers)
+    aside = f"; the price of {unknown} more is unknown" if unknown else ""
+    cost = dollars(best.cost.total)
+    if best.name == current:
+        return f"{best.name} is the cheapest already, {cost} a run{aside}"
+    if best.saved is None or best.share is None:
+        return f"{best.name} is the cheapest whose price is known, {cost} a run{aside}"
+    other = current or "the dearest"
+    return (
+        f"{best.name} does it for {cost}, {dollars(best.saved)} ({best.share:.0%}) less than "
+        f"{other}{aside}"
+    )

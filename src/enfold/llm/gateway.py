@@ -15,9 +15,17 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from enfold.llm.calls import Call, Connection, Delta, Ending, Reply
-from enfold.llm.clients import Clients, route, takes_temperature
+from enfold.llm.clients import (
+    Clients,
+    from_library,
+    route,
+    takes_temperature,
+    text_in,
+    to_library,
+    tools_of,
+    usage_of,
+)
 from enfold.llm.failures import BROKEN_OFF, DECLINED, EMPTY, USED_UP, Failure, failure_of
-from enfold.llm.translation import from_library, text_in, to_library, tools_of, usage_of
 from enfold.messages import Message, Text, ToolCall
 
 if TYPE_CHECKING:

@@ -11,17 +11,62 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
+from importlib.resources import files
 from importlib.util import find_spec
 from time import monotonic
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
-from enfold.queue.schema import lay_tables
 from enfold.queue.work import Work
-from enfold.store import leases, outbox
+from enfold.store import catalog, outbox
+from enfold.store import outbox as leases
+from enfold.store.database import Database
 from enfold.store.records import SessionKey
 from enfold.store.store import Store
+
+_SCOPE, _STEPS = "queue", "procrastinate"
+"""Where in the table of settings it is kept which steps were taken."""
+
+
+def lay_tables(db: Database) -> None:
+    """Make the tables, or take the steps that are missing."""
+    from procrastinate.schema import SchemaManager
+
+    steps = _steps()
+    if steps.keys() <= (_taken(db) or set()):
+        return
+    db.rows("lock_migrations")
+    taken = _taken(db)
+    if taken is None:
+        if db.row("has_jobs"):
+            return
+        _run(db, SchemaManager.get_schema())
+        taken = set(steps)
+    for name in sorted(steps.keys() - taken):
+        _run(db, steps[name])
+    catalog.put_setting(db, _SCOPE, _STEPS, sorted(taken | steps.keys()))
+
+
+def _taken(db: Database) -> set[str] | None:
+    """The names of the steps that were taken; None if it was not us who laid the tables."""
+    taken = catalog.settings(db, _SCOPE).get(_STEPS)
+    return None if taken is None else set(taken)
+
+
+def _steps() -> dict[str, str]:
+    folder = files("procrastinate.sql") / "migrations"
+    return {
+        file.name: file.read_text(encoding="utf-8")
+        for file in folder.iterdir()
+        if file.name.endswith(".sql")
+    }
+
+
+def _run(db: Database, script: str) -> None:
+    """Run several statements as one, which is how a prepared one wants them."""
+    db.run_statements([f"DO $enfold$ BEGIN EXECUTE $steps${script}$steps$; END $enfold$"])
+
 
 if TYPE_CHECKING:
     from procrastinate import App

@@ -4,6 +4,6 @@
 """
 
 from enfold.server.app import App, create_app
-from enfold.server.serving import Options, has_ui, run
+from enfold.server.serve import Options, has_ui, run
 
 __all__ = ["App", "Options", "create_app", "has_ui", "run"]

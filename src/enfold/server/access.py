@@ -8,20 +8,78 @@ the request here; nothing behind this place sees it.
 
 from __future__ import annotations
 
+import ipaddress
+from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Protocol
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from enfold.errors import TokenError
+from enfold.errors import AccessError, TokenError, TooManyError
 from enfold.server.callers import ON_THIS_MACHINE, Caller, remember
-from enfold.server.rates import Buckets, address_of
+from enfold.server.headers import find
 from enfold.store import Store, access
 from enfold.store.access import AccessToken
 from enfold.store.sessions import check_name
+
+_REMEMBERED = 10_000
+"""So many callers at most are told apart; who has not come for longest is forgotten."""
+
+
+class Buckets:
+    """A bucket for each caller."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
+        self._per_second = per_minute / 60
+        self._size = float(max(1, per_minute // 6))
+        self._clock = clock
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, who: str) -> None:
+        """One request of theirs; `TooManyError` if their bucket is empty."""
+        level = self._level(who)
+        if level < 1:
+            wait = (1 - level) / self._per_second
+            raise TooManyError(f"too many requests; come back in {wait:.1f} s", retry_after=wait)
+        self._levels[who] = (level - 1, self._clock())
+        self._levels.move_to_end(who)
+        if len(self._levels) > _REMEMBERED:
+            self._levels.popitem(last=False)
+
+    def _level(self, who: str) -> float:
+        level, then = self._levels.get(who, (self._size, self._clock()))
+        return min(self._size, level + (self._clock() - then) * self._per_second)
+
+
+class Rates:
+    """Lets each caller through as often as is allowed."""
+
+    def __init__(self, app: ASGIApp, per_minute: int) -> None:
+        self._app = app
+        self._buckets = Buckets(per_minute)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and not _is_part_of_a_page(scope):
+            caller: Caller = scope["state"]["caller"]
+            self._buckets.take(f"token {caller.name}" if caller.has_token else address_of(scope))
+        await self._app(scope, receive, send)
+
+
+def _is_part_of_a_page(scope: Scope) -> bool:
+    """The pieces of the web UI's pages: dozens a page, the same for all, and kept by browsers."""
+    return bool(scope["method"] == "GET" and scope["path"].startswith("/_nicegui/"))
+
+
+def address_of(scope: Scope) -> str:
+    """Where a request came from."""
+    client = scope.get("client")
+    return f"address {client[0]}" if client else "address unknown"
+
 
 HEADER = b"x-enfold-token"
 NAMESPACE = b"x-enfold-namespace"
@@ -192,3 +250,63 @@ def _from_path(scope: Scope) -> str | None:
     scope["raw_path"] = slash + rest or b"/"
     scope["path"] = unquote(scope["raw_path"].decode("latin-1"))
     return unquote(token.decode("latin-1")) or None
+
+
+_HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach a server that listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def allowed_hosts(host: str, more: tuple[str, ...]) -> frozenset[str] | None:
+    """The names that a request may ask for; None for any, where only a token lets one in."""
+    if is_loopback(host):
+        return _HERE | {host, *more}
+    return frozenset(more) or None
+
+
+class Guard:
+    """Lets requests through that no foreign page can have made."""
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str] | None) -> None:
+        self._app = app
+        self._hosts = hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] in {"http", "websocket"}:
+            # A socket can do anything that our own pages can, so it is never taken for harmless.
+            self._check(scope)
+        await self._app(scope, receive, send)
+
+    def _check(self, scope: Scope) -> None:
+        host = _text(find(scope["headers"], b"host"))
+        if self._hosts is not None and _name(host) not in self._hosts:
+            raise AccessError(
+                f"this server does not answer to the host {host[:80]!r}; "
+                "name it in ENFOLD_HOSTS if it should"
+            )
+        origin = find(scope["headers"], b"origin")
+        if origin is None or scope.get("method") in _HARMLESS:
+            return
+        if urlsplit(_text(origin)).netloc.lower() != host.lower():
+            raise AccessError(f"a page of {_text(origin)[:80]!r} may not change anything here")
+
+
+def _text(value: bytes | None) -> str:
+    return (value or b"").decode("latin-1")
+
+
+def _name(host: str) -> str:
+    """The host without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()

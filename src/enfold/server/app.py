@@ -10,24 +10,73 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from starlette.datastructures import MutableHeaders
 from starlette.routing import BaseRoute, Router
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
-from enfold.server.access import Access, Tokens
-from enfold.server.api import create_api
-from enfold.server.audit import Audit
+from enfold.sample import TITLE, sample_messages
+from enfold.server.access import Access, Guard, Rates, Tokens, allowed_hosts
+from enfold.server.api.app import create_api
 from enfold.server.bodies import Bodies
 from enfold.server.feed import Feeds
-from enfold.server.front import Front
-from enfold.server.guard import Guard, allowed_hosts
-from enfold.server.health import Health
-from enfold.server.metrics import Metrics
-from enfold.server.rates import Rates
-from enfold.server.segments import Segments
+from enfold.server.headers import Segments
+from enfold.server.metrics import Health, Metrics
+from enfold.server.request_log import Audit, Tracing
 from enfold.server.signin import SignIn
-from enfold.server.tracing import Tracing
 from enfold.settings import Serving
+from enfold.store import catalog
+
+_OF_THE_API = ("/api", "/docs", "/openapi.json")
+SOCKET = "/_nicegui_ws/"
+"""Where windows connect."""
+
+_HEADERS = {
+    # Nothing is loaded from elsewhere, whatever a message says. The library's own pages have their
+    # scripts in them and make templates into code, hence the two exceptions.
+    "content-security-policy": "default-src 'self'; "
+    "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss:; "
+    "object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'",
+    "referrer-policy": "same-origin",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+}
+
+
+class Front:
+    """Gives the API what is its own, and the rest to the web UI."""
+
+    def __init__(self, api: ASGIApp, ui: ASGIApp) -> None:
+        self._api = api
+        self._ui = Segments(ui)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "websocket":
+            await self._ui(scope, receive, send)
+        elif _is_of_the_api(scope["path"]) or scope["path"].startswith(SOCKET):
+            # A window that asks again and again, for want of a socket, would be let in by any
+            # page's origin and would hold up the server's end.
+            await self._api(scope, receive, send)
+        else:
+            await self._ui(scope, receive, _with_headers(send))
+
+
+def _is_of_the_api(path: str) -> bool:
+    return path in _OF_THE_API or path.startswith("/api/")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers.setdefault(name, value)
+        await send(message)
+
+    return sending
+
 
 HERE = "127.0.0.1"
 
@@ -80,3 +129,25 @@ def create_app(
     inner = Access(inner, tokens, required=token_required, sign_in=sign_in)
     inner = Guard(inner, allowed_hosts(host, options.hosts))
     return App(Tracing(inner, metrics), health, feeds, metrics)
+
+
+SAMPLE = "sample"
+"""The session's name."""
+_DAYS = 9
+"""How long it is: most of the window of the model that is assumed where none is named."""
+_SCOPE, _GIVEN = "welcome", "sample"
+"""Where it is remembered that the sample was given."""
+
+
+async def give_sample(engine: Engine) -> bool:
+    """Put the sample into an empty store; whether it was put there.
+
+    Whoever deletes it does not get it again, and whoever has conversations needs none.
+    """
+    given = await engine.store.read(catalog.settings, _SCOPE)
+    if given or await engine.sessions(limit=1):
+        return False
+    await engine.store.write(catalog.put_setting, _SCOPE, _GIVEN, value=True)
+    session = await engine.session(SAMPLE, title=TITLE)
+    await session.append(*sample_messages(_DAYS))
+    return True

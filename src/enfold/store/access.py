@@ -13,7 +13,7 @@ from enfold.store import catalog
 from enfold.store.database import Database
 from enfold.store.records import new_id
 from enfold.store.sessions import check_name
-from enfold.store.words import storable
+from enfold.text.words import storable
 
 FIRST = "first"
 """The token that the server's environment names. It shares the namespace of the command line."""

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
-from enfold.store.database import Database
-from enfold.store.queries import EngineName
+from enfold.store.database import Database, EngineName
 from enfold.store.records import SessionKey
-from enfold.store.words import LONGEST_PHRASE, parts_of, storable, texts_of_terms
+from enfold.text.words import LONGEST_PHRASE, parts_of, storable, texts_of_terms
 
 WINDOW = 256
 """Terms in one row of PostgreSQL's index, which keeps at most 256 places of a word in a row."""

@@ -9,11 +9,13 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 
 from enfold.store.database import Database
-from enfold.store.records import OutboxEntry, SessionKey, new_id
-from enfold.store.words import storable
+from enfold.store.records import Lease, OutboxEntry, SessionKey, new_id
+from enfold.store.store import Store
+from enfold.text.words import storable
 
 MEMORY = "memory"
 """Kind of work: the message was folded and goes to long-term memory."""
@@ -100,3 +102,50 @@ def waiting_by_kind(db: Database) -> dict[str, tuple[int, int]]:
     """For each kind of work how many entries wait, and how many of these have failed before."""
     rows = db.rows("waiting_by_kind")
     return {row["kind"]: (int(row["waiting"]), int(row["failing"])) for row in rows}
+
+
+def acquire(
+    db: Database, name: str, holder: str, *, seconds: float, session: SessionKey | None = None
+) -> Lease | None:
+    """Take the lease, unless somebody has it, the holder included; it ends with its session."""
+    now = db.now()
+    expires_at = now + round(seconds * 1000)
+    taken = db.change(
+        "acquire", name=name, holder=holder, session=session, expires_at=expires_at, now=now
+    )
+    return Lease(name, holder, expires_at) if taken else None
+
+
+def renew(db: Database, name: str, holder: str, *, seconds: float) -> Lease | None:
+    """Keep the lease for longer; None if it has run out."""
+    now = db.now()
+    expires_at = now + round(seconds * 1000)
+    kept = db.change("renew", name=name, holder=holder, expires_at=expires_at, now=now)
+    return Lease(name, holder, expires_at) if kept else None
+
+
+def release(db: Database, name: str, holder: str) -> None:
+    """Give the lease back; no error if it has run out."""
+    db.change("release", name=name, holder=holder)
+
+
+LONGEST = 7_900
+"""Bytes of a text; PostgreSQL takes a little more."""
+
+
+def can_send(store: Store) -> bool:
+    """Whether there is a way to other processes."""
+    return store.engine == "postgresql"
+
+
+def send(db: Database, channel: str, text: str) -> None:
+    """Tell everybody who listens to the channel, this process too if it does."""
+    db.rows("notify", channel=channel, text=text)
+
+
+async def listen(store: Store, channel: str) -> AsyncGenerator[str, None]:
+    """What is sent to a channel, as it comes; an empty text first, once it is listened to."""
+    with store.translating():
+        async with aclosing(store.listen(channel)) as texts:
+            async for text in texts:
+                yield text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError
-from enfold.store.queries import EngineName
+from enfold.store.database import EngineName
 
 if TYPE_CHECKING:
     from psycopg import Connection

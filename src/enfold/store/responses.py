@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 from enfold.store import sessions
 from enfold.store.database import Database
-from enfold.store.records import SessionKey
-from enfold.store.words import is_storable
+from enfold.store.records import Exchange, SessionKey
+from enfold.text.words import is_storable
 
 KEPT = 30 * 24 * 60 * 60 * 1000
 """Milliseconds."""
@@ -83,3 +83,24 @@ def item(db: Database, namespace: str, id: str) -> bytes | None:
         return None
     row = db.row("response_item", namespace=namespace, id=id)
     return None if row is None else bytes(row["content"])
+
+
+def exchanges_put(db: Database, session: SessionKey, exchange: Exchange) -> None:
+    """Keep an exchange; one that looks the same to the client at the same place is replaced."""
+    sessions.lock(db, session)
+    db.change(
+        "put_exchange",
+        session=session,
+        snapshot=exchange.snapshot,
+        message=exchange.message,
+        shown=exchange.shown,
+        dialect=exchange.dialect,
+        content=exchange.content,
+        now=db.now(),
+    )
+
+
+def under(db: Database, session: SessionKey, snapshot: str) -> tuple[Exchange, ...]:
+    """All that were had while the snapshot applied, oldest first."""
+    rows = db.rows("exchanges_under", session=session, snapshot=snapshot)
+    return tuple(Exchange(**{**dict(row), "content": bytes(row["content"])}) for row in rows)

@@ -11,7 +11,7 @@ from enfold.jsontext import dump_text, loads
 from enfold.store import index
 from enfold.store.database import Database, Row
 from enfold.store.records import Session, SessionKey, SessionMark
-from enfold.store.words import is_storable, storable
+from enfold.text.words import is_storable, storable
 
 _LONGEST_NAME = 256
 _FAR_FUTURE = 2**62

@@ -16,18 +16,25 @@ from typing import Any
 from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
 from enfold.identity import digest
 from enfold.jsontext import dump_text, loads
-from enfold.store import catalog, nodes, outbox, sessions
+from enfold.store import catalog, outbox, sessions, tree
 from enfold.store.database import Database, Row
-from enfold.store.manifests import manifest_from_json, manifest_to_json
 from enfold.store.records import (
     Edit,
     EditDraft,
+    Edited,
+    Kept,
+    ManifestEntry,
     SessionKey,
+    Shown,
     Snapshot,
     SnapshotDraft,
     SnapshotKind,
+    Summarized,
     Undo,
     UsageEvent,
+    ViewRows,
+    manifest_from_json,
+    manifest_to_json,
 )
 
 _FAR_FUTURE = 2**62
@@ -100,7 +107,7 @@ def applicable(
 
     `without` names those to leave out of account.
     """
-    bottom = nodes.tip(db, session, tip)
+    bottom = tree.nodes_tip(db, session, tip)
     return applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )
@@ -109,7 +116,7 @@ def applicable(
 def applicable_at(
     db: Database,
     session: SessionKey,
-    bottom: nodes.Node,
+    bottom: tree.Node,
     *,
     share_across_branches: bool = False,
     without: Collection[str] = (),
@@ -118,7 +125,7 @@ def applicable_at(
     if not bottom.depth:
         return None
     for batch in _candidates(db, session, bottom.depth):
-        there = nodes.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
+        there = tree.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
         for row in batch:
             needed = [row["cutoff"]] if share_across_branches else _messages_of(row)
             if there.issuperset(needed):
@@ -157,7 +164,7 @@ def of_kind(
     return tuple(_snapshot(row) for row in rows)
 
 
-def edits(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Edit]:
+def snapshots_edits(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Edit]:
     """Edits by their id."""
     rows = db.rows("edits_by_id", session=session, ids=dump_text(list(ids)))
     return {row["id"]: _edit(row) for row in rows}
@@ -200,9 +207,9 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
     """The newest undo that happened on the branch that ends at `tip`, or on the current one."""
-    bottom = nodes.tip(db, session, tip)
+    bottom = tree.nodes_tip(db, session, tip)
     rows = db.rows("undos", session=session)
-    there = nodes.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
+    there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
     for row in rows:
         if row["key"] in there or row["key"] is None:
             return Undo(row["snapshot"], row["message"], row["depth"], row["created_at"])
@@ -229,12 +236,12 @@ def _messages_of(candidate: Row) -> list[int]:
 
 
 def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
-    cutoff = nodes.require(db, session, draft.cutoff) if draft.cutoff else None
-    parent = nodes.require(db, session, draft.parent) if draft.parent else None
+    cutoff = tree.require(db, session, draft.cutoff) if draft.cutoff else None
+    parent = tree.require(db, session, draft.parent) if draft.parent else None
     if draft.kind == "summary":
         if cutoff is None or parent is None:
             raise InputError("a summary needs a cutoff and a parent message")
-        if cutoff.key not in nodes.on_path(db, parent.key, [cutoff.key]):
+        if cutoff.key not in tree.on_path(db, parent.key, [cutoff.key]):
             raise InputError(f"the cutoff {cutoff.id} is not on the path to {parent.id}")
     db.change(
         "insert_snapshot",
@@ -261,7 +268,7 @@ def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
 def _insert_edits(
     db: Database, session: SessionKey, snapshot: str, drafts: Sequence[EditDraft]
 ) -> None:
-    keys = nodes.keys_of(db, session, [draft.message for draft in drafts])
+    keys = tree.keys_of(db, session, [draft.message for draft in drafts])
     db.change_many(
         "insert_edit",
         (
@@ -322,3 +329,55 @@ def _edit(row: Row) -> Edit:
 def _range(snapshot: Snapshot) -> Any:
     """The messages that a snapshot stands for."""
     return snapshot.content.get("messageRange")
+
+
+def view(
+    db: Database,
+    session: SessionKey,
+    tip: str | None = None,
+    *,
+    share_across_branches: bool = False,
+    without: Collection[str] = (),
+) -> ViewRows:
+    """The rows of the view of the branch that ends at `tip`, or of the current branch.
+
+    `without` names snapshots to leave out of account.
+    """
+    bottom = tree.nodes_tip(db, session, tip)
+    snapshot = applicable_at(
+        db, session, bottom, share_across_branches=share_across_branches, without=without
+    )
+    cutoff_depth = (snapshot.cutoff_depth or 0) if snapshot else 0
+    return ViewRows(
+        session=sessions.get(db, session),
+        tip=bottom.id,
+        depth=bottom.depth,
+        snapshot=snapshot,
+        shown=tuple(entries(db, snapshot)) if snapshot else (),
+        after=tree.line(db, bottom.key, cutoff_depth) if bottom.depth > cutoff_depth else (),
+    )
+
+
+def entries(db: Database, snapshot: Snapshot) -> list[Shown]:
+    """The manifest with messages and edits in place of their ids, in two queries."""
+    manifest = snapshot.manifest
+    wanted = [entry.edit for entry in manifest if isinstance(entry, Edited)]
+    ends = [(entry.first, entry.last) for entry in manifest if isinstance(entry, Kept)]
+    edits = snapshots_edits(db, snapshot.session, wanted) if wanted else {}
+    stretches = iter(tree.segments(db, snapshot.session, ends) if ends else ())
+    shown: list[Shown] = []
+    for entry in manifest:
+        match entry:
+            case Kept():
+                shown.extend(_there(next(stretches), snapshot, entry))
+            case Edited(edit):
+                shown.extend(_there([edits[edit]] if edit in edits else [], snapshot, entry))
+            case Summarized():
+                shown.append(entry)
+    return shown
+
+
+def _there(found: Sequence[Shown], snapshot: Snapshot, entry: ManifestEntry) -> Sequence[Shown]:
+    if found:
+        return found
+    raise IntegrityError(f"snapshot {snapshot.id} shows {entry}, which is not in the session")

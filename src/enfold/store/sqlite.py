@@ -6,7 +6,7 @@ import sqlite3
 from pathlib import Path
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError
-from enfold.store.queries import EngineName
+from enfold.store.database import EngineName
 
 MEMORY = ":memory:"
 

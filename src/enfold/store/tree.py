@@ -8,23 +8,101 @@ before it is known too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from enum import Enum, auto
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
 from enfold.jsontext import dump_text
-from enfold.store import index, nodes, sessions
+from enfold.store import index, sessions
 from enfold.store.database import Database, Row
-from enfold.store.nodes import Node
-from enfold.store.records import (
-    Branch,
-    Draft,
-    Recognition,
-    SessionKey,
-    StoredMessage,
-)
-from enfold.store.words import storable
+from enfold.store.records import Branch, Draft, Recognition, SessionKey, StoredMessage
+from enfold.text.words import storable
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A message's place in the tree. The root that all first messages share has the key 0."""
+
+    key: int = 0
+    id: str | None = None
+    depth: int = 0
+    jump: int = 0
+    path_tokens: int = 0
+
+
+ABOVE_ALL = Node()
+"""What all first messages follow."""
+
+
+def jump_depth(depth: int) -> int:
+    """The depth of the ancestor that a message of this depth knows besides its parent.
+
+    Write the depth as a sum of numbers of the form 2^k − 1, greatest first; leave out the last.
+    """
+    rest = depth
+    term = 0
+    while rest:
+        term = (1 << (rest + 1).bit_length() - 1) - 1
+        rest -= term
+    return depth - term
+
+
+def nodes_tip(db: Database, session: SessionKey, named: str | None) -> Node:
+    """The place of a branch's last message; of the current branch's if none is named."""
+    if named is not None:
+        return require(db, session, named)
+    row = db.row("tip_node", session=session)
+    return _as_node(row) if row else ABOVE_ALL
+
+
+def require(db: Database, session: SessionKey, id: str) -> Node:
+    """The place of a message that must be there."""
+    row = db.row("node_by_id", session=session, id=id)
+    if row is None:
+        raise missing(id)
+    return _as_node(row)
+
+
+def by_key(db: Database, key: int) -> Node:
+    """The place of the message with that key; 0 is above all."""
+    row = db.row("node", key=key) if key else None
+    return _as_node(row) if row else ABOVE_ALL
+
+
+def ancestor(db: Database, bottom: Node, depth: int) -> Node:
+    """The place at a depth on the path to another."""
+    if depth >= bottom.depth:
+        return bottom
+    row = db.row("ancestor_at", tip=bottom.key, depth=depth) if depth else None
+    return _as_node(row) if row else ABOVE_ALL
+
+
+def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:
+    """Those of the messages that are on the path from the root to the tip."""
+    rows = db.rows("on_path", tip=tip, keys=dump_text(sorted(set(keys))))
+    return {row["target"] for row in rows}
+
+
+def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, int]:
+    """The keys of messages that must be there, by id."""
+    if not ids:
+        return {}
+    rows = db.rows("keys_by_id", session=session, ids=dump_text(list(ids)))
+    keys = {row["id"]: row["key"] for row in rows}
+    for id in ids:
+        if id not in keys:
+            raise missing(id)
+    return keys
+
+
+def missing(id: str) -> NotFoundError:
+    """What to raise for a message that is not there."""
+    return NotFoundError(f"there is no message {id!r} in this session")
+
+
+def _as_node(row: Row) -> Node:
+    return Node(**{**dict(row), "jump": row["jump"] or 0})
 
 
 class Place(Enum):
@@ -69,10 +147,10 @@ def append(
     there: tuple[StoredMessage, ...] = ()
     if bottom is not None:
         there = line(db, bottom["key"], above.depth)
-        above = nodes.by_key(db, bottom["key"])
+        above = by_key(db, bottom["key"])
     messages = there + _write(db, session, above, ids[known:], drafts[known:])
     last = messages[-1].key
-    is_behind = tip is not None and forward_only and bool(nodes.on_path(db, tip, [last]))
+    is_behind = tip is not None and forward_only and bool(on_path(db, tip, [last]))
     if last != tip and not is_behind:
         db.change("move_tip", key=session, tip=last, now=db.now())
     return messages
@@ -119,7 +197,7 @@ def path(
     db: Database, session: SessionKey, tip: str | None = None, *, above_depth: int = 0
 ) -> tuple[StoredMessage, ...]:
     """The messages of a branch, root first, that are deeper than `above_depth`."""
-    bottom = nodes.tip(db, session, tip)
+    bottom = nodes_tip(db, session, tip)
     return line(db, bottom.key, above_depth) if bottom.depth > above_depth else ()
 
 
@@ -133,15 +211,15 @@ def page(
     limit: int = 50,
 ) -> tuple[StoredMessage, ...]:
     """Some messages of a branch, root first: the last ones, or those before or after another."""
-    bottom = nodes.tip(db, session, tip)
+    bottom = nodes_tip(db, session, tip)
     if before is not None:
-        stop = nodes.require(db, session, before)
-        bottom = nodes.ancestor(db, stop, stop.depth - 1)
+        stop = require(db, session, before)
+        bottom = ancestor(db, stop, stop.depth - 1)
     if after is not None:
-        start = nodes.require(db, session, after)
-        if nodes.ancestor(db, bottom, start.depth).key != start.key:
+        start = require(db, session, after)
+        if ancestor(db, bottom, start.depth).key != start.key:
             raise NotFoundError(f"message {after} is not on the branch that ends at {bottom.id}")
-        bottom = nodes.ancestor(db, bottom, min(start.depth + limit, bottom.depth))
+        bottom = ancestor(db, bottom, min(start.depth + limit, bottom.depth))
         return line(db, bottom.key, start.depth) if bottom.depth > start.depth else ()
     return line(db, bottom.key, max(0, bottom.depth - limit)) if bottom.depth else ()
 
@@ -150,7 +228,7 @@ def between(
     db: Database, session: SessionKey, tip: str | None, first: int, last: int
 ) -> tuple[StoredMessage, ...]:
     """The messages of a branch from one place to another, both included; the first is 1."""
-    bottom = nodes.ancestor(db, nodes.tip(db, session, tip), last)
+    bottom = ancestor(db, nodes_tip(db, session, tip), last)
     return line(db, bottom.key, max(0, first - 1)) if bottom.depth >= max(1, first) else ()
 
 
@@ -158,15 +236,15 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     """One message."""
     row = db.row("message_by_id", session=session, id=id)
     if row is None:
-        raise nodes.missing(id)
+        raise missing(id)
     return _message(row)
 
 
 def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:
     """One message of the branch that ends at the tip; without one, that the session is on."""
     message = get(db, session, id)
-    if not nodes.on_path(db, nodes.tip(db, session, tip).key, [message.key]):
-        raise nodes.missing(id)
+    if not on_path(db, nodes_tip(db, session, tip).key, [message.key]):
+        raise missing(id)
     return message
 
 
@@ -174,10 +252,10 @@ def at_position(
     db: Database, session: SessionKey, position: int, tip: str | None = None
 ) -> StoredMessage:
     """The message at that place of the branch; the first is 1."""
-    bottom = nodes.tip(db, session, tip)
+    bottom = nodes_tip(db, session, tip)
     if not 1 <= position <= bottom.depth:
         raise NotFoundError(f"there is no message {position}; this branch has {bottom.depth:,}")
-    place = nodes.ancestor(db, bottom, position)
+    place = ancestor(db, bottom, position)
     return line(db, place.key, position - 1)[0]
 
 
@@ -215,7 +293,7 @@ def written_after(
 def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
     """Put the session on the branch that ends at a message, or before the first for None."""
     sessions.lock(db, session)
-    key = nodes.require(db, session, id).key if id is not None else None
+    key = require(db, session, id).key if id is not None else None
     db.change("move_tip", key=session, tip=key, now=db.now())
 
 
@@ -248,7 +326,7 @@ def set_reported_usage(
         output_tokens=output_tokens,
     )
     if not changed:
-        raise nodes.missing(id)
+        raise missing(id)
 
 
 def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
@@ -269,10 +347,10 @@ def segments(
 
 def _place(db: Database, session: SessionKey, parent: str | Place, tip: int | None) -> Node:
     if parent is ROOT or (parent is CURRENT_TIP and tip is None):
-        return nodes.ABOVE_ALL
+        return ABOVE_ALL
     if isinstance(parent, str):
-        return nodes.require(db, session, parent)
-    return nodes.by_key(db, tip or 0)
+        return require(db, session, parent)
+    return by_key(db, tip or 0)
 
 
 def _write(
@@ -303,9 +381,9 @@ def _write(
 
 def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
     """The key of the jump of a message after `parent`."""
-    if nodes.jump_depth(parent.depth + 1) == parent.depth:
+    if jump_depth(parent.depth + 1) == parent.depth:
         return parent.key
-    middle = made.get(parent.jump) or nodes.by_key(db, parent.jump)
+    middle = made.get(parent.jump) or by_key(db, parent.jump)
     return middle.jump
 
 

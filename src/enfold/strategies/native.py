@@ -8,20 +8,90 @@ previous summary of the next, and every message is in one of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Annotated
 
+from enfold.amounts import add
 from enfold.condensation import Condensation, Folded, Step, Task, unchanged, with_middle_folded
-from enfold.errors import ConfigError
+from enfold.errors import ConfigError, SummaryError
+from enfold.messages import Message, Text
 from enfold.retention import Retention
 from enfold.strategies.configs import Checked, Fault, Option
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
-from enfold.strategies.instructions import is_worth_folding
 from enfold.strategies.rehearsal import rehearse
-from enfold.strategies.writing import fold
-from enfold.summaries import Style, SummaryRequest, summary_tokens
+from enfold.summaries import HEADING, Style, Summarizer, Summary, SummaryRequest, summary_tokens
 from enfold.summaries.prompts import validate
+from enfold.summaries.request import pieces
+
+ATTEMPTS = 3
+"""How often a summary that is too long is asked for."""
+
+
+async def fold(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+    """The summary of the request, or `SummaryError`. Its cost and notes are of all attempts.
+
+    What is more than the summarizer can read is folded in sequence: the summary of one piece is
+    the previous summary of the next.
+    """
+    written: list[Summary] = []
+    summary: Summary | None = None
+    for piece in pieces(request, summarizer.max_input):
+        previous = request.previous if summary is None else summary.text
+        asked = replace(request, messages=piece, previous=previous)
+        summary = await _summarize(summarizer, asked, written)
+    if summary is None:
+        raise SummaryError("there is nothing to summarize")
+    notes = dict.fromkeys(note for each in written for note in each.notes)
+    return replace(summary, cost=add([each.cost for each in written]), notes=tuple(notes))
+
+
+async def _summarize(
+    summarizer: Summarizer, request: SummaryRequest, written: list[Summary]
+) -> Summary:
+    for tightness in range(ATTEMPTS):
+        summary = await summarizer.summarize(replace(request, tightness=tightness))
+        written.append(summary)
+        if not summary.text.strip():
+            raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
+        if summary.tokens <= request.max_tokens:
+            return summary
+    raise SummaryError(
+        f"the summarizer {summary.author!r} gave {summary.tokens:,} tokens where "
+        f"{request.max_tokens:,} were asked for, {ATTEMPTS} times"
+    )
+
+
+def is_instruction(message: Message) -> bool:
+    """True for a system message that is no summary."""
+    return message.role == "system" and not _begins_as_summary(message)
+
+
+def is_summary(message: Message) -> bool:
+    """True for a message that is a summary of ours, and nothing else."""
+    return len(message.parts) == 1 and _begins_as_summary(message)
+
+
+def _begins_as_summary(message: Message) -> bool:
+    first = next((part.text for part in message.parts if isinstance(part, Text)), "")
+    return first.startswith(HEADING)
+
+
+def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:
+    """The policy, with the instructions that the messages begin with among what stays."""
+    leading = sum(1 for _ in takewhile(is_instruction, messages))
+    return replace(retention, keep_first=max(retention.keep_first, leading))
+
+
+def is_worth_folding(task: Task, indexes: Collection[int]) -> bool:
+    """Whether these would bring anything new into a summary, or the target is still to reach.
+
+    A summary of a summary alone says less and saves little.
+    """
+    is_over = task.target is not None and task.tokens > task.target
+    return is_over or not all(is_summary(task.messages[index]) for index in indexes)
+
 
 KEEP_FIRST = 1
 KEEP_LAST = 3

@@ -16,7 +16,7 @@ from enfold.condensation import Condensation, Task
 from enfold.strategies.contract import Calls, Cost, Estimate, Means, Prices, Reduction
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
-from enfold.summaries.sequence import room_for_messages
+from enfold.summaries.request import room_for_messages
 from enfold.tokens import get
 
 _WORD = " the"

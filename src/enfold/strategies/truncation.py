@@ -12,20 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
 from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
-from enfold.messages import (
-    Data,
-    Message,
-    Part,
-    Reasoning,
-    ResultPart,
-    Text,
-    ToolCall,
-    ToolResult,
-)
+from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
 from enfold.strategies.configs import Option
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
-from enfold.strategies.shortening import (
+from enfold.strategies.shortened_text import (
     SUPPRESSED,
     Edit,
     Limits,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from enfold.summaries.fencing import HEADING, fence, fence_tokens, summary_tokens
+from enfold.summaries.fence import HEADING, fence, fence_tokens, summary_tokens
 from enfold.summaries.request import Style, Summarizer, Summary, SummaryRequest, Usage
 
 __all__ = [

@@ -5,16 +5,15 @@ message is counted, `correction` says how far a count is from that of a model wh
 nobody has published.
 """
 
-from enfold.tokens.background import count_async
-from enfold.tokens.corrections import Correction, correction
-from enfold.tokens.counting import (
+from enfold.tokens.counts import (
     STRUCTURE_TOKENS,
     Count,
+    count_async,
     count_conversation,
     count_message,
     count_messages,
 )
-from enfold.tokens.tokenizers import DEFAULT, NAMES, Tokenizer, get, warm
+from enfold.tokens.tokenizers import DEFAULT, NAMES, Correction, Tokenizer, correction, get, warm
 
 __all__ = [
     "DEFAULT",

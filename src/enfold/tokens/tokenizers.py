@@ -11,17 +11,192 @@ fails in a library is a `TokenCountError`; nothing is approximated in its place.
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
+from importlib import import_module
 from importlib.util import find_spec
+from itertools import repeat
+from sys import getsizeof
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
-from enfold.tokens import libraries
-from enfold.tokens.libraries import CountTexts
-from enfold.tokens.memo import UNKNOWN, Memo
+
+CountTexts: TypeAlias = Callable[[list[str]], list[int]]
+"""Counts each of some texts that are not empty. May raise anything: the caller maps it."""
+
+CTOK_IS_MISSING = (
+    "Claude's tokenizers need the library ctok, which needs Python 3.12 or later: "
+    "pip install 'enfold[claude]', or choose o200k_base"
+)
+
+_DOUBTFUL = re.compile(
+    "["
+    "\u088f\u0c5c\u0cdc\u1acf-\u1aeb\ua7ce-\ua7f1"
+    "\ud800-\udfff"
+    "\U00010940-\U0001e6ff\U0002b73a-\U00033479"
+    "]"
+)
+"""Every code point that toktok may take for something else than tiktoken does, and the surrogates.
+
+Few and wide, because each range costs time on every text that is not ASCII. They also hold rare
+characters that both agree on; splintr counts those as well."""
+
+_ALL_CORES = 1_000_000
+"""From so many characters on, every core counts. Each starts with an empty cache, so that less text
+is counted faster one by one, where the cache is the thread's own and lasts."""
+
+
+def openai(encoding: str) -> CountTexts:
+    """Counts as tiktoken does."""
+    exact = _Exact(encoding)
+    fast = _load_toktok(encoding)
+    if fast is None:
+        exact.load()
+        return exact
+
+    def count(texts: list[str]) -> list[int]:
+        doubtful = [text for text in texts if not text.isascii() and _DOUBTFUL.search(text)]
+        if not doubtful:
+            return _count_fast(fast, texts)
+        exactly = dict(zip(doubtful, exact(doubtful), strict=True))
+        quickly = iter(_count_fast(fast, [text for text in texts if text not in exactly]))
+        return [exactly[text] if text in exactly else next(quickly) for text in texts]
+
+    return count
+
+
+def claude(version: str) -> CountTexts:
+    """Counts as Anthropic's API does for the models of one generation."""
+    try:
+        ctok = import_module("ctok")
+    except ImportError:
+        raise ConfigError(CTOK_IS_MISSING) from None
+    frame = ctok.tokenize("", version).count("⟨pad⟩")  # what the API adds around a message
+
+    def count(texts: list[str]) -> list[int]:
+        return [ctok.token_count(_repair(text), version) - frame for text in texts]
+
+    return count
+
+
+def chars4() -> CountTexts:
+    """A quarter of the characters: a guess, for those who ask for it."""
+    return lambda texts: [len(text) // 4 for text in texts]
+
+
+class _Toktok(Protocol):
+    def count(self, text: str) -> int: ...
+    def count_batch(self, texts: list[str], threads: int, with_special: bool) -> list[int]: ...  # noqa: FBT001
+
+
+def _load_toktok(encoding: str) -> _Toktok | None:
+    try:
+        toktok = import_module("toktok")
+    except ImportError:
+        return None
+    # Its documentation names this way to the tokenizer. The function it offers first, batch_count,
+    # starts every call with an empty cache: 40 µs for a text that takes 1 µs.
+    tokenizer: _Toktok = toktok._encoding(encoding)  # noqa: SLF001
+    return tokenizer
+
+
+def _count_fast(fast: _Toktok, texts: list[str]) -> list[int]:
+    if sum(map(len, texts)) >= _ALL_CORES:
+        return fast.count_batch(texts, 0, False)  # noqa: FBT003
+    return [fast.count(text) for text in texts]
+
+
+class _Exact:
+    """splintr, loaded at the first text that needs it."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._encode: Callable[[str], list[int]] | None = None
+
+    def __call__(self, texts: list[str]) -> list[int]:
+        encode = self._encode or self.load()
+        return [len(encode(_repair(text))) for text in texts]
+
+    def load(self) -> Callable[[str], list[int]]:
+        try:
+            splintr = import_module("splintr")
+        except ImportError as error:
+            raise TokenCountError(
+                f"no library that counts {self._encoding} exactly can be loaded ({error}); "
+                "install toktok-rs and splintr-rs, or choose the tokenizer chars4"
+            ) from None
+        # Not `encode`, nor a batch of it: they take `<|endoftext|>` for a command.
+        self._encode = splintr.Tokenizer.from_pretrained(self._encoding).encode_ordinary
+        return self._encode
+
+
+def _repair(text: str) -> str:
+    """The text with pairs of surrogates joined and lone ones replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+UNKNOWN = -1
+
+_ENTRIES = 100_000
+_BYTES = 8 * 2**20
+"""More than a million tokens of text."""
+
+
+class Memo:
+    """Counts by text, in two generations, bounded by entries and by bytes.
+
+    New texts go to the young generation. When it is full it becomes the old one, and the old one
+    is dropped whole; a text that the old one still knows moves to the young. That keeps what is in
+    use, as a queue of the least recently used would, but a known text costs one lookup and no
+    lock: a generation is replaced, never emptied under a reader.
+
+    `entries` and `size` (bytes of text) bound one generation. A text larger than a generation is
+    not kept.
+    """
+
+    def __init__(self, *, entries: int = _ENTRIES, size: int = _BYTES) -> None:
+        self._entries = entries
+        self._size = size
+        self._young: dict[str, int] = {}
+        self._old: dict[str, int] = {}
+        self._young_size = 0
+        self._changing = Lock()
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+    def find(self, texts: Sequence[str]) -> list[int]:
+        """The count of each text, or `UNKNOWN`."""
+        counts = list(map(self._young.get, texts, repeat(UNKNOWN)))
+        if self._old and UNKNOWN in counts:
+            old = self._old
+            for index, text in enumerate(texts):
+                if counts[index] == UNKNOWN:
+                    counts[index] = old.get(text, UNKNOWN)
+            self.keep({text: old[text] for text in texts if text in old})
+        return counts
+
+    def keep(self, counted: Mapping[str, int]) -> None:
+        """Remember counts for later."""
+        with self._changing:
+            for text, count in counted.items():
+                self._keep(text, count)
+
+    def _keep(self, text: str, count: int) -> None:
+        size = getsizeof(text)
+        if size > self._size or text in self._young:
+            return
+        if len(self._young) >= self._entries or self._young_size + size > self._size:
+            self._old, self._young, self._young_size = self._young, {}, 0
+        self._young[text] = count
+        self._young_size += size
+
 
 DEFAULT = "o200k_base"
 
@@ -98,11 +273,11 @@ class Tokenizer:
 _TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("o200k_base", partial(libraries.openai, "o200k_base")),
-        Tokenizer("cl100k_base", partial(libraries.openai, "cl100k_base")),
-        Tokenizer("claude", partial(libraries.claude, "4.8")),
-        Tokenizer("claude-3", partial(libraries.claude, "3.0")),
-        Tokenizer("chars4", libraries.chars4, memo=Memo(size=0)),
+        Tokenizer("o200k_base", partial(openai, "o200k_base")),
+        Tokenizer("cl100k_base", partial(openai, "cl100k_base")),
+        Tokenizer("claude", partial(claude, "4.8")),
+        Tokenizer("claude-3", partial(claude, "3.0")),
+        Tokenizer("chars4", chars4, memo=Memo(size=0)),
     )
 }
 
@@ -126,7 +301,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
     if fallback is not None:
         return _loaded_or_chars4(tokenizer)
     if name.startswith("claude") and find_spec("ctok") is None:
-        raise ConfigError(libraries.CTOK_IS_MISSING)
+        raise ConfigError(CTOK_IS_MISSING)
     return tokenizer
 
 
@@ -152,3 +327,76 @@ def _warn_of_guesses() -> None:
         RuntimeWarning,
         stacklevel=4,  # whoever called `get`
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """What a limit is divided by, and why."""
+
+    factor: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    label: str
+    figure: float
+    own_tokenizer: str | None = None
+    """The tokenizer of ours that counts as these models do."""
+
+
+_CLAUDE_TO_4_6 = _Family("Claude up to 4.6", 1.18, "claude-3")
+_CLAUDE_FROM_4_7 = _Family("Claude 4.7 and later", 1.43, "claude")
+_GPT = _Family("OpenAI's models from GPT-4o on", 1.0, "o200k_base")
+
+_FAMILIES: tuple[tuple[re.Pattern[str], _Family], ...] = (
+    (re.compile("gemini|gemma"), _Family("Gemini", 1.15)),
+    (re.compile("mistral|mixtral|codestral|devstral|magistral"), _Family("Mistral", 1.10)),
+    (re.compile("qwen|qwq"), _Family("Qwen", 1.05)),
+    (re.compile("(?<!o)llama|deepseek|glm|kimi"), _Family("Llama, DeepSeek, GLM and Kimi", 1.02)),
+    (re.compile(r"gpt-?(3\.?5|4(?!o|\.|\d))"), _Family("GPT-4 and GPT-3.5", 1.05, "cl100k_base")),
+    (re.compile(r"gpt|openai|azure|(^|[:/])o\d"), _GPT),
+    (re.compile("^google|^vertex"), _Family("Gemini", 1.15)),
+)
+"""The first whose pattern is found in `provider:model` is the model's family."""
+
+_TOKENIZER_FIGURES = {
+    "o200k_base": 1.0,
+    "cl100k_base": 1.0,
+    "claude-3": _CLAUDE_TO_4_6.figure,
+    "claude": _CLAUDE_FROM_4_7.figure,
+    "chars4": 0.92,
+}
+"""What each tokenizer counts at least, as a rule, for a token of `o200k_base`."""
+
+_CLAUDE_VERSION = re.compile(r"claude\D*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
+
+
+def correction(provider: str, model: str, tokenizer: str = "o200k_base") -> Correction:
+    """The correction for conversations of a model that are counted with a tokenizer."""
+    if tokenizer not in _TOKENIZER_FIGURES:
+        raise ConfigError(f"no tokenizer {tokenizer!r}; there are {', '.join(_TOKENIZER_FIGURES)}")
+    family = _family_of(f"{provider}:{model}".lower())
+    if family is None:
+        return Correction(1.0, f"how {provider}:{model} counts is not known; {tokenizer} stands in")
+    if family.own_tokenizer == tokenizer:
+        return Correction(1.0, f"{family.label}: {tokenizer} is exact")
+    factor = round(family.figure / _TOKENIZER_FIGURES[tokenizer], 2)
+    if factor <= 1:
+        return Correction(1.0, f"{family.label}: {tokenizer} counts no less")
+    return Correction(factor, f"{family.label}: about {factor:g} tokens for each of {tokenizer}")
+
+
+def _family_of(name: str) -> _Family | None:
+    if "claude" in name or "anthropic" in name:
+        return _claude_family(name)
+    return next((family for pattern, family in _FAMILIES if pattern.search(name)), None)
+
+
+def _claude_family(name: str) -> _Family:
+    """By version; a name without one is taken for the latest, whose limit is the tightest."""
+    found = _CLAUDE_VERSION.search(name)
+    if found is None:
+        return _CLAUDE_FROM_4_7
+    version = (int(found[1]), int(found[2] or 0))
+    return _CLAUDE_TO_4_6 if version < (4, 7) else _CLAUDE_FROM_4_7

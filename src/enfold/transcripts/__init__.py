@@ -13,12 +13,11 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import Any, Protocol
 
-from enfold.dialects.fields import kind_of
 from enfold.errors import ConfigError, InputError
 from enfold.transcripts import archive, chatgpt, claude_code, codex, conversations, document
-from enfold.transcripts.problems import Problem, problems
 from enfold.transcripts.source import Origin, Record, Source, opened
-from enfold.transcripts.transcript import Entry, Transcript
+from enfold.transcripts.transcript import Entry, Problem, Transcript, problems
+from enfold.wire.fields import kind_of
 
 __all__ = [
     "FORMATS",

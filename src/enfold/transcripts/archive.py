@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from enfold import dialects
-from enfold.dialects.fields import as_object, each, text_field
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING
 from enfold.transcripts.source import Source, located
 from enfold.transcripts.transcript import Entry, Transcript, parents_first
+from enfold.wire.fields import as_object, each, text_field
 
 NAME = "archive"
 FORMAT = "enfold-archive"
@@ -59,10 +59,10 @@ def _transcript(value: Any) -> Transcript:
 def _entry(value: Any) -> Entry:
     raw = as_object(value)
     name = text_field(raw, "dialect")
-    if name not in dialects.DIALECTS:
+    if name not in wire.DIALECTS:
         raise DialectError(f"no dialect {name!r}", place="dialect")
     try:
-        message = dialects.get(name).parse_message(raw.get("message"))
+        message = wire.get(name).parse_message(raw.get("message"))
     except DialectError as error:
         raise error.at("message") from None
     parent = text_field(raw, "parent_id", default="") or None

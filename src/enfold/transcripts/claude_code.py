@@ -16,16 +16,171 @@ What the program prints with `--output-format stream-json` reads too: the same e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from enfold.dialects.fields import text_field
-from enfold.transcripts.claude_code_threads import DIALECT, Thread
-from enfold.transcripts.log import Log
-from enfold.transcripts.source import Source, located
-from enfold.transcripts.transcript import Transcript
+from enfold import wire
+from enfold.messages import Message, ToolCall, ToolResult
+from enfold.transcripts.source import Log, Source, located, within
+from enfold.transcripts.transcript import Entry, Transcript
+from enfold.wire.fields import object_field, text_field
 
-__all__ = ["DIALECT", "NAME", "fits", "read"]
+DIALECT = "anthropic"
+
+_SPEAKERS = ("user", "assistant")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A message of which more may come."""
+
+    id: str
+    parent_id: str | None
+    message: Message
+    events: list[dict[str, Any]]
+    answered: set[str] = field(default_factory=set)
+    """Ids of its calls that have a result."""
+    last_result: str | None = None
+    """The draft with the latest of these."""
+
+
+class Thread:
+    """One chain of events, as far as the log has been read."""
+
+    def __init__(self) -> None:
+        self.notes: Counter[str] = Counter()
+        """`relinked`: events whose parent is not in the log; `repeated`: events met again."""
+        self.latest: dict[str, Any] = {}
+        """The newest event that carries a message."""
+        self._drafts: dict[str, _Draft] = {}
+        self._stands_for: dict[str, str | None] = {}
+        """The draft of every event met: its own, or the nearest one before it."""
+        self._replies: dict[str, _Draft] = {}
+        self._asked_by: dict[str, _Draft] = {}
+        """The reply that a draft of results answers."""
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The messages so far."""
+        return tuple(
+            Entry(
+                replace(draft.message, id=draft.id),
+                draft.id,
+                draft.parent_id,
+                {"events": draft.events},
+            )
+            for draft in self._drafts.values()
+        )
+
+    @property
+    def tip(self) -> str | None:
+        """The message that was begun last."""
+        return next(reversed(self._drafts), None)
+
+    def has(self, uuid: Any) -> bool:
+        """Whether an event of that id has been met."""
+        return isinstance(uuid, str) and uuid in self._stands_for
+
+    def add(self, event: dict[str, Any], at: str) -> bool:
+        """Take in the event at that place of the log; false if it carries no message."""
+        uuid = text_field(event, "uuid", default="") or at
+        if self.has(uuid):
+            self.notes["repeated"] += 1
+            return True
+        message = _parse(event)
+        parent = self._parent(event)
+        if message is None:
+            self._stands_for[uuid] = parent
+            return False
+        self.latest = event
+        reply = _reply_id(event)
+        if reply in self._replies:
+            self._stands_for[uuid] = self._replies[reply].id
+            _extend(self._replies[reply], message, event)
+            return True
+        self._stands_for[uuid] = uuid
+        self._drafts[uuid] = _Draft(uuid, self._place(uuid, parent, message), message, [event])
+        if reply is not None:
+            self._replies[reply] = self._drafts[uuid]
+        return True
+
+    def _parent(self, event: dict[str, Any]) -> str | None:
+        """The draft that the event hangs from. Logs do lose events: then it is the latest one."""
+        named = text_field(event, "parentUuid", default="")
+        uuid = named or text_field(event, "logicalParentUuid", default="")
+        if uuid in self._stands_for:
+            return self._stands_for[uuid]
+        begins = not uuid and "parentUuid" in event and not _is_compaction(event)
+        if begins or self.tip is None:
+            return None
+        if uuid:
+            self.notes["relinked"] += 1
+        return self.tip
+
+    def _place(self, uuid: str, parent: str | None, message: Message) -> str | None:
+        """What the new message follows: not the event before it, but all results of its reply."""
+        if parent is None:
+            return None
+        reply = self._asked_by.get(parent, self._drafts[parent])
+        answers = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
+        if answers.isdisjoint(_calls(reply.message)):
+            return reply.last_result or parent
+        is_first = reply.answered.isdisjoint(answers)
+        before = reply.last_result if is_first else None
+        reply.answered |= answers
+        reply.last_result = uuid
+        self._asked_by[uuid] = reply
+        return before or reply.id
+
+
+def _parse(event: dict[str, Any]) -> Message | None:
+    kind = text_field(event, "type", default="")
+    if kind in _SPEAKERS:
+        said = object_field(event, "message")
+        with within("message"):
+            return _parse_message(text_field(said, "role", default=kind), said.get("content"))
+    attachment = event.get("attachment")
+    if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
+        return None
+    with within("attachment"):
+        return _parse_message("user", attachment.get("prompt"))
+
+
+def _parse_message(role: str, content: Any) -> Message:
+    """A message with only what the provider takes: what else the log says is in the event."""
+    return wire.get(DIALECT).parse_message({"role": role, "content": content})
+
+
+def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
+    """Add what the event says to the reply; some versions say earlier blocks again."""
+    known = _blocks(draft.message)
+    more = [block for block in _blocks(message) if block not in known]
+    draft.events.append(event)
+    draft.message = _parse_message(message.role, [*known, *more])
+
+
+def _blocks(message: Message) -> list[Any]:
+    content = message.extras["content"]
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _calls(message: Message) -> set[str]:
+    return {part.id for part in message.parts if isinstance(part, ToolCall)}
+
+
+def _reply_id(event: dict[str, Any]) -> str | None:
+    """The id that all events of one reply share."""
+    if event.get("type") != "assistant":
+        return None
+    given = event["message"].get("id")
+    return given if isinstance(given, str) else None
+
+
+def _is_compaction(event: dict[str, Any]) -> bool:
+    return event.get("subtype") == "compact_boundary" or bool(event.get("isCompactSummary"))
+
 
 NAME = "claude-code"
 

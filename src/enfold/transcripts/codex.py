@@ -14,13 +14,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from enfold import dialects
-from enfold.dialects.fields import object_field, text_field
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import Message, Text, text_of
-from enfold.transcripts.log import Log
-from enfold.transcripts.source import Source, located, within
+from enfold.transcripts.source import Log, Source, located, within
 from enfold.transcripts.transcript import Entry, Ids, Transcript
+from enfold.wire.fields import object_field, text_field
 
 NAME = "codex"
 DIALECT = "openai-responses"
@@ -118,7 +117,7 @@ class _Rollout:
         if item.get("type") in _NEVER_SENT:
             self.log.skip(str(item["type"]))
             return
-        message = dialects.get(DIALECT).parse_message(item)
+        message = wire.get(DIALECT).parse_message(item)
         if message.role == "user" and not _is_injected(message):
             self.turns.append(self.tip)
         entry = Entry(message, self.ids.take(item.get("id")), self.tip, line)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING, Message
 from enfold.transcripts.source import Source, located
@@ -40,7 +40,7 @@ def read(source: Source, dialect: str) -> Iterator[Transcript]:
 
 def transcript_of(value: Any, dialect: str, name: str) -> Transcript:
     """The transcript of one body or array of messages, in a file of the format of that name."""
-    conversation = dialects.parse(value, dialect)
+    conversation = wire.parse(value, dialect)
     body = conversation.extras
     beside = {key: field for key, field in (body or NOTHING).items() if key not in MESSAGES}
     entries = _entries(conversation.messages)

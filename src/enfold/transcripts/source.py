@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import IO, Any, Literal, TypeAlias
 
 from enfold.errors import InputError
 from enfold.jsontext import items, loads
+from enfold.wire.fields import as_object
 
 Origin: TypeAlias = bytes | str | os.PathLike[str] | IO[bytes]
 """Content as bytes, a path, or a stream opened for reading bytes."""
@@ -254,3 +256,40 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _in_file(error: InputError, file: str, at: str = "") -> InputError:
     """An error of JSON itself: its own place says more than the record's, where it has one."""
     return type(error)(error.reason, place=f"{file} {error.place or at}".strip())
+
+
+class Log:
+    """The events of a log, read once, and notes of what was not made into a message."""
+
+    def __init__(self, source: Source) -> None:
+        self._records = source.records
+        self._skipped: Counter[str] = Counter()
+        self._truncated = ""
+
+    def __iter__(self) -> Iterator[tuple[Record, dict[str, Any]]]:
+        """Every event and where it is. A last line that is still being written is left out."""
+        for record in self._records:
+            try:
+                value = record.value()
+            except InputError:
+                if record.is_ended:
+                    raise
+                self._truncated = record.at
+                return
+            with located(record.place):
+                event = as_object(value)
+            yield record, event
+
+    def skip(self, kind: str) -> None:
+        """Note an event that is no message."""
+        self._skipped[kind] += 1
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """`skipped`: how many events of each kind; `truncated`: the place of an unfinished line."""
+        notes: dict[str, Any] = {}
+        if self._skipped:
+            notes["skipped"] = dict(self._skipped)
+        if self._truncated:
+            notes["truncated"] = self._truncated
+        return notes

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastapi import FastAPI
 from nicegui import app as pages_app
@@ -13,10 +13,28 @@ from nicegui import ui
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
-from enfold.ui import failures, theme
-from enfold.ui.frame import frame
-from enfold.ui.pages import PAGES, Page
+from enfold.ui import frame as theme
+from enfold.ui import window as failures
+from enfold.ui.chat import chat
+from enfold.ui.compression.changes import changes
+from enfold.ui.dashboard import dashboard
+from enfold.ui.frame import frame as frame_frame
+from enfold.ui.history import history
+from enfold.ui.settings import settings
 from enfold.ui.window import Visitor, Window
+
+Page: TypeAlias = Callable[..., Awaitable[None]]
+
+PAGES: Mapping[str, Page] = {
+    "/": chat,
+    "/s/{session}": chat,
+    "/s/{session}/history": history,
+    "/s/{session}/changes/{snapshot}": changes,
+    "/dashboard": dashboard,
+    "/settings": settings,
+    "/settings/{section}": settings,
+}
+
 
 VisitorOf = Callable[[Mapping[str, Any]], Visitor]
 """Who sent a request, by its ASGI scope."""
@@ -61,7 +79,7 @@ def _page(build: Page, engine: Engine, visitor_of: VisitorOf) -> Callable[[], An
         try:
             await build(window, **_names(request.path_params))
         except EnfoldError as error:
-            async with frame(window, "This did not work"):
+            async with frame_frame(window, "This did not work"):
                 failures.explain(error)
 
     return page

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from nicegui import ui
 
-from enfold.money import dollars
+from enfold.amounts import dollars
 
 UNKNOWN = "unknown"
 _A_DAY = 24 * 3600

@@ -13,14 +13,14 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from enfold.engine import Session
-from enfold.engine.placing import Placing, Standing, read_placing
-from enfold.engine.viewing import message_of
+from enfold.engine.changes import Placing, Standing, read_placing
+from enfold.engine.state import message_of
 from enfold.store import tree
 from enfold.store.records import Branch, Hit, StoredMessage
-from enfold.ui import figures, saying
+from enfold.ui import figures, plain_messages
 from enfold.ui.blocks import Tone, age_of, badge, heading, made_at, number_of
 from enfold.ui.frame import frame
-from enfold.ui.highlights import found_in, markup
+from enfold.ui.markdown import found_in, markup
 from enfold.ui.window import Window, path_of
 
 PAGE = 50
@@ -140,7 +140,7 @@ def _hit(session: str, hit: Hit, asked: Asked) -> None:
     address = f"{asked.address(session, m=hit.depth)}#m{hit.depth}"
     with ui.link(target=address).classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{hit.depth:,} {saying.ROLES.get(hit.role, hit.role)}")
+            ui.label(f"#{hit.depth:,} {plain_messages.ROLES.get(hit.role, hit.role)}")
             ui.label(age_of(hit))
         shown = markup(hit.snippet, found_in(hit.snippet, asked.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
@@ -165,7 +165,7 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
 
 def _look_ahead(rows: Sequence[StoredMessage], query: str) -> None:
     for row in rows:
-        for section in saying.sections(message_of(row)):
+        for section in plain_messages.sections(message_of(row)):
             found_in(section.text, query)
 
 
@@ -202,11 +202,11 @@ def _message(session: str, row: StoredMessage, placing: Placing, asked: Asked) -
         article.classes("ef-past-message-target")
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{row.depth:,} {saying.ROLES.get(row.role, row.role)}")
+            ui.label(f"#{row.depth:,} {plain_messages.ROLES.get(row.role, row.role)}")
             _standing(session, placing, standing)
             made_at(row)
             figures.count(row.tokens, "tokens")
-        saying.show(message_of(row), query=asked.query)
+        plain_messages.show(message_of(row), query=asked.query)
 
 
 async def _branch(session: Session, branches: Sequence[Branch]) -> Branch | None:

@@ -7,10 +7,11 @@ tell somebody elsewhere that, and when, a conversation is read.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
 from functools import lru_cache
 from html import escape
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -22,7 +23,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
-from enfold.store.words import storable
+from enfold.text.words import Phrase, Term, parts_of, phrases_of, storable, terms_of
 
 _RENDERED = 2_000
 """Texts whose HTML is kept at hand."""
@@ -88,3 +89,67 @@ def _table_open(*_: Any) -> str:
 
 def _table_close(*_: Any) -> str:
     return "</table></div>"
+
+
+Range: TypeAlias = tuple[int, int]
+"""From one character up to another."""
+
+_AT_HAND = 256
+"""Texts of which the places are remembered: a page is looked through before it is drawn."""
+_MOST = 500
+"""Highlights in one text; whoever has seen so many needs no more."""
+
+
+@lru_cache(maxsize=_AT_HAND)
+def found_in(text: str, query: str) -> tuple[Range, ...]:
+    """Every place of the query's words and phrases, in order, none overlapping another."""
+    phrases = phrases_of(query)
+    if not phrases:
+        return ()
+    terms = list(terms_of(text))
+    return tuple(islice(_joined(_matches(text, terms, phrases)), _MOST))
+
+
+def markup(text: str, ranges: Sequence[Range] = ()) -> str:
+    """The text as HTML, with those ranges marked."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in ranges:
+        pieces += (escape(text[at:start]), "<mark>", escape(text[start:end]), "</mark>")
+        at = end
+    # A lone half of a character's code cannot be sent to a browser.
+    return storable("".join((*pieces, escape(text[at:]))))
+
+
+def _matches(text: str, terms: Sequence[Term], phrases: Sequence[Phrase]) -> Iterator[Range]:
+    single = {phrase.terms[0] for phrase in phrases if len(phrase.terms) == 1}
+    for index, term in enumerate(terms):
+        lengths = [len(each.terms) for each in phrases if _begins(terms, index, each)]
+        if lengths:
+            yield term.start, terms[index + max(lengths) - 1].end
+        elif single & parts_of(text[term.start : term.end]):
+            yield term.start, term.end
+
+
+def _begins(terms: Sequence[Term], index: int, phrase: Phrase) -> bool:
+    """Whether the phrase begins at that term."""
+    *head, last = phrase.terms
+    found = [term.text for term in terms[index : index + len(phrase.terms)]]
+    if len(found) < len(phrase.terms) or found[:-1] != head:
+        return False
+    return found[-1].startswith(last) if phrase.prefix else found[-1] == last
+
+
+def _joined(ranges: Iterator[Range]) -> Iterator[Range]:
+    """Ranges that overlap as one."""
+    current: Range | None = None
+    for start, end in ranges:
+        if current is None:
+            current = (start, end)
+        elif start < current[1]:
+            current = (current[0], max(current[1], end))
+        else:
+            yield current
+            current = (start, end)
+    if current is not None:
+        yield current

@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from enfold.cli.chat.piped import converse
+from enfold.cli.chat import converse
 from enfold.errors import ConfigError, InputError, UnavailableError
 from enfold.llm.calls import Call, Connection, Reply
 from enfold.testing import ScriptedGateway, reply

@@ -12,14 +12,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from enfold.cli.chat.terminal import show
-from enfold.cli.chat.terminal.app import ChatApp
-from enfold.cli.chat.terminal.prompt import Prompt
-from enfold.cli.chat.terminal.widgets import Notice, Reply, Said, TokenBar, Working
+from enfold.chat.controller import Talk
+from enfold.cli.chat import show
+from enfold.cli.chat.terminal import ChatApp, Notice, Prompt, Reply, Said, TokenBar, Working
 from enfold.engine.turns import is_interrupted
 from enfold.errors import ConfigError, SummaryError, UnavailableError
 from enfold.summaries import SummaryRequest
-from enfold.talk.talk import Talk
 from enfold.testing import ScriptedGateway
 from tests.gateways import Halting
 from tests.talk.desk import LARGE, Desk, fill, said
@@ -347,7 +345,7 @@ async def test_what_is_typed_meanwhile_waits(desk: Desk) -> None:
 async def test_without_textual_it_says_what_to_install(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "enfold.cli.chat.terminal.app")
+    monkeypatch.delitem(sys.modules, "enfold.cli.chat.terminal")
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(ConfigError, match=r"enfold\[chat\]"):
         await show(await desk.talk())

@@ -13,7 +13,7 @@ import pytest
 import uvicorn
 
 from enfold.server import App
-from enfold.server.serving import Server
+from enfold.server.serve import Server
 from tests.server.conftest import talk
 
 

@@ -18,7 +18,7 @@ from enfold.engine import Engine
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
 from enfold.server.metrics import Metrics
-from enfold.server.proxy.namespaces import Namespaces, open_namespaces
+from enfold.server.proxy.calls import Namespaces, open_namespaces
 from enfold.server.proxy.routes import BODY_LIMIT, Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog

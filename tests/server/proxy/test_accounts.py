@@ -17,8 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from enfold.engine.recognition import History
 from enfold.identity import content_hash
 from enfold.server.proxy import bodies
-from enfold.server.proxy.accounts import Accounts, Answered
-from enfold.server.proxy.hearing import Heard
+from enfold.server.proxy.recorder import Accounts, Answered, Heard
 from enfold.store import Store, catalog, open_store, sessions
 from enfold.store.records import UsageEvent
 from enfold.testing import assistant, user

@@ -11,7 +11,7 @@ import pytest
 from enfold.engine import Engine
 from enfold.engine.recognition import History, read_known
 from enfold.server.proxy.assembly import Piece, Wording, assemble
-from enfold.server.proxy.facts import Memory, parse
+from enfold.server.proxy.bodies import Memory, parse
 from enfold.store.tree import ROOT
 from enfold.wiring import open_engine
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from enfold.errors import InputError
-from enfold.server.proxy.beginnings import Beginnings
+from enfold.server.proxy.turn import Beginnings
 from enfold.wiring import open_engine
 
 MODEL = "openai:gpt-4.1-mini"

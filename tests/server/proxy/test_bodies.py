@@ -13,7 +13,9 @@ from enfold.server.proxy import bodies
 
 def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
     messages = b'[{"role": "user", "content": "\\u00e9"}, {"a": 1.0}]'
-    body = bodies.read(bodies.OPENAI, b'{"model": "m", "messages": ' + messages + b', "n": 1.50}')
+    body = bodies.bodies_read(
+        bodies.OPENAI, b'{"model": "m", "messages": ' + messages + b', "n": 1.50}'
+    )
     assert b"[" + b", ".join(body.messages) + b"]" == messages
     made = body.with_messages([body.messages[0]])
     assert made == b'{"model":"m","messages":[' + body.messages[0] + b'],"n":1.50}'
@@ -24,21 +26,21 @@ def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
 
 
 def test_messages_stand_at_the_end_where_none_came() -> None:
-    body = bodies.read(bodies.RESPONSES, b'{"previous_response_id": "r", "model": "m"}')
+    body = bodies.bodies_read(bodies.RESPONSES, b'{"previous_response_id": "r", "model": "m"}')
     whole = replace(body, elsewhere=("previous_response_id",))
     assert body.messages == ()
     assert whole.with_messages([b"{}"]) == b'{"model":"m","input":[{}]}'
 
 
 def test_a_text_is_the_one_message_that_it_stands_for() -> None:
-    body = bodies.read(bodies.RESPONSES, b'{"input": "Hi"}')
+    body = bodies.bodies_read(bodies.RESPONSES, b'{"input": "Hi"}')
     assert [json.loads(raw) for raw in body.messages] == [{"role": "user", "content": "Hi"}]
 
 
 @pytest.mark.parametrize("wrong", [b"", b"[]", b"{", b'{"messages": 7}', b'{"messages": {}}'])
 def test_what_is_no_body_is_refused(wrong: bytes) -> None:
     with pytest.raises(InputError):
-        bodies.read(bodies.OPENAI, wrong)
+        bodies.bodies_read(bodies.OPENAI, wrong)
 
 
 @pytest.mark.parametrize(
@@ -68,10 +70,10 @@ def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
     form: bodies.Form, fields: dict[str, object], found: int | None
 ) -> None:
     raw = json.dumps({form.messages: [], **fields}).encode()
-    assert bodies.read(form, raw).max_output() == found
+    assert bodies.bodies_read(form, raw).max_output() == found
 
 
 def test_what_stands_beside_the_messages_is_a_body_without_them() -> None:
     raw = b'{"system": "Be brief.", "messages": [{"role": "user"}], "tools": [], "x": 1}'
-    beside = json.loads(bodies.read(bodies.ANTHROPIC, raw).beside)
+    beside = json.loads(bodies.bodies_read(bodies.ANTHROPIC, raw).beside)
     assert beside == {"messages": [], "system": "Be brief.", "tools": []}

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold.server.proxy import bodies
 from enfold.server.proxy.calls import Call
-from enfold.server.proxy.clientkeys import connection_of
+from enfold.server.proxy.turn import connection_of
 from tests.server.proxy.stage import Stage, question, stage
 
 KEY = "sk-client-0123456789abcdef"

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from enfold.server.proxy import bodies
-from enfold.server.proxy.copies import COPIED, copied
-from enfold.server.proxy.hearing import Heard
-from enfold.strategies.shortening import SUPPRESSED
+from enfold.server.proxy.assembly import COPIED, copied
+from enfold.server.proxy.recorder import Heard
+from enfold.strategies.shortened_text import SUPPRESSED
 from tests.server.proxy.stage import Stage, stage
 from tests.server.proxy.voices import TALKERS, Say, Use, long_history, script
 

@@ -9,7 +9,7 @@ import pytest
 from enfold.errors import DialectError
 from enfold.estimates import estimate
 from enfold.identity import content_hash
-from enfold.server.proxy.facts import Facts, Memory, parse
+from enfold.server.proxy.bodies import Facts, Memory, parse
 from enfold.tokens import count_message
 
 RAWS = [json.dumps({"role": "user", "content": f"message {i}"}).encode() for i in range(30)]

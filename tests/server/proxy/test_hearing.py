@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from enfold.server.proxy import bodies
-from enfold.server.proxy.hearing import Ear, Heard
-from enfold.server.proxy.replies import Reply
+from enfold.server.proxy.recorder import Ear, Heard
+from enfold.wire.replies import Reply
 
 STREAM = [(b"content-type", b"text/event-stream; charset=utf-8")]
 WHOLE = [(b"content-type", b"application/json")]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.server.proxy import bodies, marks
+from enfold.server.proxy import assembly, bodies
 from enfold.server.proxy.bodies import Body
 from enfold.summaries import fence
 from tests.server.proxy.stage import question, stage
@@ -26,7 +26,7 @@ def _raw(value: Any) -> bytes:
 
 
 def _body(messages: list[Any], form: bodies.Form = bodies.ANTHROPIC, **beside: Any) -> Body:
-    return bodies.read(form, _raw({"model": "m", **beside, "messages": messages}))
+    return bodies.bodies_read(form, _raw({"model": "m", **beside, "messages": messages}))
 
 
 def _marks(raws: Any) -> list[Any]:
@@ -49,7 +49,9 @@ def _text(text: str, mark: Any = None) -> Any:
 def _set(body: Body, covered: int, view: list[Any], lead: int = 0) -> list[Any]:
     sent = body.messages[lead:]
     raws = [_raw(message) for message in view]
-    again = marks.set_again(body, lead=body.messages[:lead], covered=covered, sent=sent, view=raws)
+    again = assembly.set_again(
+        body, lead=body.messages[:lead], covered=covered, sent=sent, view=raws
+    )
     return [json.loads(raw) for raw in again]
 
 
@@ -110,8 +112,8 @@ def test_never_more_than_four_with_those_beside_the_messages(beside: Any, marked
 
 def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
     messages = [{"role": "user", "content": [_text("Long.", MARK)]}, {"role": "user"}]
-    body = bodies.read(bodies.RESPONSES, _raw({"model": "m", "input": messages}))
-    assert marks.set_again(body, lead=(), covered=1, sent=body.messages, view=[b"{}"]) == [b"{}"]
+    body = bodies.bodies_read(bodies.RESPONSES, _raw({"model": "m", "input": messages}))
+    assert assembly.set_again(body, lead=(), covered=1, sent=body.messages, view=[b"{}"]) == [b"{}"]
 
 
 def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
@@ -119,8 +121,8 @@ def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
     inner = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.", MARK)]}
     raw = _raw({"role": "user", "content": [inner, {**call, "cache_control": MARK}]})
     bare = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.")]}
-    assert json.loads(marks.without(raw)) == {"role": "user", "content": [bare, call]}
-    assert marks.without(b'{ "role": "user" }') == b'{ "role": "user" }'
+    assert json.loads(assembly.without(raw)) == {"role": "user", "content": [bare, call]}
+    assert assembly.without(b'{ "role": "user" }') == b'{ "role": "user" }'
 
 
 async def test_a_client_that_marks_its_opening_still_has_it_cached(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from enfold.server.callers import ON_THIS_MACHINE, Caller
-from enfold.server.proxy.namespaces import open_namespaces
+from enfold.server.proxy.calls import open_namespaces
 from enfold.store import open_store
 
 KEY = b"Bearer sk-very-secret"

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 
 from enfold.errors import InputError
 from enfold.server.proxy import bodies
-from enfold.server.proxy.bodies import ANTHROPIC, OPENAI, Body
-from enfold.server.proxy.facts import Facts
-from enfold.server.proxy.prefixes import Cut, Prefixes
+from enfold.server.proxy.bodies import ANTHROPIC, OPENAI, Body, Cut, Facts, Prefixes
 
 TEXTS = st.text(max_size=20)
 MESSAGES = st.fixed_dictionaries(
@@ -56,7 +54,7 @@ def test_whatever_came_before_a_body_is_what_it_would_be_without(
         body = dict(reversed(fields.items())) if first else fields
         raw = json.dumps(body, indent=indent).encode()
         found, prefix = prefixes.read(OPENAI, raw)
-        assert same(found, bodies.read(OPENAI, raw))
+        assert same(found, bodies.bodies_read(OPENAI, raw))
         if prefix is not None:
             assert list(Cut(raw, prefix.places)) == list(found.messages[: prefix.count])
 
@@ -68,7 +66,7 @@ def test_messages_that_are_cut_out_when_needed_are_a_sequence_like_any_other(
     prefixes = Prefixes(long=0)
     prefixes.read(OPENAI, talk(20))
     cut, _ = prefixes.read(OPENAI, talk(22))
-    whole = bodies.read(OPENAI, talk(22)).messages
+    whole = bodies.bodies_read(OPENAI, talk(22)).messages
     assert isinstance(cut.messages, Cut)
     assert list(cut.messages[start:stop]) == list(whole[start:stop])
     assert list(cut.messages[start:][:stop]) == list(whole[start:][:stop])
@@ -119,7 +117,7 @@ def test_the_same_bytes_elsewhere_are_not_taken_for_the_messages() -> None:
     for count in (10, 12):
         raw = json.dumps({"metadata": said[:count], "messages": said[:count]}).encode()
         found, _ = prefixes.read(OPENAI, raw)
-        assert same(found, bodies.read(OPENAI, raw))
+        assert same(found, bodies.bodies_read(OPENAI, raw))
 
 
 def test_the_last_of_two_fields_of_one_name_counts() -> None:
@@ -128,7 +126,7 @@ def test_the_last_of_two_fields_of_one_name_counts() -> None:
     prefixes.read(OPENAI, whole)
     twice = whole[:-1] + b', "messages": [{"role": "user", "content": "another"}]}'
     found, _ = prefixes.read(OPENAI, twice)
-    assert same(found, bodies.read(OPENAI, twice))
+    assert same(found, bodies.bodies_read(OPENAI, twice))
 
 
 @pytest.mark.parametrize("end", [b",]}", b"", b"]", b"}}", b"] 1}", b', {"role"}]}'])
@@ -163,7 +161,7 @@ def test_a_beginning_is_known_whether_its_bytes_are_held_or_not(held: int) -> No
     changed = talk(40).replace(b"number 30", b"figure 30")
     _, found = prefixes.read(OPENAI, changed)
     assert found is not long
-    assert same(prefixes.read(OPENAI, changed)[0], bodies.read(OPENAI, changed))
+    assert same(prefixes.read(OPENAI, changed)[0], bodies.bodies_read(OPENAI, changed))
 
 
 def test_the_oldest_are_forgotten() -> None:

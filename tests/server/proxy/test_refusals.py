@@ -7,7 +7,7 @@ import json
 import pytest
 
 from enfold.errors import BlockedError, UnavailableError
-from enfold.server.proxy.refusals import is_overflow, refusal
+from enfold.server.proxy.calls import is_overflow, refusal
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import pytest
 
 from enfold.errors import UnavailableError
 from enfold.server.proxy import bodies
-from enfold.server.proxy.hearing import Ear, Heard
-from enfold.server.proxy.relay import Receiver, relay
-from enfold.server.proxy.replies import Reply
+from enfold.server.proxy.recorder import Ear, Heard
+from enfold.server.proxy.routes import Receiver, relay
 from enfold.server.proxy.upstream import Answer
+from enfold.wire.replies import Reply
 
 
 class Arriving:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from enfold.llm.calls import CallUsage
 from enfold.server.proxy import bodies, replies
 from enfold.server.proxy.bodies import Form
-from enfold.server.proxy.replies import Called, Events, Reply
+from enfold.wire.replies import Called, Events, Reply
 
 FORMS = {
     "openai": bodies.OPENAI,

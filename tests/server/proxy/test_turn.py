@@ -14,13 +14,12 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold import dialects
+from enfold import wire
 from enfold.errors import SummaryError
 from enfold.server import create_app
 from enfold.server.proxy import bodies
 from enfold.server.proxy.routes import Proxy
-from enfold.server.proxy.seen import Asked
-from enfold.server.proxy.turn import Turns
+from enfold.server.proxy.turn import Asked, Turns
 from enfold.server.proxy.upstream import Upstream
 from enfold.store.records import Snapshot
 from enfold.summaries import Summary, SummaryRequest
@@ -163,7 +162,7 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
-    body = bodies.read(bodies.OPENAI, json.dumps({"messages": said}).encode())
+    body = bodies.bodies_read(bodies.OPENAI, json.dumps({"messages": said}).encode())
     turns = Turns(on.engine)
     out = await turns.take(Asked(body, "openai:small", namespace="n" * 257))
     await turns.idle()
@@ -429,7 +428,7 @@ async def test_a_long_history_is_counted_whole_however_often_it_came(
     for number in range(24):
         reply = await chat.say(question(number, words=3_000))
         sent = {"messages": chat.messages[:-1]}
-        whole = count_conversation(dialects.parse(sent, "openai"), model.tokenizer).total
+        whole = count_conversation(wire.parse(sent, "openai"), model.tokenizer).total
         assert int(reply.headers["x-enfold-tokens-before"]) == whole
         assert json.loads(on.provider.bodies[-1])["messages"][-1] == chat.messages[-2]
         seen.add(reply.headers["x-enfold-decision"])

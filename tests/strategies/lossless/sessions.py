@@ -10,14 +10,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from enfold import dialects, ledger
+from enfold import ledger
+from enfold import wire as dialects
 from enfold.condensation import Condensation, Edited, Task, validate
-from enfold.encodings.numbering import prefix
+from enfold.encodings import prefix
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
 from enfold.messages import Attachment, Conversation, Data, Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split, zones
-from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.strategies.lossless import shorten
+from enfold.strategies.lossless.config import LosslessConfig
 from enfold.testing import assistant, user
 from enfold.tokens import count_messages
 

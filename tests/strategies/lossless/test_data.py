@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from enfold import dialects
+from enfold import wire
 from enfold.condensation import validate
 from enfold.history import orphans
 from enfold.jsontext import loads
 from enfold.messages import Conversation
 from enfold.retention import Retention
-from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.strategies.lossless import shorten
+from enfold.strategies.lossless.config import LosslessConfig
 from enfold.tokens import count_conversation
 from tests.strategies.lossless.sessions import restores, task_for, view
 
@@ -26,7 +27,7 @@ def test_every_session_is_restored_and_none_is_larger(data_dir: Path, name: str)
     if not file.exists():
         pytest.skip(f"there is no {file}")
     for line in file.read_bytes().splitlines():
-        conversation = dialects.parse(loads(line)["messages"])
+        conversation = wire.parse(loads(line)["messages"])
         task = task_for(conversation.messages, AS_USUAL)
         answer = shorten(task)
         after = view(task, answer)
@@ -42,7 +43,7 @@ def test_a_long_session_becomes_much_smaller(data_dir: Path, obsolete: bool, sha
     file = data_dir / "pi_sessions.jsonl"
     if not file.exists():
         pytest.skip(f"there is no {file}")
-    conversation = dialects.parse(loads(file.read_bytes().splitlines()[0])["messages"])
+    conversation = wire.parse(loads(file.read_bytes().splitlines()[0])["messages"])
     task = task_for(conversation.messages, AS_USUAL)
     answer = shorten(task, LosslessConfig(remove_obsolete_state=obsolete))
     before, after = (

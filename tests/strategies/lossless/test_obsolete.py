@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from enfold.strategies.lossless import Obsolete
+from enfold.strategies.lossless.config import Obsolete
 from tests.strategies.lossless.sessions import Session, code, condense, numbered, results
 
 APP = code("app", 40)

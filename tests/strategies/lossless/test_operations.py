@@ -3,12 +3,7 @@
 import pytest
 
 from enfold.messages import ToolCall
-from enfold.strategies.lossless.operations import (
-    arguments_of,
-    identity_of,
-    kind_of,
-    path_of,
-)
+from enfold.strategies.lossless.config import arguments_of, identity_of, kind_of, path_of
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.condensation import Edited
 from enfold.history import open_loop_start, orphans
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
-from enfold.strategies.lossless import LosslessConfig, shorten
+from enfold.strategies.lossless import shorten
+from enfold.strategies.lossless.config import LosslessConfig
 from tests.histories import histories
 from tests.strategies.lossless.sessions import (
     POINTER,

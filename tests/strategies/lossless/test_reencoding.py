@@ -7,7 +7,7 @@ import json
 import pytest
 
 from enfold.messages import Data, ToolResult
-from enfold.strategies.lossless import Encodings
+from enfold.strategies.lossless.config import Encodings
 from tests.strategies.lossless.sessions import Session, code, condense, numbered, results
 
 APP = code("app", 40)

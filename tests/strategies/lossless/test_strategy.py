@@ -12,10 +12,10 @@ from enfold.errors import CompressionError, ConfigError
 from enfold.jsontext import dumps
 from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.contract import Means
-from enfold.strategies.lossless import Lossless, LosslessConfig, shorten
-from enfold.strategies.lossless.work import numbers_of
+from enfold.strategies.lossless import Lossless, numbers_of, shorten
+from enfold.strategies.lossless.config import LosslessConfig
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.lossless.sessions import (
     Session,
@@ -34,7 +34,7 @@ MEANS = Means(NOBODY)
 
 
 def make(value: Any = None) -> Lossless:
-    made = registry.get("lossless").make_from(value, MEANS)
+    made = contract.get("lossless").make_from(value, MEANS)
     assert isinstance(made, Lossless)
     return made
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.jsontext import dumps
 from enfold.messages import (
     Attachment,
@@ -21,7 +21,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.strategies.smart import Decomposed, decompose, recompose
+from enfold.strategies.smart.passes import Decomposed, decompose, recompose
 from enfold.testing import assistant, call, result
 from tests.dialects.conversations import messages as any_messages
 from tests.strategies.conversations import conversations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.messages import Data, Message, Text, ToolCall, ToolResult
-from enfold.strategies.shortening import SUPPRESSED
+from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.strategies.smart.config import (
     IndividualConfig,
     OperationConfig,
@@ -16,7 +16,7 @@ from enfold.strategies.smart.config import (
     Summarize,
     Truncate,
 )
-from enfold.strategies.smart.operations import (
+from enfold.strategies.smart.passes import (
     SUMMARIZED,
     Editor,
     Wanted,

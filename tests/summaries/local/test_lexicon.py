@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.summaries.local.cues import Cue
-from enfold.summaries.local.lexicon import Kind, Lexicon, understand
+from enfold.summaries.local.lexicon import Cue, Kind, Lexicon, understand
 
 
 @pytest.mark.parametrize(

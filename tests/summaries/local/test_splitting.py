@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.summaries.local.splitting import LONG, Form, pieces, sentences
+from enfold.summaries.local.sentences import LONG, Form, pieces, sentences
 
 
 def _texts(line: str) -> list[str]:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.engine import Engine
-from enfold.engine.comparison import read_comparison
+from enfold.engine.changes import read_comparison
 from enfold.messages import text_of
-from enfold.ui.folding.markers import MARKER, Piece, original_of, pieces, split
+from enfold.ui.compression.markers import MARKER, Piece, original_of, pieces, split
 from tests.ui.talks import in_engine, read_files
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import enfold
 from enfold.events import CompressionFailed, CompressionFinished, CompressionStarted, Event
-from enfold.ui.folding.running import running
+from enfold.ui.compression.controls import running
 
 STARTED = CompressionStarted("talk", messages=45, tokens=90_000, strategy="native", automatic=True)
 

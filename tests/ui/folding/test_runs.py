@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.ui.folding.runs import AS_SET, Run
+from enfold.ui.compression.preview import AS_SET, Run
 
 
 def test_what_is_not_chosen_is_as_it_is_set() -> None:

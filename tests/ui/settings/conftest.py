@@ -9,7 +9,7 @@ import httpx
 import pytest
 from playwright.async_api import Page
 
-from enfold import dialects
+from enfold import wire
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
 from tests.server.processes import Process
@@ -44,7 +44,7 @@ class Api:
 @pytest.fixture(scope="module")
 def api(server: Process) -> Iterator[Api]:
     """The API of a server in which two conversations were stored."""
-    messages = dialects.render(Conversation(sample_messages(2), "openai"), "openai")
+    messages = wire.render(Conversation(sample_messages(2), "openai"), "openai")
     with httpx.Client(base_url=f"{server.address}/api", timeout=30) as client:
         made = Api(client)
         for id, title in ((SESSION, TITLE), ("long", LONG_TITLE)):

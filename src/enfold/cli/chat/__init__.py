@@ -3,23 +3,88 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime
 from typing import Annotated, TextIO
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
-from enfold.cli.chat.piped import converse
-from enfold.cli.options import Db
-from enfold.cli.reading import STANDARD_INPUT, open_input
-from enfold.cli.screen import say
-from enfold.errors import ConfigError
-from enfold.talk.choosing import chooser
-from enfold.talk.talk import Talk
+from enfold.chat import commands
+from enfold.chat import commands as words
+from enfold.chat.commands import Effect
+from enfold.chat.controller import Talk, chooser
+from enfold.cli.files import STANDARD_INPUT, open_input
+from enfold.cli.screen import Db, put, put_piece, say
+from enfold.engine import Prepared
+from enfold.engine.turns import Progress
+from enfold.errors import ConfigError, InputError
+from enfold.llm.calls import Delta
 from enfold.wiring import open_engine
+
+
+@contextmanager
+def calling_on(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+    """While this lasts, the signal calls the function between two steps of the event loop.
+
+    Where the system cannot do that, the signal does what it did before.
+    """
+    loop = asyncio.get_running_loop()
+    before = signal.getsignal(number)
+    try:
+        loop.add_signal_handler(number, act)
+    except (NotImplementedError, ValueError, RuntimeError):  # Windows, or not the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(number)
+        signal.signal(number, before)
+
+
+async def converse(talk: Talk, text: str) -> None:
+    """Say the text, or do what it commands. An interrupt cancels it, and what came is kept."""
+    if not text.strip():
+        raise InputError("nothing was said", place="standard input")
+    turn = asyncio.ensure_future(_turn(talk, text))
+    with calling_on(signal.SIGINT, turn.cancel):
+        await turn
+
+
+async def _turn(talk: Talk, text: str) -> None:
+    if not commands.is_command(text):
+        await _ask(talk, text.strip())
+        return
+    outcome = await commands.run(talk, text)
+    if outcome is Effect.ANSWER:
+        await _ask(talk, None)
+    elif isinstance(outcome, str):
+        put(outcome)
+
+
+async def _ask(talk: Talk, text: str | None) -> None:
+    """Ask; without a text, to what was said last."""
+    answer = talk.answer(_show) if text is None else talk.ask(text, _show)
+    done = await answer
+    put("")
+    if done.ending == "length":
+        say(f"warning: {words.CUT_OFF}")
+
+
+def _show(progress: Progress) -> None:
+    match progress:
+        case Delta(text):
+            put_piece(text)
+        case Prepared():
+            if progress.compression is not None and progress.compression.compressed:
+                say(words.compressed(progress.compression))
+            for warning in progress.warnings:
+                say(f"warning: {warning}")
+
 
 app = App(
     name="chat",
@@ -62,8 +127,6 @@ async def chat(
     try:
         async with _opened(session, profile, model, window=window, db=db) as talk:
             if on_terminal:
-                from enfold.cli.chat.terminal import show
-
                 await show(talk, light=light)
             else:
                 await converse(talk, text)
@@ -95,3 +158,23 @@ def _new_name() -> str:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
+
+
+async def show(talk: Talk, *, light: bool = False) -> None:
+    """Show the talk until somebody leaves; then the terminal is as it was."""
+    try:
+        from enfold.cli.chat.terminal import ChatApp
+    except ModuleNotFoundError as error:
+        if error.name != "textual":
+            raise
+        raise ConfigError(
+            "the chat on a terminal needs Textual, which is not installed; install enfold[chat], "
+            "or pipe a question in"
+        ) from None
+    app = ChatApp(talk, light=light)
+    with (
+        calling_on(signal.SIGINT, app.action_interrupt),
+        calling_on(signal.SIGTERM, app.exit),
+    ):
+        await app.run_async()
+    await app.settled()

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
+from enfold import wire
 from enfold.engine import Session
+from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
 from enfold.errors import InputError
+from enfold.jsontext import loads
+from enfold.messages import Message
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -18,10 +23,12 @@ from enfold.server.api.shapes import (
     TheEngine,
     TheSession,
     checked,
+    count,
     example,
 )
 from enfold.store import records, sessions
-from enfold.store.records import SessionMark, new_id
+from enfold.store.records import SessionMark, StoredMessage, new_id
+from enfold.wire import AUTO
 
 router = APIRouter(prefix="/api", tags=["sessions"], route_class=StrictRoute)
 
@@ -238,3 +245,184 @@ def _mark(after: str) -> SessionMark:
     if not (updated_at.isdecimal() and key.isdecimal() and len(after) < 40):  # noqa: PLR2004
         raise InputError("expected the `next` of the page before", place="query.after")
     return SessionMark(int(updated_at), int(key))
+
+
+messages_router = APIRouter(prefix="/api", tags=["messages"], route_class=StrictRoute)
+
+_MOST = 10_000
+"""Messages in one request."""
+_TEA = {
+    "id": "2de8d65c79991aa982dd29788f98fb5d",
+    "parent": None,
+    "depth": 1,
+    "role": "user",
+    "dialect": "openai",
+    "tokens": 11,
+    "tokenizer": "o200k_base",
+    "estimate": 0,
+    "created_at": 1_700_000_000_000,
+    "message": {"role": "user", "content": "Where do the boats moor?"},
+}
+
+
+class MessageShape(Shape):
+    """A message as it was said."""
+
+    id: str = Field(description="Made from what it says and what came before.")
+    parent: str | None = Field(description="The message before it; null for the first.")
+    depth: int = Field(description="Its place on its branch; the first is 1.")
+    role: str = Field(description="system, user, assistant or tool.")
+    dialect: str = Field(description="The wire format of `message`.")
+    tokens: int = Field(description="As counted when it was stored.")
+    tokenizer: str = Field(description="Who counted.")
+    estimate: int = Field(description="Of what has no exact count, such as an image.")
+    created_at: int = Field(description="Milliseconds since 1970.")
+    message: Any = Field(description="As it came.")
+    model_config = example(**_TEA)
+
+
+class History(Shape):
+    """Some messages of a branch, oldest first."""
+
+    messages: list[MessageShape] = Field(description="The messages.")
+
+
+class NewMessages(Shape):
+    """Messages to be added."""
+
+    messages: list[str | dict[str, Any]] = Field(
+        min_length=1,
+        max_length=_MOST,
+        description="Messages of a dialect; a text is what the user says.",
+    )
+    dialect: str = Field(AUTO, description="The wire format, recognised if it is not named.")
+    after: str | None = Field(
+        None, description="The message that they follow; null for the end of the branch."
+    )
+    model_config = example(messages=[_TEA["message"]])
+
+
+class Appended(Shape):
+    """The ids of the messages, in order."""
+
+    ids: list[str] = Field(description="Of those that were there already, too.")
+
+
+@messages_router.get("/sessions/{session}/messages", name="list", summary="Read the history")
+async def read_history(
+    session: TheSession,
+    limit: Limit = 50,
+    before: Annotated[str | None, Query(description="Those before this message.")] = None,
+    after: Annotated[str | None, Query(description="Those after this message.")] = None,
+) -> History:
+    """The last messages of the branch, or a page before or after one of them."""
+    if before is not None and after is not None:
+        raise InputError("give before or after, not both", place="query.before")
+    rows = await session.history(before=before, after=after, limit=limit)
+    return History(messages=[messages_shown(row) for row in rows])
+
+
+@messages_router.post(
+    "/sessions/{session}/messages", name="append", summary="Append messages", status_code=201
+)
+async def append(new: NewMessages, session: TheSession, request: Request) -> Appended:
+    """What is there already is recognised. After any message but the last it makes a branch."""
+    messages = parsed(new.messages, new.dialect)
+    count(request.scope, messages=len(messages))
+    return Appended(ids=list(await session.append(*messages, after=new.after)))
+
+
+@messages_router.get(
+    "/sessions/{session}/messages/{message}", name="get", summary="Read one message"
+)
+async def read_message(
+    message: Annotated[str, Path(description="The message's id.")], session: TheSession
+) -> MessageShape:
+    """One message of the branch, folded or not."""
+    return messages_shown(await session.message(message))
+
+
+def parsed(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ...]:
+    """The messages that were sent; an array of one wire format is read as one."""
+    if dialect != AUTO:
+        wire.get(dialect)
+    try:
+        if all(isinstance(each, Mapping) for each in given):
+            return wire.parse(given, dialect).messages
+        return as_messages(given, dialect)
+    except InputError as error:
+        raise error.at("body") from None
+
+
+def messages_shown(row: StoredMessage) -> MessageShape:
+    """A message as the API has it."""
+    return MessageShape(
+        id=row.id,
+        parent=row.parent,
+        depth=row.depth,
+        role=row.role,
+        dialect=row.dialect,
+        tokens=row.tokens,
+        tokenizer=row.tokenizer,
+        estimate=row.estimate,
+        created_at=row.created_at,
+        message=loads(row.body),
+    )
+
+
+search_router = APIRouter(prefix="/api", tags=["search"], route_class=StrictRoute)
+
+
+class HitShape(Shape):
+    """A message that was found."""
+
+    session: str = Field(description="Where it was said.")
+    message: str = Field(description="The message's id.")
+    depth: int = Field(description="Its place on its branch; the first is 1.")
+    role: str = Field(description="Who said it.")
+    created_at: int = Field(description="Milliseconds since 1970.")
+    snippet: str = Field(description="What was found, with some text around it.")
+    snippet_start: int = Field(description="Where the snippet begins, in characters.")
+    start: int = Field(description="Where in the message it begins, in characters.")
+    end: int = Field(description="Where it ends.")
+    rank: float | None = Field(description="Greater is better; null if the newest come first.")
+
+
+@search_router.get("/search", name="find", summary="Search")
+async def find(
+    engine: TheEngine,
+    caller: TheCaller,
+    q: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=1_000,
+            description='Words that must all occur; "in quotes" they must stand together.',
+            examples=['"mooring plan" harbour'],
+        ),
+    ],
+    session: Annotated[str | None, Query(description="Only in this session.")] = None,
+    best: Annotated[bool, Query(description="Best first, instead of newest first.")] = False,  # noqa: FBT002 - a query's name
+    limit: Limit = 20,
+) -> list[HitShape]:
+    """In one session or in all of yours."""
+    if session is not None:
+        place = await engine.find(session, namespace=caller.namespace)
+        hits = await place.search(q, limit=limit, best_first=best)
+    else:
+        hits = await engine.search(q, namespace=caller.namespace, limit=limit, best_first=best)
+    return [
+        HitShape(
+            session=hit.session_id,
+            message=hit.message,
+            depth=hit.depth,
+            role=hit.role,
+            created_at=hit.created_at,
+            snippet=hit.snippet,
+            snippet_start=hit.snippet_start,
+            start=hit.start,
+            end=hit.end,
+            rank=hit.rank,
+        )
+        for hit in hits
+    ]

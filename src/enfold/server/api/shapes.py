@@ -17,7 +17,7 @@ from enfold.server.access import Tokens
 from enfold.server.bodies import unpacked
 from enfold.server.callers import Caller, caller_of, require_owner
 from enfold.server.feed import Feeds
-from enfold.server.segments import name_in
+from enfold.server.headers import name_in
 from enfold.settings import check
 
 LONGEST_PAGE = 500

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from enfold.engine.namespaces import delete_sessions, read_namespaces
+from enfold.engine.engine import delete_sessions, read_namespaces
 from enfold.errors import InputError, NotFoundError
 from enfold.server.api.shapes import (
     Limit,
@@ -20,7 +20,7 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.server.segments import name_in
+from enfold.server.headers import name_in
 from enfold.store import access, sessions
 from enfold.store.access import AccessToken
 from enfold.store.sessions import check_name

@@ -7,20 +7,131 @@ on every turn, so a provider's cache goes on to hit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from enfold import dialects
+from enfold import wire
 from enfold.engine.recognition import History
-from enfold.engine.viewing import message_of
-from enfold.jsontext import dumps
+from enfold.engine.state import message_of
+from enfold.errors import InputError
+from enfold.jsontext import dumps, loads, texts_within
 from enfold.messages import Message
-from enfold.server.proxy import marks
-from enfold.server.proxy.facts import Facts, parse
+from enfold.server.proxy.bodies import Body, Facts, parse
+from enfold.server.proxy.recorder import Heard
 from enfold.store.records import Edit, Shown, Snapshot, StoredMessage, Summarized
-from enfold.summaries import summary_tokens
+from enfold.summaries import HEADING, summary_tokens
 from enfold.tokens import count_message
 from enfold.view import place_summary
+
+MOST = 4
+"""Providers refuse a request with more."""
+
+_KEY = "cache_control"
+_IN_JSON = b'"cache_control"'
+_BESIDE = ("system", "tools")
+_CARRIERS = {
+    "anthropic": frozenset({"text", "image", "document", "tool_use", "tool_result"}),
+    "openai": frozenset({"text"}),
+}
+"""The blocks that a mark may stand on, by dialect. Reasoning is never among them."""
+
+
+def set_again(
+    body: Body, *, lead: Sequence[bytes], covered: int, sent: Sequence[bytes], view: Sequence[bytes]
+) -> list[bytes]:
+    """The view with a mark in place of those that fell away.
+
+    `sent` are the messages that came after the system messages, `lead`; of these the snapshot
+    covers the first ones, and the view ends in the others.
+    """
+    if body.form.dialect not in _CARRIERS or _IN_JSON not in body.raw:
+        return list(view)
+    stable = len(view) - (len(sent) - covered)
+    came = list(_found(sent[:covered]))
+    if len(came) == len(list(_found(view[:stable]))):
+        return list(view)
+    beside = {"content": [body.value(name) for name in _BESIDE], _KEY: body.value(_KEY)}
+    if len([*_found((*lead, *view)), *_in_value(beside)]) >= MOST:
+        return list(view)
+    # Longer-lived marks must come first: the last one that came is right for the end.
+    return _with_mark(view, stable, came[-1], body.form.dialect)
+
+
+def without(raw: bytes) -> bytes:
+    """A message without the marks that it was recorded with."""
+    return dumps(_unmarked(loads(raw))) if _IN_JSON in raw else raw
+
+
+def _found(raws: Iterable[bytes]) -> Iterator[Any]:
+    for raw in raws:
+        if _IN_JSON in raw:
+            yield from _in_value(loads(raw))
+
+
+def _in_value(value: Any) -> Iterator[Any]:
+    """The marks on a message, a block or a tool, and on what is inside it, in order."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _in_value(item)
+    elif isinstance(value, dict):
+        yield from _in_value(value.get("content"))
+        yield from _in_value(value.get("function"))
+        if value.get(_KEY) is not None:
+            yield value[_KEY]
+
+
+def _unmarked(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_unmarked(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    inside = {"content": _unmarked(value["content"])} if "content" in value else {}
+    return {key: inner for key, inner in {**value, **inside}.items() if key != _KEY}
+
+
+def _with_mark(view: Sequence[bytes], stable: int, mark: Any, dialect: str) -> list[bytes]:
+    """The mark on the last block before the end that can carry one."""
+    marked = list(view)
+    for index in range(min(stable, len(view) - 1), -1, -1):
+        message = loads(view[index])
+        blocks = _blocks(message)
+        if index == stable:
+            # Nothing here is stable, unless the summary stands in it.
+            blocks = blocks[: _summary_end(blocks)]
+        for place in range(len(blocks) - 1, -1, -1):
+            if _can_carry(blocks[place], dialect):
+                if _KEY not in blocks[place]:
+                    content = _blocks(message)
+                    content[place] = {**content[place], _KEY: mark}
+                    marked[index] = dumps({**message, "content": content})
+                return marked
+    return marked
+
+
+def _blocks(message: Any) -> list[Any]:
+    content = message.get("content")
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return list(content) if isinstance(content, list) else []
+
+
+def _summary_end(blocks: Sequence[Any]) -> int:
+    """The place after the summary; 0 where there is none."""
+    ends = (i + 1 for i, block in enumerate(blocks) if _text(block).startswith(HEADING))
+    return next(ends, 0)
+
+
+def _can_carry(block: Any, dialect: str) -> bool:
+    if not isinstance(block, dict) or block.get("type") not in _CARRIERS[dialect]:
+        return False
+    return block["type"] != "text" or bool(_text(block).strip())
+
+
+def _text(block: Any) -> str:
+    text = block.get("text") if isinstance(block, dict) else None
+    return text if isinstance(text, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +190,7 @@ def _piece(
         return own[places[shown.message]]
     same = shown.tokenizer == wording.tokenizer
     tokens = shown.tokens if same else count_message(message_of(shown), wording.tokenizer)
-    return Piece(marks.without(shown.body), tokens, shown.estimate)
+    return Piece(without(shown.body), tokens, shown.estimate)
 
 
 def _with_summary(pieces: list[Piece], at: int, summary: str, wording: Wording) -> list[Piece]:
@@ -103,4 +214,33 @@ def _with_summary(pieces: list[Piece], at: int, summary: str, wording: Wording) 
 
 
 def _render(message: Message, dialect: str) -> bytes:
-    return dumps(dialects.get(dialect).render_message(message))
+    return dumps(wire.get(dialect).render_message(message))
+
+
+COPIED = "marker-in-tool-arguments"
+
+_MARKER = re.compile(r"⟨ [^⟩\n]{1,300} ⟩")
+"""All that enfold puts in place of a text looks like this."""
+_SIGNS = ("⟨".encode(), b"27e8")
+"""Its first character in JSON, as it is or escaped."""
+
+
+def copied(heard: Heard) -> tuple[str, ...]:
+    """The names of tools whose arguments have a marker in them."""
+    raw = b"".join(heard.chunks)
+    if _SIGNS[0] not in raw and _SIGNS[1] not in raw.lower():
+        return ()
+    return tuple(call.name for call in heard.reply.calls if _has_marker(call.arguments))
+
+
+def _has_marker(arguments: str) -> bool:
+    return any(_MARKER.search(text) for text in _texts(arguments))
+
+
+def _texts(arguments: str) -> Iterator[str]:
+    try:
+        given: Any = loads(arguments)
+    except InputError:
+        yield arguments
+        return
+    yield from (text for _, text in texts_within(given))

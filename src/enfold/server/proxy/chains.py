@@ -11,17 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from enfold import dialects
+from enfold import wire
 from enfold.engine import Session
-from enfold.engine.viewing import message_of
+from enfold.engine.state import message_of
 from enfold.jsontext import dumps, items, loads
 from enfold.messages import Conversation
 from enfold.server.proxy.bodies import RESPONSES, Body
-from enfold.server.proxy.replies import Reply
 from enfold.store import Database, Store, responses, sessions, tree
 from enfold.store.records import StoredMessage
 from enfold.store.responses import Item, Response
-from enfold.store.words import is_storable
+from enfold.text.words import is_storable
+from enfold.wire.replies import Reply
 
 PREVIOUS = "previous_response_id"
 _NEVER_KNOWN = frozenset({"conversation", "cachedContent", "cached_content"})
@@ -137,7 +137,7 @@ def _complete(
 
 def _rendered(rows: Iterable[StoredMessage]) -> Iterator[bytes]:
     """The messages as items; a session may have begun in another dialect."""
-    dialect = dialects.get(RESPONSES.dialect)
+    dialect = wire.get(RESPONSES.dialect)
     for row in rows:
         if row.dialect == RESPONSES.dialect:
             yield row.body

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -18,24 +18,79 @@ from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
 from enfold.server.bodies import unpacked
 from enfold.server.headers import Header
-from enfold.server.proxy.accounts import Accounts, Answered
-from enfold.server.proxy.calls import Call, read_call
+from enfold.server.proxy.assembly import COPIED, copied
+from enfold.server.proxy.bodies import Prefixes
+from enfold.server.proxy.calls import (
+    Call,
+    is_by_key,
+    is_overflow,
+    open_namespaces,
+    read_call,
+    refusal,
+)
 from enfold.server.proxy.chains import complete, may_be_referred_to
-from enfold.server.proxy.clientkeys import connection_of
-from enfold.server.proxy.copies import COPIED, copied
-from enfold.server.proxy.hearing import Ear, Heard, Keep
-from enfold.server.proxy.namespaces import is_by_key, open_namespaces
-from enfold.server.proxy.prefixes import Prefixes
-from enfold.server.proxy.recall.turn import RecallTurn
-from enfold.server.proxy.refusals import is_overflow, refusal
-from enfold.server.proxy.relay import Receiver, relay
-from enfold.server.proxy.replies import Reply
-from enfold.server.proxy.seen import Asked, Outgoing, Seen
-from enfold.server.proxy.turn import Turns, finished
+from enfold.server.proxy.recall import RecallTurn
+from enfold.server.proxy.recorder import Accounts, Answered, Ear, Heard, Keep
+from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns, connection_of, finished
 from enfold.server.proxy.upstream import Answer, Arriving, Upstream, gathered, is_stream
 from enfold.settings import Serving, upstreams
 from enfold.store.records import UsageEvent
 from enfold.store.sessions import check_name
+from enfold.wire.replies import Reply
+
+_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+
+
+class Receiver:
+    """The client, who waits for an answer."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_begun = False
+        """Once it has, nothing else can be answered any more."""
+
+    async def start(
+        self, status: int, headers: Iterable[Header], length: int | None = None
+    ) -> None:
+        """The beginning of the answer, which has so many bytes if that is known."""
+        self.has_begun = True
+        lower = [(name.lower(), value) for name, value in headers]
+        if length is not None and status not in _WITHOUT_BODY:
+            lower.append((b"content-length", b"%d" % length))
+        message: Message = {"type": "http.response.start", "status": status, "headers": lower}
+        await self._send(message)
+
+    async def say(self, chunk: bytes) -> None:
+        """A piece of it."""
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def end(self, last: bytes = b"") -> None:
+        """The last piece."""
+        await self._send({"type": "http.response.body", "body": last})
+
+
+async def relay(
+    answer: Arriving, own: Iterable[Header], to: Receiver, ear: Ear | None = None
+) -> None:
+    """The answer as it is, with headers of our own; `ear` listens to it."""
+    await to.start(answer.status, [*answer.headers, *own], answer.length)
+    waiting: list[bytes] = []
+    left = answer.length
+    try:
+        async for chunk in answer.chunks():
+            left = None if left is None else left - len(chunk)
+            # The last piece goes out with word that it is the last: a short answer in one go.
+            if (ear is not None and ear.hear(chunk)) or left == 0:
+                waiting.append(chunk)
+            else:
+                await to.say(chunk)
+        if ear is not None:
+            await ear.ended()
+    finally:
+        if ear is not None:
+            ear.close()
+    await to.end(b"".join(waiting))
+
 
 NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
 

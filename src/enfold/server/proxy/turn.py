@@ -9,35 +9,205 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from itertools import chain
+from time import monotonic
+from typing import Any, Literal, TypeAlias, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
-from enfold.budget import Load, decide
-from enfold.engine import Engine, Session, blocking
-from enfold.engine.ahead import compress_soon
+from enfold.budget import Decision, Load, decide
+from enfold.engine import Engine, Session, compression
+from enfold.engine.background import compress_soon
 from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
-from enfold.engine.requests import Request
+from enfold.engine.state import OwnModel, Request
 from enfold.errors import BlockedError, CompressionError, EnfoldError, InputError, StoreError
 from enfold.jsontext import dumps
+from enfold.llm.calls import Connection, Secret
+from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import Means
+from enfold.server.proxy import assembly
 from enfold.server.proxy.assembly import Piece, Wording, assemble
-from enfold.server.proxy.beginnings import Beginnings
-from enfold.server.proxy.chains import can_be_gone_on_from, keep
-from enfold.server.proxy.clientkeys import own_model
-from enfold.server.proxy.facts import Facts, Memory, parse
-from enfold.server.proxy.prefixes import Prefix
-from enfold.server.proxy.recall.answering import share
-from enfold.server.proxy.recall.exchange import put_back
-from enfold.server.proxy.recall.offer import Offer, offer
-from enfold.server.proxy.recall.turn import Recall
-from enfold.server.proxy.replies import Reply
-from enfold.server.proxy.seen import Asked, Outgoing, Seen
-from enfold.store import exchanges
+from enfold.server.proxy.bodies import Body, Facts, Memory, Prefix, parse
+from enfold.server.proxy.calls import Call
+from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
+from enfold.server.proxy.recall import Recall, put_back, share
+from enfold.server.proxy.recall_offer import Offer, offer
+from enfold.store import responses
+from enfold.store.records import Snapshot
 from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
+from enfold.wire.replies import Reply
+
+What: TypeAlias = Literal["keep", "reused", "compressed"]
+
+
+def _unknown() -> None:
+    """No key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request to the proxy: whose, for which model, and with which body."""
+
+    body: Body
+    model: str
+    """As provider:model."""
+    namespace: str = ""
+    session: str | None = None
+    """The name that the client gave it. None: it is recognised."""
+    provider_has: AtProvider | None = None
+    """What need not be sent, as long as nothing has to change."""
+    prefix: Prefix | None = field(default=None, repr=False)
+    """What is known of how its body begins."""
+    may_recall: bool = True
+    """Whether its reply can be joined from several."""
+    connection: Callable[[], Connection | None] = field(default=_unknown, repr=False)
+    """How its model is reached with the client's own key, if that has to be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """What to send, and what is to be said of it."""
+
+    raw: bytes
+    what: What
+    tokens_before: int
+    tokens_after: int
+    session: str | None
+    warnings: tuple[str, ...] = ()
+    seen: Seen | None = field(default=None, repr=False)
+    """The request that it stands for."""
+    recall: Recall | None = None
+    """Where the model may recall: how that is done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A request as it stands: what is known of it, and what would be sent."""
+
+    asked: Asked
+    lead: Sequence[bytes]
+    """System messages before the history. They often say the date, and are never folded."""
+    sent: Sequence[bytes]
+    history: History
+    name: str | None
+    known: Known
+    pieces: tuple[Piece, ...]
+    tokens_before: int
+    """Of all that came."""
+    decision: Decision
+    body: Body
+    """As it came, or with one tool more."""
+    instead: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """What was really said, in place of messages that were sent."""
+    recalling: Callable[..., Recall] | None = None
+    """Where the model may recall: how, once it is known how the request is sent again."""
+
+    @property
+    def as_is(self) -> What:
+        """What is said of it where nothing new is folded."""
+        return "keep" if self.known.snapshot is None else "reused"
+
+    def outgoing(self, what: What, *warnings: str) -> Outgoing:
+        """The request as it stands, sent."""
+        total = self.decision.load.total
+        raw, before = self.body.raw, self.tokens_before
+        out = Outgoing(raw, what, before, total, self.name, warnings, self)
+        if self.known.snapshot is not None:
+            view = (*self.lead, *self._view(self.known.snapshot))
+            recall = self.recalling and self.recalling(resend=partial(_resend, self.body, view))
+            return replace(out, raw=self.body.with_messages(view), recall=recall)
+        if has_a_view(self.asked.provider_has):
+            return replace(out, raw=self.body.with_messages(self.body.messages))
+        return out
+
+    def _view(self, snapshot: Snapshot) -> list[bytes]:
+        cutoff = snapshot.cutoff
+        covered = 0 if cutoff is None else self.history.ids.index(cutoff) + 1
+        view = assembly.set_again(
+            self.asked.body,
+            lead=self.lead,
+            covered=covered,
+            sent=self.sent,
+            view=[piece.raw for piece in self.pieces],
+        )
+        stable = len(view) - (len(self.sent) - covered)
+        said = [self.instead.get(at, (raw,)) for at, raw in enumerate(view[stable:], start=covered)]
+        return [*view[:stable], *chain.from_iterable(said)]
+
+
+def _resend(body: Body, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
+    return body.with_messages((*view, *more))
+
+
+_SECONDS = 1.0
+"""How long what another process changes may go unnoticed. This one's changes hold at once."""
+_MOST = 1_000
+_NOTHING = History((), ())
+
+
+class Beginnings:
+    """What is known of conversations that begin, by model."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._known: dict[str, tuple[int, float, asyncio.Future[Known]]] = {}
+
+    async def known(self, model: str) -> Known:
+        """What is known of one that begins with that model."""
+        store = self._engine.store
+        writes, until, known = self._known.get(model, (-1, 0.0, None))
+        if known is None or writes != store.writes or monotonic() >= until:
+            reading = store.read(read_known, "", None, _NOTHING, model, self._engine.outside)
+            known = asyncio.ensure_future(reading)
+            known.add_done_callback(lambda done: self._forget_failed(model, done))
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[model] = (store.writes, monotonic() + _SECONDS, known)
+        # Whoever hangs up leaves it to the others who wait for it.
+        return known.result() if known.done() else await asyncio.shield(known)
+
+    def _forget_failed(self, model: str, reading: asyncio.Future[Known]) -> None:
+        if reading.cancelled() or reading.exception() is not None:
+            self._known.pop(model, None)
+
+
+_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key", b"authorization")
+_BEARER = "bearer "
+_UNDER: Mapping[str, str] = {"openai": "/v1"}
+"""What client libraries want at the end of a provider's address."""
+
+
+def connection_of(call: Call, model: str, address: str) -> Connection | None:
+    """How the model is reached that a call is for; None where the call has no key."""
+    key = _key(call)
+    if call.form is None or key is None:
+        return None
+    base_url = f"{address}{_UNDER.get(call.form.provider, '')}"
+    return Connection(call.form.provider, model, Secret(key), base_url)
+
+
+@asynccontextmanager
+async def own_model(connection: Connection | None) -> AsyncIterator[OwnModel | None]:
+    """The client's model for one compression, if there is a way to it; nothing of it stays open."""
+    if connection is None:
+        yield None
+        return
+    async with ModelGateway() as gateway:
+        yield OwnModel(gateway, connection)
+
+
+def _key(call: Call) -> str | None:
+    found = next((value for name in _HEADERS if (value := call.header(name))), None)
+    if found is None:
+        query = parse_qs(urlsplit(call.path).query)
+        return query.get("key", [""])[0] or None
+    return found[len(_BEARER) :] if found.lower().startswith(_BEARER) else found
+
 
 Result = TypeVar("Result")
 
@@ -185,7 +355,7 @@ class Turns:
             message=seen.history.ids[-1],
             snapshot=known.snapshot.id,
             room=share(seen.decision),
-            keep=lambda said: self._engine.store.write(exchanges.put, session.key, said),
+            keep=lambda said: self._engine.store.write(responses.exchanges_put, session.key, said),
             keeps_items=seen.body.value("store") is not False,
         )
         return replace(seen, recalling=recalling)
@@ -215,7 +385,7 @@ class Turns:
         record = seen.known.session
         if seen.known.is_diverging:
             return seen.outgoing(seen.as_is, DIVERGING)
-        if record is not None and blocking.is_acknowledged(record):
+        if record is not None and compression.is_acknowledged(record):
             return seen.outgoing(seen.as_is, "risk-acknowledged")
         load = seen.decision.load
         request = Request(
@@ -226,7 +396,7 @@ class Turns:
         )
         try:
             if record is not None:
-                blocking.refuse_if_blocked(record, seen.known.settings.on_failure)
+                compression.refuse_if_blocked(record, seen.known.settings.on_failure)
             if begun := self._busy.get((seen.asked.namespace, seen.name or "")):
                 await asyncio.wait({begun})  # or what came before would be recorded after this
             session = await self._record(seen)

@@ -3,7 +3,198 @@
 No model is asked. Every step can be undone exactly: the ledger says where everything is.
 """
 
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
+from enfold.jsontext import Path
+from enfold.ledger import Shortening
+from enfold.messages import Message
+from enfold.retention import Retention
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
+from enfold.strategies.lossless.blocks import fold_blocks
 from enfold.strategies.lossless.config import Encodings, LosslessConfig, Obsolete
-from enfold.strategies.lossless.strategy import KIND, Lossless, shorten
+from enfold.strategies.lossless.results import (
+    consolidate,
+    fold_repeats,
+    reencode,
+    take_out_obsolete,
+)
+from enfold.strategies.lossless.texts import (
+    Draft,
+    Right,
+    Terms,
+    has_marker,
+    pointed_at,
+    shortening,
+    texts_of,
+    with_texts,
+)
+from enfold.tokens import count_messages, get
+from enfold.view import USER_ROLE_SUMMARIES
 
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
+
+
+class Work:
+    """A task on its way to an answer; messages `left_alone` stay as they are."""
+
+    def __init__(self, task: Task, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
+        numbers = numbers_of(task)
+        self._task = task
+        self._config = config
+        self._terms = Terms(
+            get(task.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
+        )
+        texts = texts_of(task)
+        self._drafts = [Draft.of(shown) for shown in texts]
+        frozen = left_alone | pointed_at(texts, numbers.__getitem__)
+        for draft in self._drafts:
+            if draft.was.message in frozen or has_marker(draft.text):
+                draft.right = Right.NOTHING
+        self._shown: list[str] = []
+        """What each draft comes to by now."""
+        self._edited: dict[int, Message] = {}
+        """The messages that are no longer as they were, by index."""
+        self._counts: dict[int, int] = {}
+        """Their tokens."""
+
+    def run(self) -> tuple[Step, ...]:
+        """Do every step that is asked for, and say what each took away."""
+        config, drafts, terms = self._config, self._drafts, self._terms
+        steps: tuple[tuple[str, bool, Callable[[], None]], ...] = (
+            (
+                "state_cleanup",
+                config.remove_obsolete_state,
+                lambda: take_out_obsolete(drafts, config.obsolete, terms),
+            ),
+            ("reencoding", config.reencode, lambda: reencode(drafts, config.encodings, terms)),
+            (
+                "result_consolidation",
+                config.consolidate_tool_results,
+                lambda: consolidate(drafts, terms),
+            ),
+            (
+                "file_deduplication",
+                config.deduplicate_file_reads,
+                lambda: fold_repeats(drafts, terms),
+            ),
+            ("block_deduplication", config.deduplicate_blocks, lambda: fold_blocks(drafts, terms)),
+        )
+        done: list[Step] = []
+        tokens = self._task.tokens
+        for name, is_asked, do in steps:
+            if is_asked:
+                before = tokens
+                do()
+                tokens = self._count()
+                done.append(Step(name, before, tokens))
+        return tuple(done)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """One entry for every message."""
+        drafts, shown, edited = self._drafts, self._shown, self._edited
+        shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
+        for index, draft in enumerate(drafts):
+            if draft.is_changed:
+                shortenings[draft.was.message].append(shortening(drafts, index, shown))
+        return tuple(
+            Edited(index, edited[index], self._counts[index], tuple(shortenings[index]))
+            if index in edited
+            else Kept(index)
+            for index in range(len(self._task.messages))
+        )
+
+    def _count(self) -> int:
+        """The tokens of the view as it is now."""
+        task = self._task
+        self._shown = [draft.shown() for draft in self._drafts]
+        self._edited = self._with_shown()
+        counts = count_messages(tuple(self._edited.values()), self._terms.tokenizer)
+        self._counts = dict(zip(self._edited, counts, strict=True))
+        return task.tokens + sum(counts) - sum(task.counts[index] for index in self._edited)
+
+    def _with_shown(self) -> dict[int, Message]:
+        """The messages that are no longer as they were, by index."""
+        changed: dict[int, dict[tuple[int, int, Path], str]] = {}
+        for draft, text in zip(self._drafts, self._shown, strict=True):
+            if draft.is_changed:
+                place = (draft.was.part, draft.was.inner, draft.was.path)
+                changed.setdefault(draft.was.message, {})[place] = text
+        messages = self._task.messages
+        return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
+
+
+def numbers_of(task: Task) -> list[int]:
+    """The number of every message in the view, counted from 1, with the summary among them."""
+    messages, at = task.messages, task.previous_at
+    beside = messages[max(0, at - 1) : at + 1]
+    is_merged = any(m.role == "user" and m.dialect in USER_ROLE_SUMMARIES for m in beside)
+    is_message = task.previous is not None and not is_merged
+    return [
+        index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Lossless:
+    """What a view says twice it says once."""
+
+    config: LosslessConfig
+    means: Means
+
+    id = "lossless"
+
+    @property
+    def retention(self) -> Retention:
+        """The first and the newest messages."""
+        config = self.config
+        return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
+
+    def touches(self, task: Task) -> tuple[int, ...]:
+        """Messages with results of tools that may be shortened."""
+        shown = texts_of(task)
+        return tuple(dict.fromkeys(each.message for each in shown if each.right))
+
+    async def condense(self, task: Task) -> Condensation:
+        """The task with markers for what is in view already."""
+        return await asyncio.to_thread(shorten, task, self.config)
+
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
+        """Exactly what it will be: it costs nothing to try."""
+        return Estimate.by_trying(task, await self.condense(task))
+
+
+def shorten(task: Task, config: LosslessConfig | None = None) -> Condensation:
+    """The task with markers for what is in view already."""
+    left_alone: set[int] = set()
+    while True:
+        work = Work(task, config or LosslessConfig(), left_alone)
+        steps = work.run()
+        entries = work.entries()
+        larger = {
+            entry.index
+            for entry in entries
+            if isinstance(entry, Edited) and entry.tokens >= task.counts[entry.index]
+        }
+        if not larger:
+            break
+        left_alone |= larger  # single markers pay, and all together once in a blue moon do not
+    if all(isinstance(entry, Kept) for entry in entries):
+        return unchanged(task, Lossless.id, "nothing that may be shortened is said twice")
+    operations = tuple(f"{step.name}_completed" for step in steps)
+    return Condensation(Lossless.id, entries, steps, operations=operations)
+
+
+KIND = Kind(
+    id="lossless",
+    name="Lossless",
+    description="What is said twice is said once; nothing is lost, and no model is asked",
+    capabilities=Capabilities(lossless=True, individual=True, multi_pass=True),
+    config=LosslessConfig,
+    make=Lossless,
+)

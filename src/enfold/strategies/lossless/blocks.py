@@ -3,17 +3,200 @@
 from __future__ import annotations
 
 import re
+from array import array
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from enfold.recipes import Form
-from enfold.strategies.lossless import markers
-from enfold.strategies.lossless.drafts import Draft, Hole, Terms
-from enfold.strategies.lossless.matching import Match, Shelf
-from enfold.strategies.lossless.operations import path_of
-from enfold.strategies.lossless.texts import SHORTEST, Right
-from enfold.strategies.lossless.units import Units, units_of
+from enfold.ledger import Form
+from enfold.strategies.lossless import texts
+from enfold.strategies.lossless.config import path_of
+from enfold.strategies.lossless.texts import (
+    ANCHOR,
+    JOINED,
+    LINKED,
+    PIECE,
+    SHORTEST,
+    Draft,
+    Hole,
+    Right,
+    Terms,
+    Units,
+    units_of,
+)
+
+_LAG = 16
+"""How many units a text may look back at before they are entered; until then a match that begins
+later can still claim them."""
+_SPACING = 64
+"""Characters between two new units that are remembered, at least. What is shorter saves less than a
+marker takes, and a longer match is found by the one or the other unit in it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Units `[start, stop)` of a text are the same as those of a source from `at` on."""
+
+    start: int
+    stop: int
+    source: int
+    at: int
+    is_raw: bool
+    """Whether they are the same as they stand there, and not only without numbers and signs."""
+
+
+class Shelf:
+    """The units of all texts so far, and where each was seen last."""
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._bases: list[int] = []
+        self._keys = array("q")
+        self._starts = array("I")
+        self._stops = array("I")
+        self._forms = array("H")
+        self._flags = bytearray()
+        self._kinds: list[Form] = []
+        self._latest: dict[int, int] = {}
+        self._known = 0
+        """Where in the last text the last new unit ends that is remembered."""
+
+    def add(self, text: str, units: Units) -> None:
+        """Put a text on the shelf; it can be found only after `enter` or `match`."""
+        self._known = -_SPACING
+        self._texts.append(text)
+        self._bases.append(len(self._keys))
+        self._keys += units.keys
+        self._starts += units.starts
+        self._stops += units.stops
+        self._flags += units.flags
+        self._kinds += (form for form in units.kinds if form not in self._kinds)
+        kinds = [self._kinds.index(form) for form in units.kinds]
+        self._forms.extend(map(kinds.__getitem__, units.forms))
+
+    def enter(self) -> None:
+        """Let the last text be found, all of it."""
+        self._enter(self._bases[-1], len(self._keys))
+
+    def match(self, claim: Callable[[Match], bool], first: int = 0) -> None:
+        """Match the last text with what was entered before it, then enter what is left of it.
+
+        `claim` is asked about every match, in order; units of one that it takes can no longer be
+        found, because a marker replaces them. Units before `first` are not looked at.
+        """
+        keys, latest = self._keys, self._latest
+        base, end = self._bases[-1], len(keys)
+        entered = at = min(base + first, end)
+        self._enter(base, at)
+        while at < end:
+            place = latest.get(keys[at])
+            if place is not None and self._is_worth_it(at, place):
+                found = self._longest(at, place, entered)
+                if claim(found):
+                    self._enter(entered, base + found.start)
+                    self._hide(base + found.start, base + found.stop)
+                    entered = at = base + found.stop
+                    continue
+            at += 1
+            if at - entered > 2 * _LAG:
+                self._enter(entered, at - _LAG)
+                entered = at - _LAG
+        self._enter(entered, end)
+
+    def range_of(self, text: int, start: int, stop: int) -> tuple[int, int]:
+        """The characters that units `[start, stop)` of a text are."""
+        base = self._bases[text]
+        return self._starts[base + start], self._stops[base + stop - 1]
+
+    def form_of(self, text: int, unit: int) -> Form:
+        """The form of a unit."""
+        return self._kinds[self._forms[self._bases[text] + unit]]
+
+    def is_piece(self, text: int, unit: int) -> bool:
+        """Whether a unit is not a whole line."""
+        return bool(self._flags[self._bases[text] + unit] & PIECE)
+
+    def is_one_run(self, text: int, start: int, stop: int) -> bool:
+        """Whether units are all in one form and, if they have numbers, numbered one by one."""
+        base = self._bases[text]
+        return all(flags & LINKED for flags in self._flags[base + start + 1 : base + stop])
+
+    def _is_worth_it(self, at: int, place: int) -> bool:
+        """A quick look: a short unit that is alone in what it shares is no match."""
+        keys = self._keys
+        return (
+            self._stops[at] - self._starts[at] >= SHORTEST
+            or keys[at - 1] == keys[place - 1]
+            or (at + 1 < len(keys) and keys[at + 1] == keys[place + 1])
+        )
+
+    def _longest(self, at: int, place: int, lowest: int) -> Match:
+        """The longest match through a unit and the place where it was seen."""
+        keys = self._keys
+        source = bisect_right(self._bases, place) - 1
+        start, stop = self._extend(at, place, lowest, LINKED, lambda a, b, _: keys[a] == keys[b])
+        is_raw = False
+        if self._is_raw(at, place, source, 0):
+            raw = self._extend(
+                at, place, lowest, JOINED, lambda a, b, beside: self._is_raw(a, b, source, beside)
+            )
+            if raw[1] - raw[0] >= stop - start:
+                (start, stop), is_raw = raw, True
+        base = self._bases[-1]
+        first = place - at + start - self._bases[source]
+        return Match(start - base, stop - base, source, first, is_raw)
+
+    def _extend(
+        self, at: int, place: int, lowest: int, flag: int, is_same: Callable[[int, int, int], bool]
+    ) -> tuple[int, int]:
+        """How far units around `at` are the same as those around `place`, all of one flag.
+
+        What is copied never overlaps the copy.
+        """
+        flags = self._flags
+        back = place - at
+        start = at
+        while start > lowest and flags[start] & flags[start + back] & flag:
+            if not is_same(start - 1, start - 1 + back, 1):
+                break
+            start -= 1
+        stop, end = at + 1, min(len(flags), start - back)
+        while stop < end and flags[stop] & flags[stop + back] & flag:
+            if not is_same(stop, stop + back, -1):
+                break
+            stop += 1
+        return start, stop
+
+    def _is_raw(self, at: int, place: int, source: int, beside: int) -> bool:
+        """Whether two units look alike, with what stands between them and the one beside them."""
+        if self._keys[at] != self._keys[place]:
+            return False
+        starts, stops = self._starts, self._stops
+        before, after = min(beside, 0), max(beside, 0)
+        ours = self._texts[-1][starts[at + before] : stops[at + after]]
+        return ours == self._texts[source][starts[place + before] : stops[place + after]]
+
+    def _enter(self, start: int, stop: int) -> None:
+        keys, stops, flags, latest = self._keys, self._stops, self._flags, self._latest
+        known = self._known
+        for at in range(start, stop):
+            if flags[at] & ANCHOR:
+                if keys[at] in latest:
+                    latest[keys[at]] = at
+                elif stops[at] - known >= _SPACING:
+                    latest[keys[at]] = at
+                    known = stops[at]
+        self._known = known
+
+    def _hide(self, start: int, stop: int) -> None:
+        """A match is replaced by a marker: its units are no longer there to be found."""
+        flags = self._flags
+        for at in range(start, stop):
+            flags[at] = 0
+        if stop < len(flags):
+            flags[stop] &= ~(JOINED | LINKED)
+
 
 _ENOUGH = 600
 """Characters of a block that are counted first: what they save, the whole saves too."""
@@ -112,10 +295,10 @@ class _Claim:
         text = self.drafts[self.index].text
         place = "above" if source == self.index else self.names.places[source]
         if shelf.is_piece(number, match.start):
-            marker = markers.characters(text[start:stop], stop - start, place)
+            marker = texts.characters(text[start:stop], stop - start, place)
         elif not shelf.is_one_run(number, match.start, match.stop):
             size = text.count("\n", start, stop) + 1
-            marker = markers.bare_lines("", text[start:stop], size, place)
+            marker = texts.bare_lines("", text[start:stop], size, place)
         else:
             there = _number_at(self.drafts[source].text, at[0], of)
             marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
@@ -131,11 +314,11 @@ def _marker(block: str, form: Form, there: int | None, size: int, place: str) ->
     """The marker for lines: by the numbers they have here or there, else by how they begin."""
     first = _number_at(block, 0, form)
     if first is not None:
-        return markers.numbered_lines(first, there, size, place)
+        return texts.numbered_lines(first, there, size, place)
     sign = form.sign.strip()
     if there is not None:
-        return markers.lines(sign, there, size, place)
-    return markers.bare_lines(sign, block, size, place)
+        return texts.lines(sign, there, size, place)
+    return texts.bare_lines(sign, block, size, place)
 
 
 def _number_at(text: str, at: int, form: Form) -> int | None:

@@ -16,7 +16,7 @@ from typing import Any
 
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import loads
-from enfold.strategies import registry
+from enfold.strategies import contract
 from enfold.strategies.configs import wire_name
 
 VERSION = 1
@@ -81,7 +81,7 @@ def check(preset: Preset) -> None:
     if not isinstance(preset.config, Mapping):
         raise ConfigError(f"config: expected an object, found {preset.config!r:.60}")
     try:
-        kind = registry.get(preset.strategy)
+        kind = contract.get(preset.strategy)
     except ConfigError as error:
         raise ConfigError(f"strategy: {error}") from None
     faults = kind.faults(preset.config)

@@ -5,8 +5,186 @@
 one, `strategy` all of them.
 """
 
-from enfold.strategies.smart.config import SmartConfig
-from enfold.strategies.smart.decomposition import Decomposed, decompose, recompose
-from enfold.strategies.smart.strategy import KIND, Smart
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from enfold.amounts import add
+from enfold.condensation import Condensation, Step, Task, unchanged, validate
+from enfold.errors import EnfoldError, NoGainError
+from enfold.retention import Retention
+from enfold.strategies import contract
+from enfold.strategies.configs import write
+from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
+from enfold.strategies.rehearsal import rehearse
+from enfold.strategies.smart.config import Pass, SmartConfig
+from enfold.strategies.smart.passes import (
+    Crew,
+    Decomposed,
+    Working,
+    decompose,
+    recompose,
+    run,
+    touched,
+)
 
 __all__ = ["KIND", "Decomposed", "Smart", "SmartConfig", "decompose", "recompose"]
+
+PRELUDE = "lossless_prelude"
+
+
+@dataclass(frozen=True, slots=True)
+class Smart:
+    """Passes in order."""
+
+    config: SmartConfig
+    means: Means
+
+    id = "smart"
+
+    @property
+    def retention(self) -> Retention:
+        """The last message; each pass says what else it leaves alone."""
+        return Retention("messages", 1)
+
+    def touches(self, task: Task) -> tuple[int, ...]:
+        """What any of the passes may touch; everything that may be edited where a prelude runs."""
+        working = Working.begin(task)
+        found = {index for step in self.config.passes for index in touched(step, working)}
+        if self.config.lossless_prelude.enabled:
+            found.update(task.editable)
+        return tuple(sorted(found))
+
+    async def condense(self, task: Task) -> Condensation:
+        """What the passes make of the task."""
+        journey = _Journey(Working.begin(task), Crew(self.means, _turns(self.means)))
+        if self.config.lossless_prelude.enabled:
+            await self._prelude(journey)
+        for step in self.config.passes:
+            if journey.steps and journey.has_arrived:
+                break
+            if not _is_due(step, journey.working):
+                journey.operations.append(f"skip_{step.id}")
+                continue
+            await self._pass(step, journey)
+        return journey.answer(self.id)
+
+    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+        """With all the summaries that would be written."""
+        return await rehearse(self, task, prices)
+
+    async def _prelude(self, journey: _Journey) -> None:
+        """The lossless strategy; if it fails, the passes go on from what there is."""
+        try:
+            working = await self._without_loss(journey.working)
+        except Exception as error:  # noqa: BLE001 - a prelude that fails is skipped, and said
+            journey.skip(PRELUDE, "the lossless prelude", error)
+        else:
+            journey.go_on(PRELUDE, PRELUDE, working)
+
+    async def _pass(self, step: Pass, journey: _Journey) -> None:
+        try:
+            working = await self._run(step, journey)
+        except Exception as error:  # noqa: BLE001 - a pass that fails is skipped, and said
+            journey.skip(step.id, f"the pass {step.id}", error)
+        else:
+            journey.go_on(step.id, step.name, working)
+
+    async def _run(self, step: Pass, journey: _Journey) -> Working:
+        """What the pass makes of the view; `NoGainError` if that is larger.
+
+        After a new summary messages have other numbers, and what pointed to one was put back; the
+        lossless strategy points to them anew.
+        """
+        before = journey.working
+        after = await run(step, before, journey.crew)
+        if after.folded is not before.folded and self.config.lossless_prelude.enabled:
+            after = await self._without_loss(after)
+        if after.tokens > before.tokens:
+            raise NoGainError(f"{before.tokens:,} tokens would have become {after.tokens:,}")
+        return after
+
+    async def _without_loss(self, working: Working) -> Working:
+        kind = contract.get("lossless")
+        lossless = kind.make_from(write(self.config.lossless_prelude.operations), self.means)
+        rest = working.rest
+        answer = await lossless.condense(rest)
+        validate(rest, answer, may_be_unchanged=True)
+        return working.with_shortened(answer.edits)
+
+
+@dataclass(slots=True)
+class _Journey:
+    """One run of the strategy: where it is, and what there is to report."""
+
+    working: Working
+    crew: Crew
+    steps: list[Step] = field(default_factory=list)
+    operations: list[str] = field(default_factory=list)
+
+    @property
+    def has_arrived(self) -> bool:
+        """True if the target is reached."""
+        target = self.working.task.target
+        return target is not None and self.working.tokens <= target
+
+    def go_on(self, id: str, name: str, working: Working) -> None:
+        """A step was done."""
+        self.steps.append(Step(name, self.working.tokens, working.tokens))
+        self.operations.append(f"{id}_completed")
+        self.working = working
+
+    def skip(self, id: str, name: str, error: Exception) -> None:
+        """A step failed; the words of foreign errors may quote a message, so are not repeated."""
+        reason = str(error) if isinstance(error, EnfoldError) else type(error).__name__
+        self.operations.append(f"skip_{id}")
+        self.crew.warnings.append(f"{name} was skipped: {reason}")
+
+    def answer(self, strategy: str) -> Condensation:
+        """What came of it."""
+        warnings = tuple(self.crew.warnings)
+        answer = Condensation(
+            strategy,
+            self.working.entries,
+            tuple(self.steps),
+            warnings,
+            tuple(self.operations),
+            add(self.crew.costs),
+        )
+        if not answer.is_unchanged:
+            return answer
+        why = unchanged(self.working.task, strategy, "no pass found anything to do")
+        return Condensation(
+            strategy,
+            why.entries,
+            tuple(self.steps),
+            (*warnings, *why.warnings),
+            tuple(self.operations),
+            answer.cost,
+        )
+
+
+def _turns(means: Means) -> asyncio.Semaphore:
+    return asyncio.Semaphore(max(1, means.parallel))
+
+
+def _is_due(step: Pass, working: Working) -> bool:
+    """Whether the pass runs with so many tokens."""
+    condition = step.execution.condition
+    if step.execution.type == "always" or condition is None:
+        return True
+    return working.tokens + working.task.beside > condition.token_threshold
+
+
+KIND = Kind(
+    id="smart",
+    name="Smart",
+    description="Passes in order: without loss first, then truncating, suppressing, summarizing, "
+    "until the target is reached.",
+    capabilities=Capabilities(
+        batch=True, individual=True, multi_pass=True, summaries=True, speed="medium"
+    ),
+    config=SmartConfig,
+    make=Smart,
+)

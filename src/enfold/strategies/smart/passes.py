@@ -3,36 +3,440 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from math import ceil
+from typing import Any, TypeAlias
 
-from enfold.condensation import Folded, Task
-from enfold.errors import CompressionError, SummaryError
+from enfold.condensation import Condensation, Edited, Entry, Folded, Kept, Task
+from enfold.errors import CompressionError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
-from enfold.messages import Message, Text
-from enfold.planning import TIGHTEST_SUMMARY
+from enfold.jsontext import dump_text, loads
+from enfold.ledger import Shortening, unresolved
+from enfold.messages import (
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    ResultPart,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from enfold.plan import TIGHTEST_SUMMARY
+from enfold.retention import Split, Zones
 from enfold.strategies.contract import Means
-from enfold.strategies.instructions import is_instruction, is_worth_folding
-from enfold.strategies.smart.config import Pass, Selection, SummarizationConfig
-from enfold.strategies.smart.operations import (
-    Editor,
-    Wanted,
-    marked,
-    operations_for,
-    texts_to_summarize,
+from enfold.strategies.native import fold, is_instruction, is_worth_folding
+from enfold.strategies.shortened_text import SUPPRESSED, Edit, Limits, map_texts, suppress, truncate
+from enfold.strategies.smart.config import (
+    IndividualConfig,
+    OperationConfig,
+    Operations,
+    Pass,
+    Selection,
+    SummarizationConfig,
+    Summarize,
 )
-from enfold.strategies.smart.working import Working
-from enfold.strategies.writing import fold
-from enfold.summaries import (
-    Summarizer,
-    Summary,
-    SummaryRequest,
-    fence_tokens,
-    summary_tokens,
-)
-from enfold.tokens import get
+from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
+from enfold.tokens import Tokenizer, count_messages, get
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """A message's content by type; None where it has none of a type."""
+
+    message_text: str | None = None
+    tool_parameters: tuple[Any, ...] | None = None
+    """For each call its arguments: an object, or text that holds none."""
+    tool_results: tuple[tuple[Any, ...], ...] | None = None
+    """For each result its texts and JSON values."""
+
+
+def decompose(message: Message) -> Decomposed:
+    """The message's content by type."""
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    calls = [part for part in message.parts if isinstance(part, ToolCall)]
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    return Decomposed(
+        "\n\n".join(texts) if texts else None,
+        tuple(map(_arguments, calls)) if calls else None,
+        tuple(map(_contents, results)) if results else None,
+    )
+
+
+def recompose(original: Message, content: Decomposed) -> Message:
+    """The message with other content.
+
+    Text that is new stands where the first text stood, in place of all texts. A message that is
+    edited loses its reasoning, which is signed for the message as it was.
+    """
+    before = decompose(original)
+    if content == before:
+        return original
+    keeps_texts = content.message_text == before.message_text
+    parameters = iter(content.tool_parameters or ())
+    results = iter(content.tool_results or ())
+    parts: list[Part] = []
+    said = keeps_texts
+    for part in original.parts:
+        match part:
+            case ToolCall():
+                parts.append(_with_arguments(part, next(parameters, _arguments(part))))
+            case ToolResult():
+                parts.append(_with_contents(part, next(results, _contents(part))))
+            case Text() if not keeps_texts:
+                if not said and content.message_text is not None:
+                    parts.append(replace(part, text=content.message_text))
+                said = True
+            case Reasoning():
+                continue
+            case _:
+                parts.append(part)
+    if not said and content.message_text is not None:
+        parts.insert(0, Text(content.message_text))
+    return replace(original, parts=tuple(parts))
+
+
+def _arguments(call: ToolCall) -> Any:
+    """An object, where the arguments are one or a text that holds one."""
+    if not isinstance(call.arguments, str):
+        return call.arguments
+    try:
+        value = loads(call.arguments)
+    except InputError:
+        return call.arguments
+    return value if isinstance(value, dict) else call.arguments
+
+
+def _with_arguments(call: ToolCall, arguments: Any) -> ToolCall:
+    if arguments == _arguments(call):
+        return call
+    is_text = isinstance(call.arguments, str) and isinstance(arguments, Mapping)
+    return replace(call, arguments=dump_text(arguments) if is_text else arguments)
+
+
+def _contents(result: ToolResult) -> tuple[Any, ...]:
+    return tuple(_content(result.parts))
+
+
+def _content(parts: tuple[ResultPart, ...]) -> Iterator[Any]:
+    for part in parts:
+        match part:
+            case Text(text):
+                yield text
+            case Data(value):
+                yield value
+
+
+def _with_contents(result: ToolResult, contents: tuple[Any, ...]) -> ToolResult:
+    if contents == _contents(result):
+        return result
+    new = iter(contents)
+    parts: list[ResultPart] = []
+    for part in result.parts:
+        match part:
+            case Text():
+                parts.append(replace(part, text=next(new)))
+            case Data():
+                parts.append(replace(part, value=next(new)))
+            case _:
+                parts.append(part)
+    return replace(result, parts=tuple(parts))
+
+
+SUMMARIZED = "⟨ Summary, not the original words ⟩"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A text that is to be summarized, whose it is, and how."""
+
+    text: str
+    role: Role
+    how: Summarize
+
+
+Summaries: TypeAlias = Mapping[Wanted, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Editor:
+    """Applies operations to messages."""
+
+    tokenizer: Tokenizer
+    summaries: Summaries
+
+    def edit(self, message: Message, operations: Operations) -> Message:
+        """The message with the operations applied; the very same if nothing changes."""
+        content = decompose(message)
+        return recompose(
+            message,
+            Decomposed(
+                _mapped(content.message_text, self._edit(operations.message_text, message.role)),
+                _mapped(content.tool_parameters, self._edit(operations.tool_parameters, "tool")),
+                self._results(message, content, operations.tool_results),
+            ),
+        )
+
+    def _results(
+        self, message: Message, content: Decomposed, operation: OperationConfig
+    ) -> tuple[tuple[Any, ...], ...] | None:
+        if content.tool_results is None:
+            return None
+        edit = self._edit(operation, "tool")
+        results = (part for part in message.parts if isinstance(part, ToolResult))
+        return tuple(
+            each if result.is_error and operation.operation == "suppress" else _mapped(each, edit)
+            for result, each in zip(results, content.tool_results, strict=True)
+        )
+
+    def _edit(self, operation: OperationConfig, role: Role) -> Edit:
+        edits: Mapping[str, Edit] = {
+            "keep": lambda text: text,
+            "suppress": lambda text: suppress(text, self.tokenizer),
+            "truncate": lambda text: truncate(text, _limits(operation), self.tokenizer),
+            "summarize": lambda text: self.summaries.get(
+                Wanted(text, role, operation.summarize), text
+            ),
+        }
+        return edits[operation.operation]
+
+
+def operations_for(index: int, config: IndividualConfig) -> Operations:
+    """The operations for a message: the defaults, with what is said of it alone laid over them."""
+    found = config.defaults
+    for override in config.overrides:
+        if override.message_index == index:
+            some = override.operations
+            found = replace(
+                found,
+                message_text=some.message_text or found.message_text,
+                tool_parameters=some.tool_parameters or found.tool_parameters,
+                tool_results=some.tool_results or found.tool_results,
+            )
+    return found
+
+
+def texts_to_summarize(
+    message: Message, operations: Operations, tokenizer: Tokenizer
+) -> Iterator[Wanted]:
+    """The texts of a message that are to be summarized, and are longer than their summaries."""
+    content = decompose(message)
+    typed: tuple[tuple[OperationConfig, Any, Role], ...] = (
+        (operations.message_text, content.message_text, message.role),
+        (operations.tool_parameters, content.tool_parameters, "tool"),
+        (operations.tool_results, content.tool_results, "tool"),
+    )
+    for operation, values, role in typed:
+        if operation.operation != "summarize":
+            continue
+        for text in _texts(values):
+            if _is_long(text, operation.summarize.max_tokens, tokenizer):
+                yield Wanted(text, role, operation.summarize)
+
+
+def marked(summary: str) -> str:
+    """A summary as it stands in place of a text."""
+    return f"{SUMMARIZED}\n{summary.strip()}"
+
+
+def _is_long(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
+    if text.startswith((SUMMARIZED, SUPPRESSED)) or len(text) <= tokens:
+        return False
+    return tokenizer.count(text) > tokens + tokenizer.count(SUMMARIZED)
+
+
+def _limits(operation: OperationConfig) -> Limits:
+    how = operation.truncate
+    return Limits(how.max_lines, how.max_chars, with_marker=how.add_ellipsis)
+
+
+def _mapped(content: Any, edit: Edit) -> Any:
+    """Content with its texts edited: a text, or arguments and results with texts inside."""
+    if isinstance(content, tuple):
+        return tuple(_mapped(each, edit) for each in content)
+    return map_texts(content, edit)
+
+
+def _texts(content: Any) -> Iterator[str]:
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, Mapping):
+        for value in content.values():
+            yield from _texts(value)
+    elif isinstance(content, list | tuple):
+        for value in content:
+            yield from _texts(value)
+
+
+@dataclass(frozen=True)
+class Working:
+    """A task on its way."""
+
+    task: Task
+    edits: Mapping[int, Edited]
+    folded: Folded | None = None
+
+    @classmethod
+    def begin(cls, task: Task) -> Working:
+        """Nothing done yet."""
+        return cls(task, {})
+
+    @cached_property
+    def shown(self) -> tuple[int, ...]:
+        """Indexes of the messages that are not folded."""
+        folded = set(self.folded.indexes) if self.folded is not None else set()
+        return tuple(i for i in range(len(self.task.messages)) if i not in folded)
+
+    @cached_property
+    def tokens(self) -> int:
+        """What the view takes now."""
+        return Condensation("", self.entries).tokens(self.task)
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        """What the view is made of; the summary stands where the first message it folds stood.
+
+        It never stands after an earlier summary that it takes in.
+        """
+        entries: list[Entry] = [self.edits.get(i) or Kept(i) for i in self.shown]
+        if self.folded is not None:
+            entries.insert(self._place(self._summary_at), self.folded)
+        return tuple(entries)
+
+    def material(self, index: int) -> Message:
+        """A message for whoever edits or summarizes it: without markers that point elsewhere."""
+        edit = self.edits.get(index)
+        return self.task.messages[index] if edit is None or edit.shortenings else edit.message
+
+    def count(self, index: int) -> int:
+        """What a message takes now."""
+        return self.edits[index].tokens if index in self.edits else self.task.counts[index]
+
+    @property
+    def rest(self) -> Task:
+        """What is shown as a task of its own, for a strategy that knows nothing of the others."""
+        task, messages = self.task, self.messages
+        zones = task.zones or Zones(task.split.head, task.split.cut)
+        first, recent = self._place(zones.first), self._place(zones.recent)
+        return replace(
+            task,
+            messages=tuple(messages[i] for i in self.shown),
+            counts=tuple(self.count(i) for i in self.shown),
+            split=Split(first, recent, None, tail_tokens=0, overshoot=0),
+            zones=Zones(first, recent),
+            previous=self.folded.text if self.folded is not None else task.previous,
+            previous_tokens=self.folded.tokens if self.folded is not None else task.previous_tokens,
+            previous_at=self._place(self._summary_at),
+            originals={},
+        )
+
+    def with_shortened(self, edits: Iterable[Edited]) -> Working:
+        """With messages of the rest that were shortened without loss.
+
+        What was edited before is not shortened as well: it could no longer be told how it was.
+        """
+        shown = self.shown
+        new = {shown[edit.index]: _renumbered(edit, shown) for edit in edits}
+        fresh = {index: edit for index, edit in new.items() if index not in self.edits}
+        return replace(self, edits={**self.edits, **fresh}).with_what_holds({})
+
+    def with_edited(self, messages: Mapping[int, Message]) -> Working:
+        """With messages that were edited, each if it is smaller now.
+
+        An edit of what others point to puts those back, or has them edited too. Where that takes
+        more tokens than it saves, what is pointed to stays as it is.
+        """
+        counts = count_messages(list(messages.values()), self.task.tokenizer)
+        edits = {
+            index: Edited(index, message, tokens)
+            for (index, message), tokens in zip(messages.items(), counts, strict=True)
+            if tokens < self.task.counts[index]
+        }
+        smaller = {i: edit for i, edit in edits.items() if edit.tokens < self.count(i)}
+        freely = replace(self, edits={**self.edits, **smaller}).with_what_holds(edits)
+        sources = self._sources
+        if not sources.intersection(smaller):
+            return freely
+        spared = {i: edit for i, edit in smaller.items() if i not in sources}
+        sparing = replace(self, edits={**self.edits, **spared})
+        return freely if freely.tokens < sparing.tokens else sparing
+
+    def with_folded(self, folded: Folded) -> Working:
+        """With a summary, in place of the one that was there.
+
+        The messages after it have other numbers now, so whatever points to one is put back.
+        """
+        kept = {
+            index: edit
+            for index, edit in self.edits.items()
+            if index not in folded.indexes and not any(each.sources for each in edit.shortenings)
+        }
+        return replace(self, folded=folded, edits=kept)
+
+    def with_what_holds(self, instead: Mapping[int, Edited]) -> Working:
+        """Without shortened texts whose sources are no longer shown as they were.
+
+        `instead` are edits to show in place of those; the others are shown in full again.
+        """
+        now = self
+        while wrong := unresolved(now.messages, now.shortenings):
+            edits = {i: edit for i, edit in now.edits.items() if i not in wrong}
+            edits.update({i: instead[i] for i in wrong if i in instead})
+            now = replace(now, edits=edits)
+        return now
+
+    @property
+    def messages(self) -> dict[int, Message]:
+        """What is shown of every message, by index."""
+        task, edits = self.task, self.edits
+        return {i: edits[i].message if i in edits else task.messages[i] for i in self.shown}
+
+    @property
+    def shortenings(self) -> dict[int, tuple[Shortening, ...]]:
+        """What was shortened without loss, by the message's index."""
+        return {i: edit.shortenings for i, edit in self.edits.items() if edit.shortenings}
+
+    @property
+    def _sources(self) -> set[int]:
+        """The messages that others point to."""
+        return {
+            source.message
+            for shortenings in self.shortenings.values()
+            for each in shortenings
+            for source in each.sources
+        }
+
+    @property
+    def _summary_at(self) -> int:
+        """The index before which the summary stands."""
+        previous_at = self.task.previous_at
+        if self.folded is None:
+            return previous_at
+        first = min(self.folded.indexes)
+        return min(first, previous_at) if self.task.previous is not None else first
+
+    def _place(self, index: int) -> int:
+        """How many of the messages shown stand before an index."""
+        return bisect_left(self.shown, index)
+
+
+def _renumbered(edit: Edited, shown: Sequence[int]) -> Edited:
+    """An edit of the rest with the indexes of the whole."""
+    shortenings = tuple(
+        replace(
+            each,
+            sources=tuple(
+                replace(source, message=shown[source.message]) for source in each.sources
+            ),
+        )
+        for each in edit.shortenings
+    )
+    return replace(edit, index=shown[edit.index], shortenings=shortenings)
 
 
 @dataclass(frozen=True, slots=True)

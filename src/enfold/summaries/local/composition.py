@@ -7,18 +7,211 @@ still fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from enfold.summaries.local import index
-from enfold.summaries.local.choice import Choice
-from enfold.summaries.local.cues import Cue
-from enfold.summaries.local.index import Entry
-from enfold.summaries.local.layout import lay_out
-from enfold.summaries.local.material import Material
-from enfold.summaries.local.sections import CONTEXT, section_of
-from enfold.summaries.local.splitting import Form
-from enfold.summaries.local.units import Unit
+from enfold.messages import Message, text_of
+from enfold.summaries.local.choice import Choice, Cost, concept_worths, sift, unit_factors
+from enfold.summaries.local.layout import (
+    CONTEXT,
+    JOINT,
+    PEOPLE,
+    SETTLED,
+    ages,
+    lay_out,
+    mark_open,
+    read_earlier,
+    section_of,
+    settled,
+)
+from enfold.summaries.local.lexicon import Cue, Kind, Lexicon
+from enfold.summaries.local.sentences import Form
+from enfold.summaries.local.units import Unit, draft_conversation, read_drafts, replaced
+from enfold.summaries.request import Style, SummaryRequest
 from enfold.tokens import Tokenizer
+
+AGE = 3.0
+"""How much more the oldest lines of the earlier summary weigh than new ones: what was kept longest
+is lost for good if it is lost, and without this every fold would wash some of it away."""
+_RECENT_LENGTH = 20_000
+"""Characters of the messages that stay that are looked at."""
+_CROWD = 3
+"""How many named speakers make a meeting, in which it helps to know who was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Units, with what each is worth and what it costs; lists go by the unit's index."""
+
+    units: list[Unit]
+    last: int
+    """The index of the last message."""
+    costs: list[Cost]
+    factors: list[float]
+    worths: dict[str, float]
+    """By concept."""
+    replaced: dict[int, float]
+    """Units that a correction made stale."""
+    people: tuple[str, ...] = field(default=())
+    """Everybody who is named, in a conversation of several."""
+
+    @property
+    def earlier(self) -> list[int]:
+        """The units of the earlier summary."""
+        return [i for i, u in enumerate(self.units) if u.is_earlier and u.form is not Form.ITEM]
+
+    @property
+    def all_earlier(self) -> list[int]:
+        """Those, and the items that it listed."""
+        return [i for i, u in enumerate(self.units) if u.is_earlier]
+
+    @property
+    def new(self) -> list[int]:
+        """The units of the messages."""
+        return [i for i, u in enumerate(self.units) if not u.is_earlier]
+
+
+def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
+    """The material of a request."""
+    lexicon = Lexicon()
+    earlier = read_earlier(request.previous or "", lexicon)
+    people = _people(earlier, request.messages)
+    earlier = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
+    drafts = draft_conversation(request.messages)
+    texts = [draft.text.split() for draft in drafts]
+    counts = lexicon.learn([*texts, *map(_runs, earlier)])
+    now = _concepts(request.recent, lexicon)
+    worths = concept_worths(counts, len(texts) + len(earlier), lexicon, now)
+    chosen = sift(drafts, texts, worths, lexicon, request.target)
+    units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
+    last = len(request.messages) - 1
+    units = [unit for unit in units if unit.reading.concepts] or units
+    units = mark_open(units, None if request.recent else last)
+    stale = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
+    return Material(
+        units=units,
+        last=last,
+        costs=_costs(units, tokenizer),
+        factors=_factors(units, stale, request.style),
+        worths=worths,
+        replaced=stale,
+        people=people,
+    )
+
+
+def _factors(units: list[Unit], stale: dict[int, float], style: Style) -> list[float]:
+    return [
+        factor * stale.get(index, 1.0) * (1 + AGE * age)
+        for index, (factor, age) in enumerate(
+            zip(unit_factors(units, style), ages(units), strict=True)
+        )
+    ]
+
+
+def _runs(unit: Unit) -> list[str]:
+    """What stands between blanks; a listed item begins no sentence, so that its capital tells."""
+    runs = unit.reading.text.split()
+    return ["-", *runs] if unit.form is Form.ITEM else runs
+
+
+def _people(earlier: Iterable[Unit], messages: Iterable[Message]) -> tuple[str, ...]:
+    known = " ".join(u.reading.text for u in earlier if u.origin.speaker == PEOPLE)
+    names = dict.fromkeys(known.split(JOINT) if known else ())
+    names.update(dict.fromkeys(message.name for message in messages if message.name))
+    return tuple(names) if len(names) >= _CROWD else ()
+
+
+def _concepts(recent: Iterable[Message], lexicon: Lexicon) -> set[str]:
+    text = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in recent)
+    return {concept for raw in text[:_RECENT_LENGTH].split() for concept in lexicon[raw].concepts}
+
+
+def _costs(units: list[Unit], tokenizer: Tokenizer) -> list[Cost]:
+    """Tokens by unit; what a line of each speaker takes besides is counted once."""
+    speakers = sorted({unit.origin.speaker for unit in units})
+    labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
+    counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
+    lines = dict(zip(speakers, counts, strict=False))
+    texts = counts[len(speakers) :]
+    return [Cost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True)]
+
+
+EARLIER = 3.0
+"""What was kept once weighs more than what is new."""
+FROM_TOOLS = 0.3
+FROM_REPLACED = 0.5
+"""What a stale statement named beside its number may still hold."""
+WORTH_POWER = 1.5
+LENGTH_POWER = 0.4
+"""A long path says more than a short name, so its tokens count against it only in part."""
+_SHORTEST = 3
+"""Characters below which an item means nothing by itself."""
+
+
+class Entry(NamedTuple):
+    """One item of the index."""
+
+    shown: str
+    concepts: tuple[str, ...]
+    unit: int
+    """The index of its unit, which gives its place in the line."""
+    worth: float
+
+
+def index_entries(
+    material: Material, units: Iterable[int], is_covered: Callable[[str], bool]
+) -> list[Entry]:
+    """The items of these units that nothing which was taken mentions; each once."""
+    found: dict[str, Entry] = {}
+    for index in units:
+        for shown, concepts in _items(material, index):
+            if concepts and not all(map(is_covered, concepts)) and shown not in found:
+                worth = max(material.worths[concept] for concept in concepts)
+                found[shown] = Entry(shown, concepts, index, worth * _factor(material, index))
+    return list(found.values())
+
+
+def choose(entries: list[Entry], budget: int, tokenizer: Tokenizer) -> tuple[list[Entry], int]:
+    """Those that are worth most for their tokens, and the tokens they take."""
+    entries = sorted(entries, key=lambda entry: -entry.worth)[: max(0, budget)]
+    counts = tokenizer.count_many([f", {entry.shown}" for entry in entries])
+    ranked = sorted(
+        zip(entries, counts, strict=True),
+        key=lambda pair: (-_rank(pair[0].worth, pair[1]), pair[0].unit, pair[0].shown),
+    )
+    chosen: list[Entry] = []
+    spent = 0
+    for entry, count in ranked:
+        if spent + count <= budget:
+            chosen.append(entry)
+            spent += count
+    return chosen, spent
+
+
+def _rank(worth: float, tokens: int) -> float:
+    return float(worth**WORTH_POWER / tokens**LENGTH_POWER)
+
+
+def _items(material: Material, index: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+    unit = material.units[index]
+    if unit.form is Form.ITEM:
+        yield unit.reading.text, unit.reading.concepts
+        return
+    least = Kind.PLACE if unit.form is Form.TOOL and not unit.is_earlier else Kind.NAME
+    not_wanted = {Kind.COUNT, Kind.NUMBER} if index in material.replaced else {Kind.COUNT}
+    for item in unit.reading.items:
+        if least <= item.kind not in not_wanted and len(item.shown) >= _SHORTEST:
+            yield item.shown, item.concepts
+
+
+def _factor(material: Material, index: int) -> float:
+    unit = material.units[index]
+    factor = material.factors[index] or FROM_REPLACED
+    if unit.is_earlier:
+        return EARLIER * factor
+    return factor * (FROM_TOOLS if unit.form is Form.TOOL else 1)
+
 
 EARLIER_LINES = 0.7
 EARLIER_INDEX = 0.2
@@ -117,8 +310,8 @@ class Composition:
         return sentences if self._material.people else sentences[:_OPENING_UNITS]
 
     def _add_to_index(self, units: Iterable[int], budget: int) -> None:
-        entries = index.entries(self._material, units, self._choice.covers)
-        chosen, tokens = index.choose(entries, budget, self._tokenizer)
+        entries = index_entries(self._material, units, self._choice.covers)
+        chosen, tokens = choose(entries, budget, self._tokenizer)
         self._index += chosen
         self._index_tokens += tokens
 

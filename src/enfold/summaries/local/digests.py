@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from enfold.errors import InputError
 from enfold.jsontext import dump_text, loads
 from enfold.messages import Data, Text, ToolCall, ToolResult
-from enfold.summaries.local.cues import Cue
+from enfold.summaries.local.lexicon import Cue
 
 TARGET_LENGTH = 120
 OUTCOME_LENGTH = 180

@@ -8,22 +8,143 @@ items as well, which a summary must keep as they are written. Scripts without bl
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from importlib.resources import files
 from itertools import chain
 from operator import add
 from typing import NamedTuple
 
-from enfold.summaries.local import cues
-from enfold.summaries.local.cues import Cue
-from enfold.summaries.local.punctuation import (
-    CLOSING,
-    EDGES,
-    OPENING,
-    UNSPACED_PAUSES,
-    UNSPACED_STOPS,
+
+class Cue:
+    """What a word or phrase says of the sentence it stands in: bits of a plain integer.
+
+    An `IntFlag` would say the same, but takes ten times as long to combine, once per word.
+    """
+
+    DECISION = 1 << 0
+    CORRECTION = 1 << 1
+    DEMAND = 1 << 2
+    """A request, a rule or a limit."""
+    NEXT = 1 << 3
+    FAULT = 1 << 4
+    OUTCOME = 1 << 5
+    REASON = 1 << 6
+    OPEN = 1 << 7
+    DOUBT = 1 << 8
+    ANNOUNCEMENT = 1 << 9
+    PLEASANTRY = 1 << 10
+    QUESTION = 1 << 11
+    POINTER = 1 << 12
+    """Points at an earlier sentence."""
+    FILLER = 1 << 13
+    NUMBER = 1 << 14
+    """A number in words."""
+    COMMON = 1 << 15
+    ANCHOR = 1 << 16
+    """The longest word of at least one phrase, by which the phrase is found."""
+
+
+OF_WORDS_ONLY = Cue.POINTER | Cue.FILLER | Cue.NUMBER | Cue.COMMON | Cue.ANCHOR
+"""What says something of a word, but nothing of a sentence with that word in it."""
+
+CUES_UNSPACED = "unspaced"
+"""In the table, in place of a language: scripts without blanks between words."""
+
+
+PAIR = 2
+"""Most words of those scripts have two characters, and texts in them are read pair by pair."""
+
+
+class _Table:
+    """`cues.toml`, arranged for looking up."""
+
+    def __init__(self, text: str) -> None:
+        self.words: dict[str, int] = {}
+        self.phrases: dict[str, list[tuple[str, int]]] = {}
+        self.unspaced: dict[str, int] = {}
+        for cue, language, entries in self._lists(text):
+            if language == CUES_UNSPACED:
+                self.unspaced.update(
+                    (entry, self.unspaced.get(entry, 0) | cue) for entry in entries
+                )
+            else:
+                self._add(cue, entries)
+        longer = (re.escape(entry) for entry in self.unspaced if len(entry) != PAIR)
+        self.not_a_pair = re.compile("|".join(longer))
+
+    @staticmethod
+    def _lists(text: str) -> Iterator[tuple[int, str, list[str]]]:
+        for name, languages in tomllib.loads(text).items():
+            for language, entries in languages.items():
+                yield getattr(Cue, name.upper()), language, entries
+
+    def _add(self, cue: int, entries: list[str]) -> None:
+        for entry in entries:
+            words = entry.replace(",", "").split()
+            anchor = max(words, key=len)
+            if len(words) > 1:
+                self.phrases.setdefault(anchor, []).append((entry, cue))
+            self.words[anchor] = self.words.get(anchor, 0) | (Cue.ANCHOR if words[1:] else cue)
+
+
+_TABLE = _Table(files(__package__).joinpath("cues.toml").read_text(encoding="utf-8"))
+
+
+def of_word(word: str) -> int:
+    """The cues of a lower-case word."""
+    return _TABLE.words.get(word.replace("’", "'"), 0)
+
+
+def of_phrases(text: str, anchors: Iterable[str]) -> int:
+    """The cues of the phrases that have these words and stand in the text."""
+    lower = text.lower().replace("’", "'")
+    found = 0
+    for word in anchors:
+        for phrase, cue in _TABLE.phrases.get(word.lower().replace("’", "'"), ()):
+            if phrase in lower:
+                found |= cue
+    return found
+
+
+PAIRS: Mapping[str, int] = _TABLE.unspaced
+"""The cues of two neighbouring characters of a script without blanks, for those that have any."""
+
+
+def of_unspaced(text: str) -> int:
+    """The cues of what is no pair in a text of such a script."""
+    found = 0
+    for entry in _TABLE.not_a_pair.findall(text):
+        found |= _TABLE.unspaced[entry]
+    return found
+
+
+STOPS = ".!?\u2026\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964"
+"""End a sentence: also the ideographic, the full-width, the Arabic and the Devanagari ones."""
+UNSPACED_STOPS = "\u3002\uff01\uff1f\uff61"
+"""Those of scripts in which no blank follows."""
+QUESTION_MARKS = "?\uff1f\u061f"
+COLONS = (":", "\uff1a")
+SEMICOLONS = ";\u061b"
+COMMAS = ",\u060c"
+UNSPACED_PAUSES = "\uff0c\uff1b\u3001"
+"""Comma, semicolon and enumeration comma, full-width."""
+QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u2039\u203a"
+OPENING = "\u300c\u300e\u300a\u3010\u201c"
+CLOSING = "\u300d\u300f\u300b\u3011\u201d"
+"""Quotation marks and title marks of East Asia, in pairs."""
+UNSPACED_CLOSING = f"{CLOSING}\uff09"
+UNSPACED_ENDS = tuple(f"{UNSPACED_STOPS}{UNSPACED_PAUSES}{UNSPACED_CLOSING}")
+"""After one of these no blank follows."""
+EDGES = (
+    f"{STOPS}{QUOTES}{OPENING}{CLOSING}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}"
+    "`()[]{}<>*_|~=+\uff08\uff09\u2014\u2013-"
 )
+"""What may stand around a word without belonging to it."""
+PAUSES = tuple(f"{STOPS}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}")
+"""After one of these, text goes on without another mark."""
 
 
 class Kind(IntEnum):
@@ -163,14 +284,14 @@ def _understand_word(core: str) -> Chunk:
     if kind is Kind.PLACE and "{" in core and "}" not in core:
         core = core[: core.index("{")]  # the folder of several files
     lower = core.lower()
-    found = cues.of_word(lower)
+    found = of_word(lower)
     if kind > Kind.NAME:
         return Chunk(kind, core, (lower,), (core,), found)
     if found & Cue.NUMBER:
         return Chunk(Kind.COUNT, core, (lower,), (core,), found)
     words = (lower,) if lower.isalpha() else _WORD.findall(lower)
     concepts = tuple(
-        concept for concept in map(_concept, words) if not cues.of_word(concept) & Cue.COMMON
+        concept for concept in map(_concept, words) if not of_word(concept) & Cue.COMMON
     )
     if not concepts:
         return Chunk(Kind.WORD, core, cues=found)
@@ -213,21 +334,21 @@ def _concept(word: str) -> str:
     return word
 
 
-_TELLING_PAIRS = frozenset(cues.PAIRS)
-_COMMON_PAIRS = frozenset(pair for pair, cue in cues.PAIRS.items() if cue & Cue.COMMON)
+_TELLING_PAIRS = frozenset(PAIRS)
+_COMMON_PAIRS = frozenset(pair for pair, cue in PAIRS.items() if cue & Cue.COMMON)
 
 
 def _understand_unspaced(raw: str, core: str) -> Chunk:
     concepts: list[str] = []
     items = [found.strip() for found in _AMOUNT.findall(core)] if _DIGIT.search(core) else []
     items += _QUOTED.findall(raw)
-    found = cues.of_unspaced(raw)
+    found = of_unspaced(raw)
     for run in _RUN.findall(core):
         if UNSPACED.match(run):
             pairs = list(map(add, run, run[1:]))
             known = _TELLING_PAIRS.intersection(pairs)
             for pair in known:
-                found |= cues.PAIRS[pair]
+                found |= PAIRS[pair]
             common = _COMMON_PAIRS & known if known else known
             concepts += [pair for pair in pairs if pair not in common] if common else pairs
             continue

@@ -7,17 +7,20 @@ call, or a line of the earlier summary. Its text is quoted, never reworded.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from itertools import chain
 from operator import or_
 from typing import NamedTuple
 
-from enfold.messages import Role
-from enfold.summaries.local import cues
-from enfold.summaries.local.cues import Cue
-from enfold.summaries.local.lexicon import Chunk, Kind, Lexicon
-from enfold.summaries.local.punctuation import PAUSES, QUESTION_MARKS, QUOTES
-from enfold.summaries.local.splitting import Form
+from enfold.jsontext import dump_text
+from enfold.messages import Attachment, Data, Message, Role, Text, ToolCall, ToolResult
+from enfold.summaries.local import digests
+from enfold.summaries.local import lexicon as cues
+from enfold.summaries.local.digests import Digest
+from enfold.summaries.local.lexicon import PAUSES, QUESTION_MARKS, QUOTES, Chunk, Cue, Kind, Lexicon
+from enfold.summaries.local.sentences import Form, pieces
 
 SPEAKERS: dict[Role, str] = {"user": "User", "system": "System", "assistant": "", "tool": ""}
 """How roles are shown. The assistant's lines go unlabelled: most lines are its own."""
@@ -194,3 +197,167 @@ def _with_its_word(chunks: list[Chunk], index: int) -> str:
         return f"{number} {after.core}"
     before = chunks[index - 1] if index else None
     return f"{before.core} {number}" if before and before.concepts else number
+
+
+REPLACED = 0.0
+"""The factor of a statement that was surely replaced. It would mislead; what else it named may
+still go into the index."""
+PERHAPS_REPLACED = 0.6
+"""For one that shares a single word with the correction."""
+_TOPIC = 6
+"""A word in more units than this does not tell what a sentence is about."""
+
+
+def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
+    """The indexes of the units that later ones replace, each with its factor."""
+    corrections = [i for i, unit in enumerate(units) if _corrects(unit)]
+    topics: dict[str, list[int]] = {
+        concept: []
+        for index in corrections
+        for concept in units[index].reading.concepts
+        if lexicon.kind(concept) <= Kind.NAME
+    }
+    for index, unit in enumerate(units if topics else ()):
+        for concept in topics.keys() & unit.reading.concepts:
+            topics[concept].append(index)
+    factors: dict[int, float] = {}
+    for index in corrections:
+        for other, shared in _about_the_same(index, units, topics).items():
+            factor = _factor(units[other], units[index], shared)
+            factors[other] = min(factor, factors.get(other, 1.0))
+    return {index: factor for index, factor in factors.items() if factor < 1}
+
+
+def _corrects(unit: Unit) -> bool:
+    """A correction in the earlier summary has had its effect when it was new."""
+    return bool(unit.reading.cues & Cue.CORRECTION) and not unit.is_earlier
+
+
+def _about_the_same(
+    index: int, units: Sequence[Unit], topics: dict[str, list[int]]
+) -> Counter[int]:
+    """Earlier statements, with how many telling words they share with this one."""
+    new = units[index]
+    found = (topics.get(concept, []) for concept in new.reading.concepts)
+    return Counter(
+        other
+        for others in found
+        if len(others) <= _TOPIC
+        for other in others
+        if other < index and units[other].origin != new.origin
+    )
+
+
+def _factor(old: Unit, new: Unit, shared: int) -> float:
+    """What is left of the old statement's worth beside the new one."""
+    before, now = _values(old), _values(new)
+    set_now = {now[concept] for concept in now.keys() - before.keys()}
+    changed = set_now & set(before.values())
+    if old.form is Form.TOOL or not changed:
+        return 1.0
+    if old.reading.cues & Cue.CORRECTION and shared < len(old.reading.concepts) / 2:
+        return 1.0  # it corrects something else
+    if shared == 1 and not before.keys() & now.keys():
+        return PERHAPS_REPLACED
+    return REPLACED
+
+
+def _values(unit: Unit) -> dict[str, Kind]:
+    return {concept: item.kind for item in unit.reading.items for concept in item.concepts}
+
+
+_PASSED_ON = Cue.DECISION | Cue.CORRECTION | Cue.OPEN | Cue.NEXT
+_CODE_LENGTH = 160
+_FEW_WORDS = 0.4
+"""The share of words below which a line is no sentence."""
+_SHORT = 30
+"""Characters up to which a line is taken for a sentence anyway."""
+
+
+def draft_conversation(messages: Sequence[Message]) -> list[Draft]:
+    """The pieces of all the messages, in order, the digested tool calls last."""
+    drafts: list[Draft] = []
+    calls: dict[str, ToolCall] = {}
+    told: list[Digest] = []
+    for index, message in enumerate(messages):
+        origin = Origin(index, message.name or SPEAKERS[message.role], message.role)
+        for part in message.parts:
+            match part:
+                case Text(text):
+                    drafts += _drafts(text, origin)
+                case ToolCall(call_id):
+                    calls[call_id] = part
+                case ToolResult(call_id):
+                    told.append(digests.digest(calls.pop(call_id, None), part, index))
+                case Attachment(name=name) if name:
+                    drafts.append(Draft(f"[{name}]", Form.LISTING, origin))
+                case Data(value):
+                    drafts += _drafts(dump_text(value), origin)
+    told += _pending(calls.values(), len(messages) - 1)
+    for digest in digests.gather(told):
+        origin = Origin(digest.message, "", "tool")
+        drafts.append(Draft(digest.text, Form.TOOL, origin, cues=digest.cues))
+    return drafts
+
+
+def read_drafts(
+    drafts: Sequence[Draft], texts: Sequence[list[str]], chosen: Iterable[int], lexicon: Lexicon
+) -> list[Unit]:
+    """The chosen drafts as units; `texts` are the runs between the blanks of each draft."""
+    units: list[Unit] = []
+    for place in chosen:
+        reading = read(texts[place], lexicon)
+        if not reading.text:
+            continue
+        draft = drafts[place]
+        cues = draft.cues | _said_before(drafts, texts, place, lexicon)
+        if cues:
+            reading = reading._replace(cues=reading.cues | cues)
+        form = draft.form
+        if form is Form.SENTENCE and reading.plain < _FEW_WORDS and len(reading.text) > _SHORT:
+            form = Form.LISTING
+        units.append(Unit(reading, draft.origin, form, place, draft.begins_line))
+    return units
+
+
+def _said_before(
+    drafts: Sequence[Draft], texts: Sequence[list[str]], place: int, lexicon: Lexicon
+) -> int:
+    """The cues of a sentence that only announces this one, such as "Agreed."."""
+    before = place - 1
+    if before < 0 or drafts[before].origin is not drafts[place].origin:
+        return 0
+    if len(drafts[before].text) > _SHORT:
+        return 0
+    reading = read(texts[before], lexicon)
+    return reading.cues & _PASSED_ON if len(reading.concepts) <= 1 else 0
+
+
+def _drafts(text: str, origin: Origin) -> list[Draft]:
+    drafts: list[Draft] = []
+    for form, piece, begins_line in pieces(text):
+        if form is Form.CODE:
+            drafts += [Draft(lines, form, origin) for lines in _code_lines(piece)]
+        else:
+            drafts.append(Draft(piece, form, origin, begins_line))
+    return drafts
+
+
+def _code_lines(code: str) -> Iterator[str]:
+    """A block of code in runs of lines, each written in one."""
+    held = ""
+    for line in code.splitlines():
+        stripped = digests.shorten(line, _CODE_LENGTH)
+        if held and len(held) + len(stripped) > _CODE_LENGTH:
+            yield f"`{held}`"
+            held = ""
+        if stripped:
+            held = f"{held} ⏎ {stripped}" if held else stripped
+    if held:
+        yield f"`{held}`"
+
+
+def _pending(calls: Iterable[ToolCall], last: int) -> Iterator[Digest]:
+    for call in calls:
+        target = digests.describe_arguments(call.arguments)
+        yield Digest(last, call.name, target, digests.PENDING, failed=False)

@@ -14,9 +14,8 @@ from importlib.resources import files
 
 from enfold.errors import ConfigError
 from enfold.messages import Message, Text
-from enfold.summaries.fencing import escape
-from enfold.summaries.request import Style, SummaryRequest
-from enfold.summaries.transcript import transcript
+from enfold.summaries.fence import escape
+from enfold.summaries.request import Style, SummaryRequest, transcript
 
 CONVERSATION = "conversation_history"
 """The placeholder of a custom prompt. Without it the conversation comes after the prompt."""

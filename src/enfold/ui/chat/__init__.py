@@ -10,7 +10,7 @@ from nicegui import ui
 
 from enfold.store import sessions
 from enfold.store.records import Session
-from enfold.ui.chat.room import Room
+from enfold.ui.chat.page import Room
 from enfold.ui.frame import frame
 from enfold.ui.window import Window, path_of
 

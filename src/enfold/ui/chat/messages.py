@@ -12,8 +12,8 @@ from typing import Any
 
 from nicegui import ui
 
+from enfold.engine.state import message_of
 from enfold.engine.turns import is_interrupted
-from enfold.engine.viewing import message_of
 from enfold.jsontext import dump_text
 from enfold.messages import (
     Attachment,
@@ -28,11 +28,11 @@ from enfold.messages import (
     text_of,
 )
 from enfold.store.records import Edit, StoredMessage
-from enfold.store.words import storable
+from enfold.text.words import storable
 from enfold.tokens import count_message
 from enfold.ui import figures
-from enfold.ui.chat.shelf import Entry
-from enfold.ui.folding.unfolding import show_shortened
+from enfold.ui.chat.transcript_pages import Entry
+from enfold.ui.compression.markers import show_shortened
 from enfold.ui.markdown import markdown, render
 
 WHO: Mapping[str, str] = {
@@ -258,3 +258,22 @@ def _result_text(result: ToolResult) -> str:
     data = [_pretty(part.value) for part in result.parts if isinstance(part, Data)]
     files = [f"[attachment {p.name}]" for p in result.parts if isinstance(p, Attachment)]
     return "\n\n".join(filter(None, (text_of(result.parts), *data, *files)))
+
+
+async def ask_for_text(text: str, role: str) -> str | None:
+    """The new words; None if it was thought better of."""
+    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
+        ui.label("Say it otherwise").classes("ef-title-small").props("role=heading aria-level=2")
+        words = "Your words begin a branch of their own" + (
+            " and are answered there." if role == "user" else "."
+        )
+        ui.label(f"{words} What was said stays on the other one.").classes("ef-soft ef-small")
+        field = ui.textarea("Message", value=text).props("outlined autogrow dir=auto autofocus")
+        field.classes("ef-full")
+        with ui.element("div").classes("ef-row ef-end"):
+            ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
+            save = ui.button("Save", on_click=lambda: dialog.submit(field.value))
+            save.props("unelevated color=primary")
+    said: str | None = await dialog
+    dialog.delete()
+    return said if said and said.strip() and said != text else None

@@ -11,7 +11,7 @@ from nicegui.events import GenericEventArguments
 from enfold.engine import Session
 from enfold.store.records import Snapshot
 from enfold.ui.chat.messages import Hands, draw, prepare
-from enfold.ui.chat.shelf import Entry, Page, read_page
+from enfold.ui.chat.transcript_pages import Entry, Page, read_page
 from enfold.ui.window import Window
 
 DrawSummary = Callable[[Snapshot], None]

@@ -16,7 +16,7 @@ from nicegui.elements.mixins.validation_element import ValidationElement
 from nicegui.events import ValueChangeEventArguments
 
 from enfold.strategies.configs import Fault
-from enfold.ui.settings.labels import icon_button
+from enfold.ui.settings.scope import icon_button
 
 Schema: TypeAlias = Mapping[str, Any]
 Holder: TypeAlias = dict[str, Any]

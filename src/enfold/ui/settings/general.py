@@ -2,19 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 from nicegui import ui
 
-from enfold.engine.roster import LOCAL
-from enfold.ui.settings.catalogue import ELSEWHERE, GROUPS, Group
-from enfold.ui.settings.labels import card, labelled
-from enfold.ui.settings.row import Row
-from enfold.ui.settings.scope import Scope, choose
-from enfold.ui.settings.summarizing import summarize_now
-from enfold.ui.settings.threshold import ThresholdCard
+from enfold.engine.profiles import LOCAL
+from enfold.engine.state import EffectiveThreshold
+from enfold.errors import ConfigError
+from enfold.settings import Settings, check
+from enfold.ui import figures
+from enfold.ui.compression.controls import Compressing
+from enfold.ui.settings.catalogue import ELSEWHERE, GROUPS, SOURCES, Entry, Group
+from enfold.ui.settings.scope import Scope, card, choose, icon_button, labelled, session_choices
 from enfold.ui.window import Window
+
+Changed: TypeAlias = Callable[[], Awaitable[None]]
+
+_UNSET = ""
+"""What a field shows where nothing is set."""
+
+
+class Row:
+    """One setting. A switch or a choice is kept at once, a text when Enter or Tab leaves it."""
+
+    def __init__(self, entry: Entry, changed: Changed, choices: Mapping[str, str] | None) -> None:
+        self.entry = entry
+        self._changed = changed
+        self._scope: Scope | None = None
+        self._shown: Any = None
+        """What the control was last given, so that it is told from what a person does."""
+        with ui.element("div").classes("st-row") as self.element:
+            with ui.element("div").classes("st-words"):
+                ui.label(entry.title).classes("st-title").tooltip(f"Setting: {entry.name}")
+                ui.label(entry.help).classes("ef-soft ef-small")
+            with ui.element("div").classes("st-control"):
+                self._control = self._make(choices or {})
+                with ui.element("div").classes("ef-row-tight"):
+                    self._source = ui.label().classes("st-source")
+                    self._reset = icon_button("undo", f"Reset {entry.title}")
+                    self._reset.on_click(self._unset)
+
+    def show(self, scope: Scope, settings: Settings) -> None:
+        """What is in force, and who says so."""
+        self._scope = scope
+        value, source = getattr(settings, self.entry.name), settings.sources[self.entry.name]
+        self._shown = self._as_shown(value)
+        self._control.value = self._shown
+        self._control.set_enabled(scope.may_change)
+        self._source.text = f"from: {SOURCES[source]}"
+        self._source.classes(
+            remove="st-own" if source != scope.level else "",
+            add="st-own" if source == scope.level else "",
+        )
+        self._reset.set_visibility(source == scope.level and scope.may_change)
+
+    def _make(self, choices: Mapping[str, str]) -> ui.switch | ui.select | ui.input:
+        entry = self.entry
+        if entry.kind == "flag":
+            return labelled(ui.switch(on_change=self._keep), entry.title)
+        if entry.kind == "choice":
+            known = dict(entry.choices or choices)
+            if entry.unset:
+                known = {_UNSET: f"Not set: {entry.unset}", **known}
+            field = ui.select(known, on_change=self._keep).props("outlined dense options-dense")
+            return labelled(field, entry.title).classes("ef-full")
+        text = ui.input(placeholder=entry.unset, suffix=entry.unit or None, validation=self._fault)
+        labelled(text.props("outlined dense hide-bottom-space"), entry.title)
+        if entry.kind == "number":
+            text.props("inputmode=decimal")
+        text.on("keydown.enter", self._keep).on("blur", self._keep)
+        return text.classes("ef-full")
+
+    def _as_shown(self, value: Any) -> Any:
+        if self.entry.kind == "flag":
+            return bool(value)
+        if value is None:
+            return _UNSET
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    def _fault(self, value: Any) -> str | None:
+        """What the engine says of a value that somebody is typing."""
+        if value in (None, _UNSET):
+            return None
+        try:
+            check(self.entry.name, value)
+        except ConfigError as error:
+            return str(error)
+        return None
+
+    async def _keep(self) -> None:
+        value = self._control.value
+        if value == self._shown or self._scope is None or self._fault(value) is not None:
+            return
+        await self._scope.set(self.entry.name, None if value == _UNSET else value)
+        await self._changed()
+        ui.notify(f"{self.entry.title}: kept", type="positive", position="bottom", timeout=1_500)
+
+    async def _unset(self) -> None:
+        if self._scope is None:
+            return
+        await self._scope.set(self.entry.name, None)
+        await self._changed()
+
+
+class ThresholdCard:
+    """What is in force, in words and figures."""
+
+    def __init__(self) -> None:
+        self._card = ui.element("section").classes("ef-card ef-stack")
+        self._card.props('aria-label="Effective threshold" aria-live=polite')
+
+    async def show(self, scope: Scope) -> None:
+        """The threshold of the scope."""
+        found = await scope.threshold()
+        self._card.clear()
+        with self._card:
+            with ui.element("div").classes("ef-row"):
+                ui.label("Effective threshold").classes("st-title")
+                figures.count(found.tokens, "tokens").classes("st-big")
+                ui.label(f"from: {_source(found)}").classes("st-source st-own")
+            ui.label(_words(found)).classes("ef-small ef-wrap")
+            if found.note:
+                ui.label(found.note).classes("ef-small ef-warm ef-wrap")
+
+
+def _source(found: EffectiveThreshold) -> str:
+    return SOURCES[found.source]
+
+
+def _words(found: EffectiveThreshold) -> str:
+    """How the figure comes about."""
+    takes = (
+        f"{found.model} takes {found.max_input:,} tokens of input; {found.limit:,} of them are for "
+        "the history, the rest is a margin."
+    )
+    if found.share is None:
+        reached = f"A compression is due above {found.tokens:,} tokens, an absolute number."
+    else:
+        reached = f"A compression is due above {figures.share_text(found.share)} of that."
+    if not found.is_automatic:
+        reached += " Automatic compression is off: only the hard limit compresses."
+    return f"{takes} {reached}"
+
+
+async def summarize_now(window: Window) -> None:
+    """A card with a choice of sessions and a button, which does what the chat's does."""
+    choices = await session_choices(window)
+    about = "Folds what is old in one session, with the settings that hold for it."
+    with card("Summarize now", about):
+        if not choices:
+            ui.label("There is no session yet.").classes("ef-soft")
+            return
+        with ui.element("div").classes("ef-row"):
+            field = ui.select(choices, value=next(iter(choices)), label="Session")
+            field.classes("st-scope").props("outlined dense options-dense")
+            button = ui.button("Summarize conversation history", icon="compress")
+        outcomes = ui.element("div").classes("ef-stack")
+    begun: dict[str, Compressing] = {}
+
+    async def run() -> None:
+        if field.value not in begun:
+            session = await window.session(field.value)
+            with outcomes:
+                begun[field.value] = Compressing(window, session, _nothing_more)
+                await begun[field.value].show()
+        await begun[field.value].ask()
+
+    button.props("unelevated").on_click(run)
+
+
+async def _nothing_more() -> None:
+    """The page shows no view that would have to follow."""
 
 
 async def general(window: Window) -> None:

@@ -12,8 +12,7 @@ from enfold.errors import ConfigError, EnfoldError
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
 from enfold.tokens import NAMES
 from enfold.ui import figures
-from enfold.ui.settings.labels import card, icon_button, labelled
-from enfold.ui.settings.scope import require_owner
+from enfold.ui.settings.scope import card, icon_button, labelled, require_owner
 from enfold.ui.window import Window
 
 _ON_A_PAGE = 20

@@ -2,15 +2,319 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
+from functools import partial
+from typing import Any
 
 from nicegui import ui
 from nicegui.events import SortableEventArguments
 
-from enfold.ui.settings.forms import Form, Holder, Schema, items_of
-from enfold.ui.settings.labels import icon_button, labelled
-from enfold.ui.settings.pass_editor import PassEditor
+from enfold.messages import Message, Text, text_of
+from enfold.strategies import configs
+from enfold.strategies.smart.config import OperationConfig, Operations
+from enfold.strategies.smart.passes import Editor, marked
+from enfold.tokens import get
+from enfold.ui.settings.forms import Form, Holder, Schema, items_of, plain, properties
+from enfold.ui.settings.scope import icon_button, labelled
+
+EXAMPLE = "\n".join(
+    f"{line:>3}  step {line}: {line * 37 % 91} records read in {line * 53 % 57} ms"
+    for line in range(1, 41)
+)
+"""What a tool might have printed: forty lines."""
+
+
+def effect(operation: Mapping[str, Any]) -> str | None:
+    """What becomes of the example. None while the operation cannot be used as it stands."""
+    if configs.faults(OperationConfig, operation):
+        return None
+    config = configs.read(OperationConfig, operation)
+    if config.operation == "summarize":
+        return marked(f"… at most {config.summarize.max_tokens:,} tokens …")
+    message = Message("assistant", (Text(EXAMPLE),))
+    edited = Editor(get(), {}).edit(message, Operations(message_text=config))
+    return text_of(edited.parts)
+
+
+EXPLAINED: Mapping[str, str] = {
+    "keep": "It stays as it is.",
+    "suppress": "It is taken out of view, a marker stays in its place.",
+    "truncate": "Its beginning stays.",
+    "summarize": "It is written shorter, by a model or by the built-in summarizer.",
+}
+CONTENT: Mapping[str, str] = {
+    "messageText": "Message text",
+    "toolParameters": "Tool parameters",
+    "toolResults": "Tool results",
+}
+USUAL = "as usual"
+"""Where an operation may be left open: that of the other messages."""
+_STARTS: Mapping[str, Mapping[str, Any]] = {
+    "truncate": {"truncate": {"maxChars": 500, "maxLines": 10, "addEllipsis": True}},
+    "summarize": {"summarize": {"maxTokens": 150}},
+}
+"""What an operation begins with where nothing was said of it."""
+
+
+def operation_editor(
+    form: Form, schema: Schema, holder: Holder, name: str, path: str, changed: Callable[[], None]
+) -> None:
+    """The operation of one type of content: which one, and how. A holder without it is as usual."""
+    place = f"{path}.{name}"
+    title = CONTENT[name]
+    inner, may_be_open = plain(schema)
+    known = {USUAL: "It is treated like that of the other messages."} if may_be_open else {}
+    known |= EXPLAINED
+    start = USUAL if may_be_open else "keep"
+    with labelled(ui.element("div").classes("st-operation").props("role=group"), title):
+        ui.label(title).classes("st-title")
+        ui.label(schema.get("description", "")).classes("ef-soft ef-small")
+        current = holder.get(name, {}).get("operation", start)
+        choice = ui.toggle(list(known), value=current).props("no-caps dense unelevated")
+        labelled(choice.classes("st-toggle"), f"What becomes of {title.lower()}")
+        explained = ui.label().classes("ef-small ef-soft")
+        inside = ui.element("div").classes("st-form")
+        with ui.expansion("Example").classes("st-nested").props("dense"):
+            shown = labelled(ui.element("pre").classes("st-prompt"), f"Example of {title.lower()}")
+            with shown.props("tabindex=0 role=region"):
+                example = ui.label()
+
+    def build() -> None:
+        operation = holder.get(name, {}).get("operation", start)
+        explained.text = known[operation]
+        inside.clear()
+        if operation not in _STARTS:
+            return
+        params = holder[name].setdefault("params", {})
+        own = params.setdefault(operation, dict(_STARTS[operation][operation]))
+        fields = properties(properties(inner)["params"])[operation]
+        with inside:
+            form.object(fields, own, f"{place}.params.{operation}")
+
+    def show_effect() -> None:
+        if not example.is_deleted:
+            example.text = effect(holder.get(name, {"operation": "keep"})) or "…"
+
+    def choose() -> None:
+        operation = choice.value
+        holder[name] = {"operation": operation}
+        if operation == USUAL:
+            del holder[name]
+        elif operation in _STARTS:
+            begin = _STARTS[operation][operation]
+            holder[name]["params"] = {operation: dict(begin)}
+        build()
+        show_effect()
+        changed()
+
+    choice.on_value_change(choose)
+    form.tell(show_effect)
+    build()
+    show_effect()
+
+
+SELECTIONS: Mapping[str, str] = {
+    "preserve_recent": "All but the newest, by number",
+    "preserve_percent": "All but the newest, by share",
+    "custom": "Messages that are named",
+}
+MODES: Mapping[str, str] = {
+    "batch": "Together: many messages become one summary",
+    "individual": "One by one: each message is made smaller",
+}
+WHEN: Mapping[str, str] = {
+    "always": "Always, until the target is reached",
+    "conditional": "Only if more than so many tokens are left",
+}
+_SELECTED_BY: Mapping[str, Mapping[str, Any]] = {
+    "preserve_recent": {"keepRecentCount": 10},
+    "preserve_percent": {"keepPercentage": 30},
+    "custom": {"roles": ["tool"]},
+}
+"""What each selection asks for, and what it begins with."""
+_SHOWN_FOR = {
+    "preserve_recent": ("keepRecentCount",),
+    "preserve_percent": ("keepPercentage",),
+    "custom": ("roles", "indexes"),
+}
+_KEEP = {"operation": "keep"}
+
+
+class PassEditor:
+    """The fields of one pass."""
+
+    def __init__(
+        self, form: Form, schema: Schema, step: Holder, path: str, changed: Callable[[], None]
+    ) -> None:
+        self._form = form
+        self._fields = properties(schema)
+        self._pass = step
+        self._path = path
+        self._changed = changed
+
+    def build(self) -> None:
+        """Everything that can be set of the pass."""
+        with ui.element("div").classes("st-form"):
+            for name in ("name", "id", "description"):
+                self._form.field(self._fields[name], self._pass, name, self._path)
+        self._selection()
+        self._mode()
+        self._execution()
+
+    def _part(self, title: str, help_text: str) -> ui.element:
+        ui.label(title).classes("st-title")
+        ui.label(help_text).classes("ef-soft ef-small")
+        return ui.element("div").classes("st-form")
+
+    def _selection(self) -> None:
+        holder = self._pass.setdefault("selection", {"type": "preserve_recent"})
+        fields = properties(self._fields["selection"])
+        path = f"{self._path}.selection"
+        part = self._part("Which messages", "What this pass looks at.")
+        with part:
+            choice = ui.select(dict(SELECTIONS), value=holder["type"], label="Selection")
+            choice.props("outlined dense").classes("ef-full st-wide")
+            inside = ui.element("div").classes("st-form st-wide")
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                for name in _SHOWN_FOR[holder["type"]]:
+                    self._form.field(fields[name], holder, name, path)
+
+        def choose() -> None:
+            holder.clear()
+            holder.update({"type": choice.value, **_SELECTED_BY[choice.value]})
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
+    def _mode(self) -> None:
+        part = self._part("What is done", "Together or one by one, and how.")
+        with part:
+            choice = ui.select(dict(MODES), value=self._pass["mode"], label="Mode")
+            choice.props("outlined dense").classes("ef-full st-wide")
+        inside = ui.element("div").classes("ef-stack")
+        builders = {"batch": self._batch, "individual": self._individual}
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                builders[self._pass["mode"]]()
+
+        def choose() -> None:
+            self._pass["mode"] = choice.value
+            self._pass.pop("individualConfig" if choice.value == "batch" else "batchConfig", None)
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
+    def _batch(self) -> None:
+        holder = self._pass.setdefault(
+            "batchConfig",
+            {"operation": "summarize", "summarizationConfig": {"keepFirst": 1, "keepLast": 3}},
+        )
+        fields = properties(self._fields["batchConfig"])
+        path = f"{self._path}.batchConfig"
+        with ui.element("div").classes("st-form"):
+            self._form.field(fields["operation"], holder, "operation", path)
+            own = holder.setdefault("summarizationConfig", {})
+            self._form.object(fields["summarizationConfig"], own, f"{path}.summarizationConfig")
+
+    def _individual(self) -> None:
+        holder = self._pass.setdefault(
+            "individualConfig", {"defaults": {name: dict(_KEEP) for name in CONTENT}}
+        )
+        fields = properties(self._fields["individualConfig"])
+        defaults = properties(fields["defaults"])
+        path = f"{self._path}.individualConfig.defaults"
+        with ui.element("div").classes("st-operations"):
+            for name in CONTENT:
+                operation_editor(
+                    self._form, defaults[name], holder["defaults"], name, path, self._changed
+                )
+        self._overrides(holder, fields["overrides"])
+
+    def _overrides(self, holder: Holder, schema: Schema) -> None:
+        """Other operations for some messages, by their number."""
+        items: list[Holder] = holder.setdefault("overrides", [])
+        item = properties(plain(schema)[0]["items"])
+        with ui.expansion("Other operations for some messages", value=bool(items)).classes(
+            "st-nested"
+        ):
+            inside = ui.element("div").classes("ef-stack")
+            add = ui.button("Add a message", icon="add").props("flat dense")
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                for index, each in enumerate(items):
+                    self._override(item, each, index, partial(remove, index))
+
+        def remove(index: int) -> None:
+            del items[index]
+            build()
+            self._changed()
+
+        def append() -> None:
+            items.append({"messageIndex": 0, "operations": {"toolResults": dict(_KEEP)}})
+            build()
+            self._changed()
+
+        add.on_click(append)
+        build()
+
+    def _override(
+        self, fields: Mapping[str, Schema], holder: Holder, index: int, remove: Callable[[], None]
+    ) -> None:
+        path = f"{self._path}.individualConfig.overrides[{index}]"
+        operations = properties(fields["operations"])
+        with ui.element("div").classes("st-item ef-stack"):
+            with ui.element("div").classes("ef-row"):
+                with ui.element("div").classes("ef-grow"):
+                    self._form.field(fields["messageIndex"], holder, "messageIndex", path)
+                label = f"Remove the {index + 1}. message with other operations"
+                icon_button("delete", label).on_click(remove)
+            with ui.element("div").classes("st-operations"):
+                own = holder.setdefault("operations", {})
+                for name in CONTENT:
+                    place = f"{path}.operations"
+                    operation_editor(self._form, operations[name], own, name, place, self._changed)
+
+    def _execution(self) -> None:
+        holder = self._pass.setdefault("execution", {"type": "always"})
+        part = self._part("When it runs", "Passes run in their order, until the target is reached.")
+        with part:
+            choice = ui.select(dict(WHEN), value=holder["type"], label="Execution")
+            choice.props("outlined dense").classes("ef-full st-wide")
+            inside = ui.element("div").classes("st-form st-wide")
+        condition = properties(properties(self._fields["execution"])["condition"])
+
+        def build() -> None:
+            inside.clear()
+            if holder["type"] == "conditional":
+                path = f"{self._path}.execution.condition"
+                with inside:
+                    self._form.field(
+                        condition["tokenThreshold"], holder["condition"], "tokenThreshold", path
+                    )
+
+        def choose() -> None:
+            holder.clear()
+            holder["type"] = choice.value
+            if choice.value == "conditional":
+                holder["condition"] = {"tokenThreshold": 40_000}
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
 
 PASSES = "passes"
 _NEW: Holder = {

@@ -11,8 +11,7 @@ from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text, loads
 from enfold.strategies import presets as built_in
 from enfold.strategies.presets import Preset
-from enfold.ui.settings.labels import card, labelled
-from enfold.ui.settings.scope import Scope, choose, require_owner
+from enfold.ui.settings.scope import Scope, card, choose, labelled, require_owner
 from enfold.ui.window import Window
 
 _LARGEST_FILE = 1_000_000

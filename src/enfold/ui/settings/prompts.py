@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from nicegui import ui
 
-from enfold.engine.viewing import message_of
+from enfold.engine.state import message_of
 from enfold.errors import ConfigError
 from enfold.messages import Message
 from enfold.settings import Settings
 from enfold.summaries import SummaryRequest
 from enfold.summaries.prompts import CONVERSATION, build, validate
 from enfold.ui.settings.catalogue import SOURCES
-from enfold.ui.settings.labels import card, labelled
-from enfold.ui.settings.scope import Scope, choose, session_choices
+from enfold.ui.settings.scope import Scope, card, choose, labelled, session_choices
 from enfold.ui.window import Window
 
 _EXCERPT = 6

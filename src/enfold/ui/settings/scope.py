@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from nicegui import ui
 
 from enfold.engine import Session
-from enfold.engine.state import read_session_settings
-from enfold.engine.thresholds import EffectiveThreshold, read_effective
+from enfold.engine.state import EffectiveThreshold, read_effective, read_session_settings
 from enfold.errors import AccessError
 from enfold.settings import Settings
 from enfold.store import catalog, sessions
@@ -114,3 +113,28 @@ async def choose(window: Window, then: Callable[[Scope], Awaitable[None]]) -> No
             "ef-soft ef-small"
         )
     await then(await scope_of(start))
+
+
+Element = TypeVar("Element", bound=ui.element)
+
+
+def labelled(element: Element, label: str) -> Element:
+    """The element with an accessible name, whatever characters that has."""
+    element.props["aria-label"] = label
+    return element
+
+
+def card(title: str, explained: str = "") -> ui.element:
+    """A part of a page under a heading, to be filled with `with`."""
+    part = labelled(ui.element("section").classes("ef-card ef-stack"), title)
+    with part, ui.element("div"):
+        ui.label(title).classes("st-heading").props("role=heading aria-level=2")
+        if explained:
+            ui.label(explained).classes("ef-soft ef-small ef-wrap")
+    return part
+
+
+def icon_button(icon: str, label: str) -> ui.button:
+    """A small button that is only a picture, with its name for everybody."""
+    button = ui.button(icon=icon).props("flat round dense size=sm")
+    return labelled(button, label).tooltip(label)

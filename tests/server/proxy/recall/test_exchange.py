@@ -8,8 +8,8 @@ from typing import Any
 
 from enfold.engine.recognition import History
 from enfold.identity import content_hash
-from enfold.server.proxy.facts import parse
-from enfold.server.proxy.recall.exchange import Exchange, put_back
+from enfold.server.proxy.bodies import parse
+from enfold.server.proxy.recall import Exchange, put_back
 from enfold.store import records
 
 ASK = {"role": "user", "content": "Which colour?"}

@@ -9,23 +9,23 @@ import pytest
 
 from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import Form
-from enfold.server.proxy.recall.offer import offer
+from enfold.server.proxy.recall_offer import offer
 
 CHAT = {"type": "function", "function": {"name": "find"}}
 
 
 def _offer(form: Form, when: str = "tools", **fields: Any) -> Any:
     raw = json.dumps({form.messages: [{"role": "user"}], **fields}).encode()
-    return offer(bodies.read(form, raw), when)
+    return offer(bodies.bodies_read(form, raw), when)
 
 
 def test_the_clients_tools_come_first_with_their_own_bytes() -> None:
     raw = b'{"messages": [{}], "tools": [ {"name":"a",  "n": 1.50} ], "max_tokens": 9}'
-    offered = offer(bodies.read(bodies.ANTHROPIC, raw), "tools")
+    offered = offer(bodies.bodies_read(bodies.ANTHROPIC, raw), "tools")
     assert offered is not None
     sent = offered.body.with_messages([b"{}"])
     assert b'"tools":[{"name":"a",  "n": 1.50},{"name":"recall",' in sent
-    again = offer(bodies.read(bodies.ANTHROPIC, raw), "tools")
+    again = offer(bodies.bodies_read(bodies.ANTHROPIC, raw), "tools")
     assert again is not None
     assert again.body.with_messages([b"{}"]) == sent
     assert "`recall`" in offered.note

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from enfold.server.proxy import bodies, replies
 from enfold.server.proxy.bodies import Form
-from enfold.server.proxy.recall.exchange import shown_key
-from enfold.server.proxy.recall.shapes import SHAPES
-from enfold.server.proxy.replies import Events, Reply
+from enfold.server.proxy.recall import shown_key
+from enfold.server.proxy.recall_offer import SHAPES
+from enfold.wire.replies import Events, Reply
 from tests.server.proxy.voices import INPUT, OUTPUT, Part, Say, Think, Use, written
 
 FORMS: dict[str, Form] = {

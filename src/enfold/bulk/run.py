@@ -1,0 +1,291 @@
+"""Running: the work done for every conversation of every file, and what came of each file.
+
+Conversations are handed out in order, a few more than there are processes, and their results are
+taken in order, so that memory does not grow with the files. A file whose result is there already,
+made from the same input in the same way, is passed over. One that fails does not stop the others.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, Literal, TypeAlias
+
+from enfold.bulk.files import Journal, Place, digest, open_journal
+from enfold.bulk.work import Piece, Tally, Work
+from enfold.bulk.workers import Crew, Submit, distributed, local
+from enfold.errors import EnfoldError, InputError, UnfinishedError, facts
+
+_LINES = 3
+"""For each conversation."""
+
+
+class Part:
+    """The results of one file so far."""
+
+    def __init__(self, place: Place, key: str) -> None:
+        """Go on with what is there, if it belongs to the key."""
+        self._place = place
+        self.tally = Tally()
+        self._path = place.target.with_name(f".enfold-part-{place.target.name}")
+        with _named(place.target):
+            place.target.parent.mkdir(parents=True, exist_ok=True)
+            if place.target.is_dir():
+                raise IsADirectoryError(21, "Is a directory")
+            with self._path.open("a+b") as stream:
+                self._go_on(stream, key.encode() + b"\n")
+
+    def _go_on(self, stream: IO[bytes], header: bytes) -> None:
+        """Read what is there, and cut off what is not whole."""
+        stream.seek(0)
+        at = len(header)
+        if stream.readline() == header:
+            while lines := _complete(islice(stream, _LINES)):
+                at += sum(map(len, lines))
+                self.tally = self.tally.plus(Tally.read(lines[-1]))
+        else:
+            stream.truncate(0)
+            stream.write(header)
+        stream.truncate(at)
+
+    def add(self, piece: Piece) -> None:
+        """The result of the next conversation."""
+        self.tally = self.tally.plus(piece.tally)
+        lines = (piece.result, piece.ledger, piece.tally.write())
+        with _named(self._place.target), self._path.open("ab") as stream:
+            stream.write(b"".join(line + b"\n" for line in lines))
+
+    def discard(self) -> None:
+        """Throw it away: the next run could not use it."""
+        self._path.unlink(missing_ok=True)
+
+    def finish(self, *, is_array: bool, with_ledger: bool) -> list[tuple[Path, str]]:
+        """Make the files; their paths and digests.
+
+        The ledger comes first: what is condensed could not be restored without it.
+        """
+        files = [(self._place.target, 0, is_array)]
+        if with_ledger:
+            files.insert(0, (self._place.ledger, 1, False))
+        written = [
+            (path, self._write(path, which, is_array=joined)) for path, which, joined in files
+        ]
+        self.discard()
+        return written
+
+    def _write(self, path: Path, which: int, *, is_array: bool) -> str:
+        """One line of each conversation, as lines or as one array, moved to its place."""
+        found = blake2b(digest_size=16)
+        temporary = path.with_name(f".enfold-new-{path.name}")
+        with _named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("rb") as gathered, temporary.open("wb") as stream:
+                lines = islice(gathered, 1 + which, None, _LINES)
+                for data in _array(lines) if is_array else lines:
+                    found.update(data)
+                    stream.write(data)
+            temporary.replace(path)
+        return found.hexdigest()
+
+
+def _complete(lines: Iterator[bytes]) -> list[bytes]:
+    """The lines of one conversation; none if the last was cut off."""
+    found = list(lines)
+    return found if len(found) == _LINES and found[-1].endswith(b"\n") else []
+
+
+def _array(lines: Iterator[bytes]) -> Iterator[bytes]:
+    yield b"["
+    for index, line in enumerate(lines):
+        yield (b"," if index else b"") + line.rstrip(b"\n")
+    yield b"]\n"
+
+
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"cannot be written: {reason}", place=str(path)) from None
+
+
+Status: TypeAlias = Literal["done", "already", "failed"]
+
+ENGINES: Mapping[str, Callable[[int], AbstractContextManager[Crew]]] = {
+    "local": local,
+    "daft": distributed,
+}
+"""Who does the work, by the name of the engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one file."""
+
+    place: Place
+    status: Status
+    tally: Tally = field(default_factory=Tally)
+    error: EnfoldError | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "file": str(self.place.source),
+            "status": self.status,
+            "out": None if self.error is not None else str(self.place.target),
+            "ledger": None if self.error is not None else str(self.place.ledger),
+            **self.tally.as_json(),
+            "error": None if self.error is None else str(self.error),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is to be done, by how many, and who is told how far it is."""
+
+    work: Work
+    places: Sequence[Place]
+    out: Path
+    jobs: int = 1
+    engine: str = "local"
+    told: Callable[[int], None] = field(default=lambda _: None)
+    """Given the bytes that were worked off since the last time."""
+
+    def outcomes(self) -> Generator[Outcome, None, None]:
+        """Do it; every file's outcome, in their order. Close it to stop."""
+        waiting: deque[tuple[_File, Future[Piece] | None, int]] = deque()
+        with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as crew:
+            held = 0
+            for file in (_File(self, journal, place) for place in self.places):
+                with closing(file.hand_out(crew.submit)) as handed_out:
+                    for size, future in handed_out:
+                        waiting.append((file, future, size))
+                        held += size
+                        while len(waiting) > crew.ahead or held > (crew.memory or held):
+                            held -= waiting[0][2]
+                            yield from _collect(*waiting.popleft())
+                waiting.append((file, None, 0))
+            while waiting:
+                yield from _collect(*waiting.popleft())
+
+
+class _File:
+    """One file on its way."""
+
+    def __init__(self, run: Run, journal: Journal, place: Place) -> None:
+        self._run = run
+        self._journal = journal
+        self._place = place
+        self._key = ""
+        self._part: Part | None = None
+        self._is_array = False
+        self._untold = 0
+        self.error: EnfoldError | None = None
+        self._already: Tally | None = None
+
+    def hand_out(self, submit: Submit) -> Generator[tuple[int, Future[Piece]], None, None]:
+        """Give every conversation that is not done yet to the crew; its size and its future."""
+        try:
+            self._untold = self._place.source.stat().st_size
+        except OSError:
+            self._untold = 0  # whoever reads it will say why
+        try:
+            yield from self._hand_out(submit)
+        except EnfoldError as error:
+            self.fail(error)
+
+    def _hand_out(self, submit: Submit) -> Iterator[tuple[int, Future[Piece]]]:
+        work, place = self._run.work, self._place
+        self._key = _key(work, place)
+        results = (place.target, place.ledger) if work.writes_ledgers else (place.target,)
+        noted = self._journal.finished(results, self._key)
+        if noted is not None:
+            self._already = Tally.from_json(noted)
+            return
+        with work.units(place) as (self._is_array, units):
+            self._part = part = Part(place, self._key)
+            done = part.tally.conversations
+            for unit in islice(units, done):
+                self.tell(unit.size)
+            for unit in units:
+                if self.error is not None:
+                    return
+                yield unit.size, submit(work, unit)
+
+    def add(self, piece: Piece, size: int) -> None:
+        """The next conversation's result."""
+        self.tell(size)
+        if self._part is not None and self.error is None:
+            self._part.add(piece)
+
+    def tell(self, size: int) -> None:
+        """So much of it is worked off."""
+        self._untold -= size
+        self._run.told(size)
+
+    def fail(self, error: EnfoldError) -> None:
+        """Give it up; if it is worth another try, the next run goes on from here."""
+        self.error = self.error or error
+
+    def end(self) -> Outcome:
+        """Finish it, if nothing went wrong."""
+        self.tell(self._untold)
+        if self._already is not None:
+            return Outcome(self._place, "already", self._already)
+        try:
+            tally = self._finish()
+        except EnfoldError as error:
+            self.fail(error)
+        if self.error is None:
+            return Outcome(self._place, "done", tally)
+        if self._part is not None and not facts(self.error).retryable:
+            self._part.discard()
+        return Outcome(self._place, "failed", error=self.error)
+
+    def _finish(self) -> Tally:
+        part = self._part
+        if self.error is not None or part is None:
+            return Tally()
+        if not part.tally.conversations:
+            raise InputError("no conversation in it", place=str(self._place.source))
+        work = self._run.work
+        written = part.finish(is_array=self._is_array, with_ledger=work.writes_ledgers)
+        self._journal.finish(self._place.target, self._key, written, part.tally.as_json())
+        return part.tally
+
+
+def _collect(file: _File, future: Future[Piece] | None, size: int) -> Iterator[Outcome]:
+    """Take the next result, or end the file that has no more."""
+    if future is None:
+        yield file.end()
+        return
+    try:
+        file.add(future.result(), size)
+    except EnfoldError as error:
+        file.fail(error)
+    except BrokenProcessPool:
+        raise UnfinishedError(
+            "a process that worked for this one was ended from outside, perhaps for want of "
+            "memory; what is finished is kept: run it again, with fewer --jobs"
+        ) from None
+    except Exception as error:  # noqa: BLE001 - a fault of ours in one conversation
+        file.fail(EnfoldError(f"an internal error, {type(error).__name__}; please report it"))
+
+
+def _key(work: Work, place: Place) -> str:
+    """A digest of the input and of what is done with it."""
+    together = blake2b(work.key.encode(), digest_size=16)
+    for path in work.inputs(place):
+        found = digest(path)
+        if found is None:
+            continue  # whoever reads it will say why
+        together.update(found.encode())
+    return together.hexdigest()

@@ -1,0 +1,214 @@
+"""The crew: who does the work, this process or several others.
+
+The others leave nothing behind: they die with this one, however it ends, and write no files.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from multiprocessing.process import BaseProcess
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import TypeAlias, cast
+
+from enfold.bulk.work import Piece, Unit, Work
+from enfold.errors import ConfigError
+from enfold.settings import quieten_libraries
+
+Submit: TypeAlias = Callable[[Work, Unit], "Future[Piece]"]
+
+AHEAD = 4
+"""Conversations handed out for each process: enough that none waits for the reading."""
+WORTH_A_PROCESS = 2 << 20
+"""Bytes. A process takes a second to start; for less it is not worth it."""
+
+
+def cores() -> int:
+    """How many processes can work at once on this machine."""
+    allowed = getattr(os, "sched_getaffinity", None)  # where there is such a thing
+    return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
+
+
+def jobs_for(size: int) -> int:
+    """How many processes are worth it for so many bytes."""
+    return max(1, min(cores(), size // WORTH_A_PROCESS))
+
+
+@dataclass(frozen=True, slots=True)
+class Crew:
+    """Who does the work."""
+
+    submit: Submit
+    """Hands a unit to whoever is free; the future has its piece, or the error."""
+    ahead: int
+    """Conversations that are handed out before the first result is taken."""
+    memory: int | None = None
+    """Bytes of these, where that is known."""
+
+
+@contextmanager
+def local(jobs: int) -> Iterator[Crew]:
+    """This process, or several others on this machine."""
+    if jobs == 1:
+        yield Crew(do_here, AHEAD)
+        return
+    others = multiprocessing.active_children()
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _sign_on)
+    done = False
+    try:
+        yield Crew(lambda work, unit: pool.submit(_do, work, unit), AHEAD * jobs)
+        done = True
+    finally:
+        if not done:
+            _end([each for each in multiprocessing.active_children() if each not in others])
+        pool.shutdown(wait=done, cancel_futures=True)
+
+
+def _end(processes: Sequence[BaseProcess]) -> None:
+    """Stop them, and see that they are gone; the pool itself may wait for what they did not say."""
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        while process.is_alive():
+            process.join(0.1)
+
+
+def _do(work: Work, unit: Unit) -> Piece:
+    return work.do(unit)
+
+
+def do_here(work: Work, unit: Unit) -> Future[Piece]:
+    """What came of it, or what failed, done already."""
+    future: Future[Piece] = Future()
+    try:
+        future.set_result(work.do(unit))
+    except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
+        future.set_exception(error)
+    return future
+
+
+def _sign_on() -> None:
+    """In a process that works for another: die with it, and leave interrupts to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+ROWS = 10_000
+"""That are handed over together, at most."""
+MEMORY = 256 << 20
+"""Bytes of conversations on their way, at most."""
+_GATHERING_SECONDS = 0.1
+_SHARES = 8
+"""Into so many parts for each process the rows are divided, so that all end together."""
+
+_Row: TypeAlias = "tuple[bytes, bytes, Future[Piece]]"
+
+
+@contextmanager
+def distributed(jobs: int) -> Iterator[Crew]:
+    """Hand units over as rows; so many processes work on this machine, a cluster has its own."""
+    if find_spec("daft") is None:
+        raise ConfigError(
+            "--engine daft needs Daft, which is not installed; install enfold[bulk], or leave the "
+            "option out"
+        )
+    quieten_libraries()
+    waiting: SimpleQueue[_Row | None] = SimpleQueue()
+    known: dict[int, bytes] = {}
+
+    def submit(work: Work, unit: Unit) -> Future[Piece]:
+        future: Future[Piece] = Future()
+        if id(work) not in known:
+            known[id(work)] = pickle.dumps(work)
+        waiting.put((known[id(work)], pickle.dumps(unit), future))
+        return future
+
+    thread = Thread(target=_serve, args=(waiting, jobs), name="enfold daft", daemon=True)
+    thread.start()
+    yield Crew(submit, ahead=2 * ROWS, memory=MEMORY)
+    # Not if it was given up: then nobody waits for what is under way.
+    waiting.put(None)
+    thread.join()
+
+
+@dataclass
+class Doer:
+    """What a process of Daft's does with each row."""
+
+    work: bytes
+
+    def __post_init__(self) -> None:
+        self._work = cast("Work", pickle.loads(self.work))  # noqa: S301 - our own, from above
+
+    def __call__(self, unit: bytes) -> bytes:
+        """The piece, or what failed, which is raised where the result is taken."""
+        done = do_here(self._work, pickle.loads(unit))  # noqa: S301 - as above
+        return pickle.dumps(done.exception() or done.result())
+
+
+def _serve(waiting: SimpleQueue[_Row | None], jobs: int) -> None:
+    goes_on = True
+    while goes_on:
+        rows, goes_on = _gather(waiting)
+        for work in dict.fromkeys(row[0] for row in rows):
+            _settle(work, [row for row in rows if row[0] == work], jobs)
+
+
+def _gather(waiting: SimpleQueue[_Row | None]) -> tuple[list[_Row], bool]:
+    """The rows that wait, once no more come for a moment; whether there may be more."""
+    rows: list[_Row] = []
+    while len(rows) < ROWS:
+        try:
+            row = waiting.get(timeout=_GATHERING_SECONDS if rows else None)
+        except Empty:
+            break
+        if row is None:
+            return rows, False
+        rows.append(row)
+    return rows, True
+
+
+def _settle(work: bytes, rows: Sequence[_Row], jobs: int) -> None:
+    try:
+        results = _results(work, [unit for _, unit, _ in rows], jobs)
+    # Whatever the library raises: whoever waits for these must not wait for ever.
+    except Exception as error:  # noqa: BLE001
+        lost = BrokenProcessPool(type(error).__name__)
+        results = dict.fromkeys(range(len(rows)), lost)
+    for number, (_, _, future) in enumerate(rows):
+        result = results[number]
+        if isinstance(result, Piece):
+            future.set_result(result)
+        else:
+            future.set_exception(result)
+
+
+def _results(work: bytes, units: Sequence[bytes], jobs: int) -> dict[int, Piece | Exception]:
+    """By row: its piece, or what failed."""
+    import daft
+
+    doer = daft.cls(Doer, use_process=True, max_concurrency=jobs)
+    share = max(1, len(units) // (jobs * _SHARES))
+    frame = daft.from_pydict({"row": list(range(len(units))), "unit": list(units)})
+    frame = frame.into_batches(share)
+    frame = frame.with_column("done", doer(work)(frame["unit"])).select("row", "done")
+    done = frame.to_pydict()
+    pairs = zip(done["row"], done["done"], strict=True)
+    return {row: pickle.loads(piece) for row, piece in pairs}  # noqa: S301 - from Doer

@@ -1,0 +1,81 @@
+"""`enfold import`: the conversations of a file, stored as sessions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from enfold.amounts import number
+from enfold.cli.files import STANDARD_INPUT, Input, open_input
+from enfold.cli.screen import Db, Dialect, File, Json, put, put_json, say, working
+from enfold.engine.transfer import import_transcript
+from enfold.errors import ConfigError
+from enfold.store.sessions import check_name
+from enfold.transcripts.source import located
+from enfold.wire import AUTO
+from enfold.wiring import open_engine
+
+app = App(
+    name="import",
+    usage="enfold import [OPTIONS] [FILE]",
+    help_epilogue="""\
+Every conversation becomes a session with all its branches; the names are
+printed, one a line. What is stored already is recognised and not stored twice.
+The whole file is read before anything is stored: one that cannot be read
+leaves nothing behind.
+
+Examples:
+  enfold import conversations.json
+  enfold import chat.json --session holiday""",
+)
+
+
+@app.default
+async def import_file(
+    file: File = STANDARD_INPUT,
+    /,
+    *,
+    session: Annotated[
+        str | None,
+        Parameter(
+            help="The session's name, if the file holds one conversation. If unset: its own name, "
+            "else imported-1 and so on.",
+            metavar="NAME",
+        ),
+    ] = None,
+    dialect: Dialect = AUTO,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Store the conversations of a file as sessions."""
+    given = open_input(file)
+    expected = _check(given, dialect)
+    if session is not None and expected != 1:
+        raise ConfigError(
+            f"{given.name} holds {number(expected, 'conversation')}; --session can name only one"
+        )
+    names: list[str] = []
+    with working(f"Storing {given.name}") as progress:
+        async with open_engine(db) as engine:
+            for transcript in given.transcripts(dialect=dialect):
+                stored = await import_transcript(engine, transcript, id=session)
+                names.append(stored.id)
+                progress(f"{len(names):,} of {number(expected, 'conversation')}")
+    if json:
+        put_json(names)
+        return
+    for name in names:
+        put(name)
+    say(f"{number(len(names), 'session')} imported")
+
+
+def _check(given: Input, dialect: str) -> int:
+    """How many conversations there are; all are read, so that a mistake comes before a write."""
+    found = 0
+    with working(f"Reading {given.name}") as progress:
+        for found, transcript in enumerate(given.transcripts(dialect=dialect), 1):
+            with located(given.name):
+                check_name("session", transcript.id)
+            progress(number(found, "conversation"))
+    return found

@@ -1,0 +1,224 @@
+"""Receipts of stored compressions, made out anew from what the store has.
+
+A snapshot keeps only the figures. The items are in the messages, and those are all still there:
+what the view showed before the compression, and what it showed after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Literal, TypeAlias
+
+from enfold.condensation import taken_out
+from enfold.engine.state import Level, message_of, read_session_settings
+from enfold.messages import Message, Text
+from enfold.receipt import Means, Receipt, receipt
+from enfold.store import records, snapshots, tree
+from enfold.store import snapshots as views
+from enfold.store.database import Database
+from enfold.store.records import Edit, SessionKey, StoredMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a compression took out of the view, and what the view was then."""
+
+    gone: tuple[Message, ...]
+    view: tuple[Message, ...]
+    restorable_by: Means = "store"
+    """All that is stored can be had again, and this is how it was when it left the view."""
+
+    def receipt(self) -> Receipt:
+        """What became of the items."""
+        return receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
+
+
+def read_change(db: Database, key: SessionKey, id: str) -> Change:
+    """What the compression of that snapshot changed, undone since or not."""
+    snapshot = snapshots.get(db, key, id)
+    said = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
+    base = base_of(db, key, snapshot)
+    before = shown_by(db, key, base, said)
+    after = shown_by(db, key, snapshot, said)
+    gone = [*_summary(base)] if base is None or base.text != snapshot.text else []
+    for name, shown in before.items():
+        if name not in after:
+            gone.append(said[name])
+        elif after[name] != shown:
+            gone.append(taken_out(said[name], after[name]))
+    recorded = snapshot.content.get("receipt") or {}
+    means: Means = "recall" if recorded.get("restorable_by") == "recall" else "store"
+    return Change(tuple(gone), (*_summary(snapshot), *after.values()), means)
+
+
+def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:
+    """The snapshot whose view was compressed; one that was only worded anew is passed over."""
+    found = snapshot
+    while found.previous is not None:
+        found = snapshots.get(db, key, found.previous)
+        if (found.cutoff, found.parent) != (snapshot.cutoff, snapshot.parent):
+            return found
+    return None
+
+
+def shown_by(
+    db: Database,
+    key: SessionKey,
+    snapshot: records.Snapshot | None,
+    said: Mapping[str, Message],
+) -> dict[str, Message]:
+    """The messages that a snapshot's view shows, as it shows them, by id."""
+    if snapshot is None:
+        return dict(said)
+    places = {name: place for place, name in enumerate(said)}
+    names = list(said)
+    ids = [entry.edit for entry in snapshot.manifest if isinstance(entry, records.Edited)]
+    edits = snapshots.snapshots_edits(db, key, ids) if ids else {}
+    shown: dict[str, Message] = {}
+    for entry in snapshot.manifest:
+        if isinstance(entry, records.Edited):
+            edit = edits[entry.edit]
+            shown[edit.message] = message_of(edit)
+        elif isinstance(entry, records.Kept):
+            kept = names[places[entry.first] : places[entry.last] + 1]
+            shown.update((name, said[name]) for name in kept)
+    cutoff = places[snapshot.cutoff] + 1 if snapshot.cutoff is not None else 0
+    shown.update((name, said[name]) for name in names[cutoff:])
+    return shown
+
+
+def _summary(snapshot: records.Snapshot | None) -> Iterator[Message]:
+    if snapshot is not None and snapshot.text is not None:
+        yield Message("system", (Text(snapshot.text),))
+
+
+Fate: TypeAlias = Literal["kept", "edited", "folded", "shown"]
+"""What became of a message: as it was, with other content, no longer there, or there again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One message, as the view showed it before and as it shows it after."""
+
+    id: str
+    depth: int
+    """Its place on its branch; the first is 1."""
+    said: Message
+    """As it was said."""
+    before: Message | None
+    """None where the view did not show it."""
+    after: Message | None
+
+    @property
+    def fate(self) -> Fate:
+        """What became of it."""
+        if self.before is None:
+            return "shown"
+        if self.after is None:
+            return "folded"
+        return "kept" if self.before == self.after else "edited"
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Messages in a row with the same fate."""
+
+    fate: Fate
+    pairs: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two views of the same branch."""
+
+    snapshot: records.Snapshot
+    summary_before: str | None
+    stretches: tuple[Stretch, ...]
+    earlier: int
+    """How many messages neither of them shows: they were folded before."""
+
+    @property
+    def summary_after(self) -> str | None:
+        """The summary that the view shows after it."""
+        return self.snapshot.text
+
+    @property
+    def is_summary_new(self) -> bool:
+        """True if there is a summary, and it was not there before."""
+        return self.summary_after is not None and self.summary_after != self.summary_before
+
+    def number(self, fate: Fate) -> int:
+        """How many messages have that fate."""
+        return sum(len(stretch.pairs) for stretch in self.stretches if stretch.fate == fate)
+
+
+def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
+    """The view before and after the compression of that snapshot, undone since or not."""
+    snapshot = snapshots.get(db, key, id)
+    rows = tree.path(db, key, snapshot.parent)
+    said = {row.id: message_of(row) for row in rows}
+    base = base_of(db, key, snapshot)
+    before, after = shown_by(db, key, base, said), shown_by(db, key, snapshot, said)
+    pairs = tuple(_pairs(rows, said, before, after))
+    grouped = groupby(pairs, key=lambda pair: pair.fate)
+    return Comparison(
+        snapshot,
+        base.text if base is not None else None,
+        tuple(Stretch(fate, tuple(found)) for fate, found in grouped),
+        earlier=len(rows) - len(pairs),
+    )
+
+
+def _pairs(
+    rows: tuple[records.StoredMessage, ...],
+    said: Mapping[str, Message],
+    before: Mapping[str, Message],
+    after: Mapping[str, Message],
+) -> Iterator[Pair]:
+    for row in rows:
+        if row.id in before or row.id in after:
+            yield Pair(row.id, row.depth, said[row.id], before.get(row.id), after.get(row.id))
+
+
+Standing: TypeAlias = Literal["shown", "shortened", "folded"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How the messages of a branch stand, by their place on it; the first is 1."""
+
+    snapshot: str | None = None
+    """The id of the compression that applies. None if none does: everything is shown."""
+    cutoff: int = 0
+    """The place of the last message that it covers."""
+    shown: frozenset[int] = frozenset()
+    """Of those up to the cutoff, the ones shown as they were said."""
+    shortened: frozenset[int] = frozenset()
+
+    def standing(self, depth: int) -> Standing:
+        """How the message at a place stands."""
+        if depth in self.shortened:
+            return "shortened"
+        return "shown" if depth > self.cutoff or depth in self.shown else "folded"
+
+
+def read_placing(
+    db: Database, key: SessionKey, outside: Sequence[Level], tip: str | None = None
+) -> Placing:
+    """How the messages of the branch that ends at `tip` stand, or of the current branch.
+
+    The cost follows the size of the view, not that of the history.
+    """
+    shared = read_session_settings(db, key, outside).share_across_branches
+    snapshot = snapshots.applicable(db, key, tip, share_across_branches=shared)
+    if snapshot is None:
+        return Placing()
+    entries = views.entries(db, snapshot)
+    return Placing(
+        snapshot.id,
+        snapshot.cutoff_depth or 0,
+        frozenset(row.depth for row in entries if isinstance(row, StoredMessage)),
+        frozenset(row.depth for row in entries if isinstance(row, Edit)),
+    )

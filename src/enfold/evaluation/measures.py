@@ -1,0 +1,513 @@
+"""Measuring: what of a case is in its view, what a search reaches, and what it costs to send."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from statistics import mean
+from time import perf_counter
+
+from enfold import receipt as receipt_shown
+from enfold import wire
+from enfold.engine import Engine, Session, stateless
+from enfold.engine.recall import is_telling, recall_found
+from enfold.engine.stateless import Options
+from enfold.errors import CompressionError, ConfigError
+from enfold.evaluation.cases import Case
+from enfold.history import cut_points
+from enfold.messages import Message, ToolCall, ToolResult, text_of
+from enfold.receipt import Count, receipt
+from enfold.settings import Settings
+from enfold.strategies.contract import Strategy
+from enfold.text.words import texts_of_terms
+from enfold.tokens import count_conversation, count_messages, get
+
+SAYS_SOMETHING = 3
+"""Content words from which a message says something: "Yeah, exactly." has none."""
+IN_SUBSTANCE = 0.5
+QUOTED = 8
+QUOTED_CONTENT = 2
+"""Words in a row that make a quotation, and how many of them must be content words."""
+PASSAGE = 40
+"""Words in a row in which they must stand. A longer line is looked at piece by piece, or a view of
+a few long messages would seem to hold what is said in any of them."""
+_SHORTEST = 4
+
+
+def content_words(text: str) -> frozenset[str]:
+    """What tells a message from another."""
+    return frozenset(word for word in texts_of_terms(text) if _is_content(word))
+
+
+def has_words(message: Message) -> bool:
+    """Whether there is anything to look for."""
+    return bool(text_of(message.parts).strip())
+
+
+def says_something(message: Message) -> bool:
+    """Whether a message says more than "Yeah.": enough to be kept or lost."""
+    return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
+
+
+class Shown:
+    """The texts of a view, or of what a search gave back."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = tuple(texts)
+
+    def has_words(self, words: str) -> bool:
+        """Whether these words stand in one of them in a row."""
+        row = " ".join(words.split())
+        if row not in self._whole:
+            return False
+        alone = rf"(?<![A-Za-z0-9]){re.escape(row)}(?![A-Za-z0-9])"
+        return bool(row) and re.search(alone, self._whole) is not None
+
+    def has_whole(self, message: Message) -> bool:
+        """Whether the message's text stands in one of them, word for word."""
+        return self.has_words(text_of(message.parts))
+
+    def quotes(self, message: Message) -> bool:
+        """Whether it stands there, or eight of its words in a row do."""
+        runs = (run for run in _runs(text_of(message.parts).split()) if run in self._quotable)
+        return self.has_whole(message) or any(map(_tells, runs))
+
+    def has_substance(self, message: Message) -> bool:
+        """Whether it stands there, is quoted, or half of what tells it apart stands together."""
+        if self.quotes(message):
+            return True
+        words = content_words(text_of(message.parts))
+        return bool(words) and any(
+            len(words & passage) >= IN_SUBSTANCE * len(words) for passage in self._passages
+        )
+
+    @cached_property
+    def _whole(self) -> str:
+        """One text after another, with a mark between that no words run over."""
+        return "\n".join(" ".join(text.split()) for text in self._texts)
+
+    @cached_property
+    def _quotable(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(run for line in self._lines() for run in _runs(line.split()))
+
+    @cached_property
+    def _passages(self) -> tuple[frozenset[str], ...]:
+        return tuple(content_words(piece) for line in self._lines() for piece in _pieces(line))
+
+    def _lines(self) -> Iterator[str]:
+        for text in self._texts:
+            yield from text.splitlines()
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What counts."""
+
+    name: str
+    counts: Callable[[Message], bool]
+    """Which messages do."""
+    holds: Callable[[Shown, Message], bool]
+    """When they are there."""
+
+
+RULES = (
+    Rule("verbatim, of all", has_words, Shown.has_whole),
+    Rule("verbatim", says_something, Shown.has_whole),
+    Rule("quoted", says_something, Shown.quotes),
+    Rule("in substance", says_something, Shown.has_substance),
+)
+"""From the strictest to the loosest."""
+LOOSEST = RULES[-1].name
+
+
+def share(found: Iterable[int], wanted: Sequence[int]) -> float:
+    """Of what is wanted, how much was found."""
+    having = set(found)
+    return sum(index in having for index in wanted) / len(wanted)
+
+
+def quotation(message: Message, shown: Shown) -> str | None:
+    """The first eight words of the message that tell something and stand there."""
+    for run in _runs(text_of(message.parts).split()):
+        words = " ".join(run)
+        if _tells(run) and shown.has_words(words):
+            return words
+    return None
+
+
+def _tells(run: Sequence[str]) -> bool:
+    return len(content_words(" ".join(run))) >= QUOTED_CONTENT
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    for start in range(len(words) - QUOTED + 1):
+        yield tuple(words[start : start + QUOTED])
+
+
+def _pieces(line: str) -> Iterator[str]:
+    """So many words at a time, each piece half over the one before it."""
+    words = line.split()
+    for start in range(0, max(1, len(words) - PASSAGE // 2), PASSAGE // 2):
+        yield " ".join(words[start : start + PASSAGE])
+
+
+def _is_content(word: str) -> bool:
+    if not is_telling(word):
+        return False
+    return len(word) >= _SHORTEST or not word.isascii() or any(map(str.isdigit, word))
+
+
+NEWEST = "newest"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a conversation is made smaller, and how far."""
+
+    strategy: str
+    budget: float
+    """Tokens to end at or below; up to 1 it is a share of the conversation's."""
+    tokenizer: str = "o200k_base"
+    prompt: str | None = None
+    """For whoever writes the summary. None: the strategy's own."""
+    label: str = ""
+    """What the prompt is called in tables."""
+
+    def __post_init__(self) -> None:
+        if self.budget <= 0:
+            raise ConfigError(f"budget is {self.budget:g}; expected tokens, or a share up to 1")
+
+    @property
+    def settings(self) -> Settings:
+        """What makes the strategy."""
+        config = {"prompt": self.prompt} if self.prompt is not None else {}
+        return Settings(strategy=self.strategy, strategy_config={self.strategy: config})
+
+    def target(self, tokens: int) -> int:
+        """Where a conversation of so many tokens should end."""
+        return max(1, int(tokens * self.budget if self.budget <= 1 else self.budget))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is left of a conversation."""
+
+    messages: tuple[Message, ...]
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    items: Count
+    """The exact items of the whole conversation, by what became of them."""
+    is_restored: bool | None
+    """Whether the ledger gives back the input exactly. None where there is none."""
+    pairs_are_whole: bool
+    """Whether every tool call has its result and the other way round, as far as before."""
+    cost: float | None = 0.0
+    failure: str = ""
+    """Why nothing was made smaller, where that failed."""
+
+
+async def view_of(case: Case, way: Way, strategy: Strategy | None) -> View:
+    """The view of a case; without a strategy, its newest messages."""
+    if strategy is None:
+        return _newest(case, way)
+    before = count_conversation(case.conversation, way.tokenizer).total
+    started = perf_counter()
+    try:
+        done = await stateless.condense(
+            case.conversation, strategy, Options(way.tokenizer, target=way.target(before))
+        )
+    except CompressionError as error:
+        whole = _view(case, case.messages, before, before, perf_counter() - started)
+        return replace(whole, failure=str(error))
+    rendered = wire.render(case.conversation)
+    made = _view(
+        case,
+        wire.parse(done.messages, case.conversation.dialect).messages,
+        before,
+        done.report.tokens_after,
+        done.report.seconds,
+    )
+    restored = stateless.restore(done.messages, done.ledger) == rendered
+    return replace(made, is_restored=restored, cost=done.report.cost)
+
+
+def _newest(case: Case, way: Way) -> View:
+    started = perf_counter()
+    counts = count_messages(case.messages, way.tokenizer)
+    before = count_conversation(case.conversation, way.tokenizer).total
+    left = way.target(before)
+    first = len(case.messages)
+    points = set(cut_points(case.messages))
+    for index in range(len(case.messages) - 1, -1, -1):
+        left -= counts[index]
+        if left < 0:
+            break
+        first = index if index in points else first
+    after = before - sum(counts[:first])
+    return _view(case, case.messages[first:], before, after, perf_counter() - started)
+
+
+def _view(
+    case: Case, messages: tuple[Message, ...], before: int, after: int, seconds: float
+) -> View:
+    found = receipt(case.messages, messages).total
+    return View(
+        messages,
+        before,
+        after,
+        seconds,
+        found,
+        is_restored=None,
+        pairs_are_whole=_orphans(messages) <= _orphans(case.messages),
+    )
+
+
+def _orphans(messages: tuple[Message, ...]) -> set[str]:
+    """Ids of calls without a result, and of results without a call."""
+    calls = {part.id for m in messages for part in m.parts if isinstance(part, ToolCall)}
+    results = {part.call_id for m in messages for part in m.parts if isinstance(part, ToolResult)}
+    return calls ^ results
+
+
+RECALL_TOKENS = 1_500
+"""What one search may give back."""
+TURNS = 20
+"""Requests after the compression over which its cost is reckoned."""
+CACHE_WRITE = 1.25
+CACHE_READ = 0.1
+"""What a token costs that is written to a prompt cache, or read from it, beside an ordinary one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Mean shares of the evidence of a case's questions, by one rule."""
+
+    questions: int
+    """Whose evidence counts by this rule."""
+    in_view: float
+    by_search: float
+    """Reached by one search, in the view or not."""
+    reachable: float
+    """In the view, or reached by one search."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is there of the evidence of a case's questions."""
+
+    by_rule: Mapping[str, Reach]
+    """From the strictest rule to the loosest; those that count nothing here are left out."""
+    search_tokens: int
+    """What the longest answer took."""
+
+    @property
+    def loosest(self) -> Reach:
+        """By the rule that is read first: what is there in substance."""
+        return self.by_rule[LOOSEST]
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """What the next requests cost, in ordinary input tokens, with a prompt cache."""
+
+    as_it_was: float
+    condensed: float
+
+    @property
+    def saved(self) -> float:
+        """The share that is saved; negative where it costs more."""
+        return 1 - self.condensed / self.as_it_was if self.as_it_was else 0.0
+
+
+async def stored(engine: Engine, case: Case, model: str) -> Session:
+    """The case as a session that can be searched."""
+    session = await engine.session(case.id, model=model)
+    await session.append(*case.messages)
+    return session
+
+
+async def evidence(case: Case, view: Sequence[Message], session: Session) -> Evidence | None:
+    """How much of the evidence is there. None if the case has none that says something."""
+    shown = Shown(text_of(message.parts) for message in view)
+    rows: dict[str, list[tuple[float, ...]]] = {}
+    longest = 0
+    for probe in case.probes:
+        if not probe.evidence:
+            continue
+        passages = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
+        found = Shown(passage.text for passage in passages)
+        for rule in RULES:
+            wanted = [i for i in probe.evidence if rule.counts(case.messages[i])]
+            if wanted:
+                in_view = {i for i in wanted if rule.holds(shown, case.messages[i])}
+                searched = {i for i in wanted if rule.holds(found, case.messages[i])}
+                sets = (in_view, searched, in_view | searched)
+                rows.setdefault(rule.name, []).append(_shares(sets, wanted))
+        longest = max(longest, await _tokens(session, [passage.line for passage in passages]))
+    if LOOSEST not in rows:
+        return None
+    by_rule = {
+        name: Reach(len(each), *map(mean, zip(*each, strict=True))) for name, each in rows.items()
+    }
+    return Evidence(by_rule, longest)
+
+
+def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) -> tuple[float, ...]:
+    return tuple(share(each, wanted) for each in sets)
+
+
+def sending(case: Case, view: View, turns: int = TURNS) -> Sending:
+    """What so many further requests cost, each as long as the case's messages are in the mean.
+
+    Before, everything so far is in the cache. A view that was rewritten is written to it once.
+    """
+    turn = view.tokens_before / max(1, len(case.messages))
+    changed = view.tokens_after != view.tokens_before
+    return Sending(
+        _requests(view.tokens_before, turn, turns, cached=True),
+        _requests(view.tokens_after, turn, turns, cached=not changed),
+    )
+
+
+def _requests(tokens: int, turn: float, turns: int, *, cached: bool) -> float:
+    first = tokens * (CACHE_READ if cached else CACHE_WRITE) + turn * CACHE_WRITE
+    later = sum(
+        (tokens + turn * done) * CACHE_READ + turn * CACHE_WRITE for done in range(1, turns)
+    )
+    return first + later
+
+
+async def _tokens(session: Session, lines: Sequence[str]) -> int:
+    return get(await session.tokenizer()).count("\n".join(lines))
+
+
+COMPRESSIONS = 10
+FEWEST = 5
+"""Items and quotations of the first fold below which a share says nothing."""
+_SEARCH_TOKENS = 300
+_SMALLEST = 1_500
+"""Tokens of the smallest model's window: below, there is no room for a summary and a tail."""
+_RETENTION = 0.1
+"""The share of the window that stays verbatim."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """Shares of what the first fold kept: after it, and after each of ten more."""
+
+    items: int
+    """Exact items."""
+    quotations: int
+    """Messages that are quoted."""
+    in_view: tuple[float, ...]
+    reachable: tuple[float, ...]
+    evidence: tuple[Evidence, Evidence] | None = None
+    """Of the questions about the first third, after the first fold and after the last."""
+
+
+async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Decay | None:
+    """The decay of a case. None where it is too short, or its first fold kept too few items."""
+    parts = _parts(case.messages)
+    if len(parts) <= COMPRESSIONS:
+        return None
+    tokens = sum(count_messages(case.messages))
+    window = max(_SMALLEST, int(budget * tokens) if budget <= 1 else int(budget))
+    model = f"evaluation:window-{window}"
+    await engine.models.edit(
+        model, max_input=window, max_output=window, retention_tokens=int(_RETENTION * window)
+    )
+    session = await engine.session(f"{case.id} chained", model=model)
+    early = _about_the_first(case, len(parts[0]))
+    kept = _Kept((), ())
+    shares: list[tuple[float, float]] = []
+    found: list[Evidence] = []
+    for part in parts:
+        await session.append(*part)
+        await _compress(session, strategy)
+        view = (await session.prepare()).messages
+        kept = kept if shares else _kept(part, view)
+        if kept.total < FEWEST:
+            return None
+        shares.append(await _left(session, view, kept))
+        if part in (parts[0], parts[-1]) and (there := await evidence(early, view, session)):
+            found.append(there)
+    in_view, reachable = zip(*shares, strict=True)
+    of_questions = (found[0], found[-1]) if found else None
+    return Decay(len(kept.items), len(kept.quotations), in_view, reachable, of_questions)
+
+
+def _about_the_first(case: Case, messages: int) -> Case:
+    """The case with those of its questions whose evidence is among the first messages."""
+    probes = (each for each in case.probes if each.evidence and max(each.evidence) < messages)
+    return replace(case, probes=tuple(probes))
+
+
+def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
+    """A third, then ten parts, cut where they may be cut; none if there are too few messages."""
+    points = cut_points(messages)
+    first = len(messages) // 3
+    cuts = [0]
+    for part in range(COMPRESSIONS):
+        at = first + (len(messages) - first) * part // COMPRESSIONS
+        point = next((point for point in points if point >= max(at, cuts[-1] + 1)), len(messages))
+        cuts.append(point)
+    ends = [*cuts[1:], len(messages)]
+    return [messages[start:end] for start, end in zip(cuts, ends, strict=True) if end > start]
+
+
+async def _compress(session: Session, strategy: str) -> None:
+    """As far as there is something to fold yet."""
+    try:
+        await session.compress(strategy=strategy)
+    except CompressionError:
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a view kept of what was folded."""
+
+    items: Sequence[str]
+    quotations: Sequence[str]
+
+    @property
+    def total(self) -> int:
+        return len(self.items) + len(self.quotations)
+
+    def missing(self, view: Sequence[Message]) -> list[str]:
+        """What of it a later view does not have."""
+        exact, quoted = receipt_shown.Shown(view), Shown(map(_text, view))
+        return [
+            *(item for item in self.items if not exact.holds(item)),
+            *(words for words in self.quotations if not quoted.has_words(words)),
+        ]
+
+
+def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _Kept:
+    """What a view keeps of a part, where the part itself is no longer in it."""
+    standing = set(map(_text, view))
+    gone = [message for message in folded if _text(message) not in standing]
+    shown = Shown(standing)
+    quoted = (quotation(message, shown) for message in gone)
+    return _Kept(
+        [item for _, item in receipt(gone, view).having("kept")],
+        list(dict.fromkeys(words for words in quoted if words)),
+    )
+
+
+async def _left(session: Session, view: Sequence[Message], kept: _Kept) -> tuple[float, float]:
+    missing = kept.missing(view)
+    lost = [words for words in missing if not await _is_found(session, words)]
+    return 1 - len(missing) / kept.total, 1 - len(lost) / kept.total
+
+
+async def _is_found(session: Session, words: str) -> bool:
+    passages = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
+    return any(words in " ".join(passage.text.split()) for passage in passages)
+
+
+def _text(message: Message) -> str:
+    return text_of(message.parts)

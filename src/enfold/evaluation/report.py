@@ -1,0 +1,371 @@
+"""Summing up: the means of what was measured, for people and for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, mean
+from typing import Any
+from xml.sax.saxutils import escape
+
+from enfold.evaluation.cases import HALVES
+from enfold.evaluation.measures import LOOSEST, NEWEST, RULES, Evidence, Reach, Way
+from enfold.evaluation.run import Outcome
+
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Means over the cases of one way, of one half or all. None: nothing to take a mean of."""
+
+    way: Way
+    half: str
+    cases: int
+    failures: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    ratio: float
+    questions: int
+    in_view: float | None
+    by_search: float | None
+    reachable: float | None
+    by_rule: Mapping[str, Reach]
+    """The same by each rule for what counts; the three above are by the loosest."""
+    items_kept: float | None
+    users_kept: float | None
+    restored: float | None
+    pairs_whole: float
+    sending_saved: float
+    chains: int
+    decay_in_view: tuple[float, ...]
+    decay_reachable: tuple[float, ...]
+    first_fold: tuple[Mapping[str, Reach], Mapping[str, Reach]]
+    """Of questions about the first third, the evidence after the first fold and after the last."""
+    answers: float | None
+    """The mean mark of a model's answers."""
+    unmarked: int
+    """Answers that the marking model gave no mark."""
+
+    @property
+    def after_ten(self) -> float | None:
+        """What can still be reached after all compressions of the chains."""
+        return self.decay_reachable[-1] if self.decay_reachable else None
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
+
+
+def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+    """One for each way, of all cases and of each half; halves only if there are several cases."""
+    ways = dict.fromkeys(outcome.way for outcome in outcomes)
+    found: list[Summary] = []
+    for half in (ALL, *HALVES):
+        for way in ways:
+            chosen = [each for each in outcomes if each.way == way and half in (ALL, each.half)]
+            if chosen and (half == ALL or len(chosen) < _of(outcomes, way)):
+                found.append(_summary(way, half, chosen))
+    return found
+
+
+def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """All figures: the means, and case by case."""
+    return {
+        "summaries": [each.as_json() for each in summaries(outcomes)],
+        "cases": [asdict(each) for each in outcomes],
+    }
+
+
+def _of(outcomes: Iterable[Outcome], way: Way) -> int:
+    return sum(each.way == way for each in outcomes)
+
+
+def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
+    restored = [each.is_restored for each in outcomes if each.is_restored is not None]
+    chains = [each.decay for each in outcomes if each.decay is not None]
+    return Summary(
+        way,
+        half,
+        len(outcomes),
+        sum(bool(each.failure) for each in outcomes),
+        sum(each.tokens_before for each in outcomes),
+        sum(each.tokens_after for each in outcomes),
+        sum(each.seconds for each in outcomes),
+        mean(each.ratio for each in outcomes),
+        **_evidence(outcomes),
+        items_kept=_mean([e.items_kept / e.items for e in outcomes if e.items]),
+        users_kept=_mean([e.users_kept / e.users for e in outcomes if e.users]),
+        restored=_mean(restored),
+        pairs_whole=mean(each.pairs_are_whole for each in outcomes),
+        sending_saved=mean(each.sending.saved for each in outcomes),
+        chains=len(chains),
+        decay_in_view=_by_step([each.in_view for each in chains]),
+        decay_reachable=_by_step([each.reachable for each in chains]),
+        first_fold=_first_fold([each.evidence for each in chains if each.evidence is not None]),
+        **_marks(outcomes),
+    )
+
+
+def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
+    loosest = by_rule.get(LOOSEST)
+    return {
+        "questions": loosest.questions if loosest else 0,
+        "in_view": loosest.in_view if loosest else None,
+        "by_search": loosest.by_search if loosest else None,
+        "reachable": loosest.reachable if loosest else None,
+        "by_rule": by_rule,
+    }
+
+
+def _first_fold(
+    found: Sequence[tuple[Evidence, Evidence]],
+) -> tuple[dict[str, Reach], dict[str, Reach]]:
+    return _by_rule(first for first, _ in found), _by_rule(last for _, last in found)
+
+
+def _by_rule(found: Iterable[Evidence]) -> dict[str, Reach]:
+    measured = [each.by_rule for each in found]
+    return {
+        rule.name: _reach(reaches)
+        for rule in RULES
+        if (reaches := [each[rule.name] for each in measured if rule.name in each])
+    }
+
+
+def _reach(found: Sequence[Reach]) -> Reach:
+    """Means over the questions, not over the cases."""
+    weights = [each.questions for each in found]
+    return Reach(
+        sum(weights),
+        fmean((each.in_view for each in found), weights),
+        fmean((each.by_search for each in found), weights),
+        fmean((each.reachable for each in found), weights),
+    )
+
+
+def _marks(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+    found = [each.answered for each in outcomes if each.answered is not None]
+    marked = [(each.mark, each.questions) for each in found if each.mark is not None]
+    marks, weights = zip(*marked, strict=True) if marked else ((), ())
+    return {
+        "answers": fmean(marks, weights) if marks else None,
+        "unmarked": sum(each.unmarked for each in found),
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return mean(values) if values else None
+
+
+def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
+    return tuple(mean(step) for step in zip(*chains, strict=True))
+
+
+def _shown_answers(each: Summary) -> str:
+    left_out = f", {each.unmarked} unmarked" if each.unmarked else ""
+    return f"{shown_share(each.answers)}{left_out}"
+
+
+COLUMNS: Mapping[str, Callable[[Summary], str]] = {
+    "half": lambda each: each.half,
+    "strategy": lambda each: name_of(each.way),
+    "cases": lambda each: str(each.cases),
+    "ratio": lambda each: f"{each.ratio:.1f}",
+    "in view": lambda each: shown_share(each.in_view),
+    "by search": lambda each: shown_share(each.by_search),
+    "reachable": lambda each: shown_share(each.reachable),
+    "items": lambda each: shown_share(each.items_kept),
+    "users": lambda each: shown_share(each.users_kept),
+    "restored": lambda each: shown_share(each.restored),
+    "pairs": lambda each: shown_share(each.pairs_whole),
+    "sending": lambda each: f"{-each.sending_saved:+.0%}",
+    "after 10": lambda each: shown_share(each.after_ten),
+    "answers": _shown_answers,
+    "seconds": lambda each: f"{each.seconds:.1f}",
+}
+"""The table's columns."""
+
+
+def rows(found: Iterable[Summary]) -> Iterator[list[str]]:
+    """The table, row by row."""
+    for each in found:
+        yield [shown(each) for shown in COLUMNS.values()]
+
+
+def name_of(way: Way) -> str:
+    """The strategy, and which prompt where there are several."""
+    return f"{way.strategy}, {way.label}" if way.label else way.strategy
+
+
+def shown_share(value: float | None) -> str:
+    """As people read it."""
+    return "–" if value is None else f"{value:.1%}"
+
+
+TWICE, REACHABLE = 2.0, 0.85
+"""What is aimed at: in the view twice what the newest messages give; in it or by one search."""
+
+
+@dataclass(frozen=True, slots=True)
+class ByRule:
+    """One way, one half, one rule."""
+
+    half: str
+    strategy: str
+    rule: str
+    questions: int
+    newest: float | None
+    """What the newest messages in the same budget hold. None where they were not measured."""
+    in_view: float
+    by_search: float
+    reachable: float
+
+    @property
+    def times(self) -> float | None:
+        """How many times the newest messages' share is in the view."""
+        return self.in_view / self.newest if self.newest else None
+
+    @property
+    def meets(self) -> tuple[bool, bool]:
+        """Whether each aim is met: twice the newest in the view, and reachable."""
+        return self.times is not None and self.times >= TWICE, self.reachable >= REACHABLE
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        twice, reachable = self.meets
+        return asdict(self) | {"times": self.times, "twice": twice, "reached": reachable}
+
+
+def by_rule(found: Sequence[Summary]) -> list[ByRule]:
+    """Each way but the newest messages, by each rule from the strictest to the loosest."""
+    return [row for each in found if each.way.strategy != NEWEST for row in _rows(each, found)]
+
+
+def _rows(summary: Summary, found: Iterable[Summary]) -> Iterator[ByRule]:
+    newest = next((each for each in found if _is_newest_of(each, summary)), None)
+    for rule in RULES:
+        if reach := summary.by_rule.get(rule.name):
+            beside = newest.by_rule.get(rule.name) if newest else None
+            yield ByRule(
+                summary.half,
+                name_of(summary.way),
+                rule.name,
+                reach.questions,
+                beside.in_view if beside else None,
+                reach.in_view,
+                reach.by_search,
+                reach.reachable,
+            )
+
+
+def _is_newest_of(each: Summary, summary: Summary) -> bool:
+    same_budget = each.way.budget == summary.way.budget
+    return each.way.strategy == NEWEST and each.half == summary.half and same_budget
+
+
+SENSITIVITY_COLUMNS: Mapping[str, Callable[[ByRule], str]] = {
+    "half": lambda each: each.half,
+    "strategy": lambda each: each.strategy,
+    "rule": lambda each: each.rule,
+    "newest": lambda each: shown_share(each.newest),
+    "in view": lambda each: shown_share(each.in_view),
+    "times": lambda each: "–" if each.times is None else f"{each.times:.1f}",
+    "by search": lambda each: shown_share(each.by_search),
+    "reachable": lambda each: shown_share(each.reachable),
+}
+"""The table's columns."""
+
+
+def sensitivity_rows(found: Iterable[ByRule]) -> Iterator[list[str]]:
+    """The table, row by row."""
+    for each in found:
+        yield [shown(each) for shown in SENSITIVITY_COLUMNS.values()]
+
+
+_WIDTH, _LEFT, _BAR, _GAP = 760, 190, 16, 26
+_SCALE = 420
+"""Pixels of a whole."""
+_COLOURS = ("#8a94a6", "#2f6fde", "#1f9d6b", "#c9762b", "#8a4fc7", "#c2413f")
+_MEASURES: Mapping[str, str] = {
+    "in_view": "evidence in the view",
+    "reachable": "in it or by one search",
+    "items_kept": "exact items in the view",
+}
+
+
+def draw(summaries: Iterable[Summary]) -> str:
+    """Bars for the shares of each way, and lines for what is left after each compression."""
+    found = [each for each in summaries if each.half == ALL]
+    pieces = [*_bars(found)]
+    top = len(pieces) and _height(found)
+    chained = [each for each in found if each.decay_reachable]
+    lines = list(_decay(chained, top)) if chained else []
+    height = top + (_CHART + 60 if chained else 0)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
+        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'
+        f'<rect width="100%" height="100%" fill="#fff"/>{"".join((*pieces, *lines))}</svg>\n'
+    )
+
+
+_CHART = 180
+
+
+def _height(found: Sequence[Summary]) -> int:
+    return 40 + sum(_GAP + _BAR * len(found) for _ in _MEASURES) + 20 * len(found) + 20
+
+
+def _bars(found: Sequence[Summary]) -> Iterator[str]:
+    top = 30
+    for name, title in _MEASURES.items():
+        yield _text(_LEFT - 10, top + 12, title, anchor="end")
+        for place, each in enumerate(found):
+            share = getattr(each, name)
+            yield _bar(top + place * _BAR, share, _COLOURS[place % len(_COLOURS)])
+        top += _BAR * len(found) + _GAP
+    for place, each in enumerate(found):
+        colour = _COLOURS[place % len(_COLOURS)]
+        label = f"{each.way.strategy}, {each.ratio:.1f} : 1"
+        yield f'<rect x="{_LEFT}" y="{top - 10}" width="10" height="10" fill="{colour}"/>'
+        yield _text(_LEFT + 16, top, label)
+        top += 20
+
+
+def _bar(top: int, share: float | None, colour: str) -> str:
+    if share is None:
+        return _text(_LEFT, top + 12, "not measured")
+    width = share * _SCALE
+    shape = f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="{_BAR - 3}" fill="{colour}"/>'
+    return shape + _text(_LEFT + width + 6, top + 11, f"{share:.0%}")
+
+
+def _decay(chained: Sequence[Summary], top: int) -> Iterator[str]:
+    """Left to right the compressions, bottom to top the share that is left."""
+    yield _text(_LEFT, top + 16, "items of the first fold: in the view (dashed), reachable (line)")
+    base = top + 30
+    for share in (0.0, 0.5, 1.0):
+        y = base + _CHART * (1 - share)
+        yield f'<path d="M{_LEFT} {y:.0f}h{_SCALE}" stroke="#ddd"/>'
+        yield _text(_LEFT - 10, y + 4, f"{share:.0%}", anchor="end")
+    for place, each in enumerate(chained):
+        colour = _COLOURS[(place + 1) % len(_COLOURS)]
+        yield _path(each.decay_reachable, base, colour, "")
+        yield _path(each.decay_in_view, base, colour, ' stroke-dasharray="4 3"')
+
+
+def _path(shares: Sequence[float], base: int, colour: str, style: str) -> str:
+    step = _SCALE / max(1, len(shares) - 1)
+    points = " ".join(
+        f"{_LEFT + at * step:.1f},{base + _CHART * (1 - share):.1f}"
+        for at, share in enumerate(shares)
+    )
+    return f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{style}/>'
+
+
+def _text(x: float, y: float, words: str, *, anchor: str = "start") -> str:
+    return (
+        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#333">{escape(words)}</text>'
+    )

@@ -1,0 +1,204 @@
+"""Running: every case of some files measured, each way, files in several processes.
+
+Nothing is kept of what is measured: sessions live in memory, and an outcome holds figures, never a
+word of a conversation.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeAlias
+
+from enfold.engine import Engine, Session
+from enfold.evaluation import cases
+from enfold.evaluation.answers import Answered, Asker, answered
+from enfold.evaluation.cases import HALVES, Case, Half, halves
+from enfold.evaluation.measures import (
+    NEWEST,
+    Decay,
+    Evidence,
+    Sending,
+    View,
+    Way,
+    decay,
+    evidence,
+    sending,
+    stored,
+    view_of,
+)
+from enfold.history import is_said_by_user
+from enfold.llm.calls import Gateway
+from enfold.messages import text_of
+from enfold.strategies.contract import Strategy
+from enfold.wiring import open_engine, open_strategy
+
+_MODEL = "evaluation:large"
+_WINDOW = 10_000_000
+_IN_MEMORY = "sqlite:///:memory:"
+
+Told: TypeAlias = Callable[[str], object]
+"""Is told the name of each case, or file, that is finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to measure."""
+
+    ways: tuple[Way, ...]
+    chained: bool = True
+    """Whether chains of compressions too."""
+    profile: str | None = None
+    """Whose models write the summaries, answer the questions and mark the answers. None: nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was measured of one case, one way."""
+
+    case: str
+    file: str
+    half: Half
+    way: Way
+    messages: int
+    tokens_before: int
+    tokens_after: int
+    seconds: float
+    items: int
+    """Exact items of the whole conversation."""
+    items_kept: int
+    """Of these, what the view still has."""
+    users: int
+    """Users' messages."""
+    users_kept: int
+    """Of these, those that stand in the view word for word."""
+    is_restored: bool | None
+    pairs_are_whole: bool
+    failure: str
+    evidence: Evidence | None
+    sending: Sending
+    decay: Decay | None
+    answered: Answered | None = None
+
+    @property
+    def ratio(self) -> float:
+        """How many tokens of before one of after stands for."""
+        return self.tokens_before / max(1, self.tokens_after)
+
+
+def measure(
+    paths: Sequence[Path],
+    plan: Plan,
+    *,
+    jobs: int = 1,
+    told: Told = str,
+    gateway: Gateway | None = None,
+) -> list[Outcome]:
+    """Every case of the files, each way; `gateway` asks models in place of the real one."""
+    if jobs == 1 or len(paths) == 1 or gateway is not None:
+        found = [outcome for path in paths for outcome in _file(path, plan, told, gateway)]
+    else:
+        found = _in_processes(paths, plan, min(jobs, len(paths)), told)
+    which = halves(outcome.case for outcome in found)
+    return [replace(outcome, half=which[outcome.case]) for outcome in found]
+
+
+def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> list[Outcome]:
+    found: list[Outcome] = []
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        for path, outcomes in zip(paths, pool.map(_file, paths, [plan] * len(paths)), strict=True):
+            found += outcomes
+            told(path.name)
+    return found
+
+
+def _file(
+    path: Path, plan: Plan, told: Told = str, gateway: Gateway | None = None
+) -> list[Outcome]:
+    return asyncio.run(_measure(path, plan, told, gateway))
+
+
+async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) -> list[Outcome]:
+    found: list[Outcome] = []
+    async with AsyncExitStack() as stack:
+        engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
+        await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
+        asker = await _asker(stack, plan.profile, gateway)
+        strategies = [await _strategy(stack, way, plan.profile, gateway) for way in plan.ways]
+        bench = _Bench(engine, plan, tuple(strategies), asker)
+        for case in cases.read(path):
+            if case.messages:
+                found += [outcome async for outcome in bench.outcomes(case, path.name)]
+                told(case.id)
+    return found
+
+
+async def _asker(
+    stack: AsyncExitStack, profile: str | None, gateway: Gateway | None
+) -> Asker | None:
+    if profile is None:
+        return None
+    engine = await stack.enter_async_context(open_engine(gateway=gateway))
+    connection = await engine.profiles.connection(profile)
+    return Asker((await engine.profiles.roster()).gateway, connection)
+
+
+async def _strategy(
+    stack: AsyncExitStack, way: Way, profile: str | None, gateway: Gateway | None
+) -> Strategy | None:
+    if way.strategy == NEWEST:
+        return None
+    return await stack.enter_async_context(open_strategy(way.settings, profile, gateway=gateway))
+
+
+@dataclass(frozen=True, slots=True)
+class _Bench:
+    """What cases are measured with."""
+
+    engine: Engine
+    plan: Plan
+    strategies: tuple[Strategy | None, ...]
+    asker: Asker | None
+
+    async def outcomes(self, case: Case, file: str) -> AsyncIterator[Outcome]:
+        """Of a case, each way."""
+        session = await stored(self.engine, case, _MODEL)
+        for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
+            view = await view_of(case, way, strategy)
+            chain = marks = None
+            if self.plan.chained and strategy is not None:
+                chain = await decay(self.engine, case, way.strategy, way.budget)
+            if self.asker is not None:
+                marks = await answered(case, view, self.asker)
+            outcome = await _outcome(case, file, way, view, session)
+            yield replace(outcome, decay=chain, answered=marks)
+
+
+async def _outcome(case: Case, file: str, way: Way, view: View, session: Session) -> Outcome:
+    shown = {text_of(message.parts) for message in view.messages}
+    users = [text_of(message.parts) for message in case.messages if is_said_by_user(message)]
+    return Outcome(
+        case.id,
+        file,
+        HALVES[0],
+        way,
+        len(case.messages),
+        view.tokens_before,
+        view.tokens_after,
+        view.seconds,
+        items=view.items.total,
+        items_kept=view.items.kept,
+        users=len(users),
+        users_kept=sum(text in shown for text in users),
+        is_restored=view.is_restored,
+        pairs_are_whole=view.pairs_are_whole,
+        failure=view.failure,
+        evidence=await evidence(case, view.messages, session),
+        sending=sending(case, view),
+        decay=None,
+    )

@@ -1,0 +1,241 @@
+"""Tracing: every request has an id, a line in the log and a place in the figures.
+
+The outermost layer. An error that nobody caught ends here: the caller gets the id, the log gets
+the kind of error and the line of code, and neither gets a word of a conversation.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+import traceback
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from secrets import token_hex
+from time import perf_counter
+from typing import Any
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from enfold.engine import Engine
+from enfold.engine.engine import write_down
+from enfold.errors import EnfoldError
+from enfold.jsontext import dump_text
+from enfold.server.callers import Caller
+from enfold.server.failures import error_response, internal_error, request_id
+from enfold.server.headers import find, name_in
+from enfold.server.metrics import Metrics
+from enfold.store.access import AuditDraft
+
+HEADER = b"x-request-id"
+current_request: ContextVar[str] = ContextVar("current_request", default="")
+"""The id of the request that is being answered, for the log."""
+
+_NOT_ALLOWED = 1008
+"""How a socket that may not be opened is closed; a browser hears 403."""
+_SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
+_log = logging.getLogger("enfold.server")
+
+
+class Tracing:
+    """Gives requests their ids, and says of each how it ended."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "websocket":
+            await self._socket(scope, receive, send)
+            return
+        request = _Request(scope, send)
+        token = current_request.set(request.id)
+        self._metrics.started()
+        try:
+            await self._answer(request, receive)
+        finally:
+            self._metrics.ended(scope["method"], route_of(scope), request.status, request.seconds)
+            request.tell()
+            current_request.reset(token)
+
+    async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A window's connection; one that is not let in is closed before it is open."""
+        try:
+            await self._app(scope, receive, send)
+        except EnfoldError:
+            await send({"type": "websocket.close", "code": _NOT_ALLOWED})
+
+    async def _answer(self, request: _Request, receive: Receive) -> None:
+        """An error after the beginning cannot be told any more; the connection is closed then."""
+        try:
+            await self._app(request.scope, receive, request.send)
+        except EnfoldError as error:
+            if not request.has_begun:
+                await error_response(error, request.scope)(request.scope, receive, request.send)
+        except Exception as error:  # noqa: BLE001 - the edge: an answer, and a line in the log
+            _log.error("a mistake of ours: %s", _without_text(error))
+            if not request.has_begun:
+                await internal_error(request.scope)(request.scope, receive, request.send)
+
+
+class _Request:
+    """One request on its way through."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.scope = scope
+        self._send = send
+        self._begin = perf_counter()
+        self.status = 0
+        given = find(scope["headers"], HEADER)
+        self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else token_hex(16)
+        scope.setdefault("state", {})["request_id"] = self.id
+
+    @property
+    def has_begun(self) -> bool:
+        """True once the caller has heard something."""
+        return bool(self.status)
+
+    @property
+    def seconds(self) -> float:
+        """Since it came."""
+        return perf_counter() - self._begin
+
+    async def send(self, message: Message) -> None:
+        """Pass on what is answered, with the id."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [pair for pair in message["headers"] if pair[0].lower() != HEADER]
+            message = {**message, "headers": [*headers, (HEADER, self.id.encode())]}
+        await self._send(message)
+
+    def tell(self) -> None:
+        """Write the line in the log."""
+        if not _log.isEnabledFor(logging.INFO):
+            return
+        caller: Caller | None = self.scope["state"].get("caller")
+        said = {
+            "method": self.scope["method"],
+            "route": route_of(self.scope),
+            "status": self.status or None,
+            "milliseconds": round(self.seconds * 1000, 2),
+            "caller": caller.name if caller is not None else None,
+        }
+        # The shortest way that the library has: there is one such line for every request.
+        _log.handle(
+            _log.makeRecord(_log.name, logging.INFO, "", 0, "request", (), None, extra=said)
+        )
+
+
+def route_of(scope: Scope) -> str:
+    """The route's pattern: few of them, and nothing in them that a caller wrote."""
+    state = scope.get("state", {})
+    found = state.get("route") or getattr(scope.get("route"), "path", None)
+    return str(found or "other")
+
+
+def _without_text(error: Exception) -> str:
+    """Kind and place of an error; its words might quote what somebody said."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else "?"
+    return f"{type(error).__name__} at {place}"
+
+
+_SECRET = re.compile(
+    r"(?i)(/t/)[^/\s\"']+"
+    r"|(bearer\s+|x-api-key\s*[:=]\s*|api[_-]?key\s*[:=]\s*|token\s*[:=]\s*)[^\s\"',;]+"
+    r"|\b(enf_|sk-|gsk_|xai-|AIza)[\w-]{8,}"
+    r"|(://[^/\s:@]*:)[^@\s/]+(?=@)"
+)
+_HIDDEN = "***"
+_LEVELS = {
+    "enfold": logging.INFO,
+    "asyncio": logging.WARNING,
+    "nicegui": logging.WARNING,
+    "procrastinate": logging.WARNING,
+    "psycopg": logging.ERROR,  # the queue says itself that the database is out of reach
+    "uvicorn": logging.WARNING,
+}
+_FIELDS = ("method", "route", "status", "milliseconds", "caller")
+
+
+def redacted(text: str) -> str:
+    """The text without what looks like a key, a token or a password."""
+    return _SECRET.sub(lambda match: next(filter(None, match.groups()), "") + _HIDDEN, text)
+
+
+class Lines(logging.Formatter):
+    """A record as a line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line. An error's own words stay out: they might quote what somebody said."""
+        line: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": redacted(record.getMessage()),
+        }
+        if request_id := current_request.get():
+            line["request_id"] = request_id
+        line |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+        return dump_text(line)
+
+
+def log_to_standard_error() -> None:
+    """Send the logs of enfold and of what it runs on there."""
+    # No line says these, and each would be looked up for every request.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
+    logging._srcfile = None  # noqa: SLF001 - as logging's manual says
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(Lines())
+    for name, level in _LEVELS.items():
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(level)
+        logger.propagate = False
+
+
+_ONLY_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+class Audit:
+    """Writes down every request that may have changed something."""
+
+    def __init__(self, app: ASGIApp, engine: Engine) -> None:
+        self._app = app
+        self._engine = engine
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["method"] in _ONLY_READING:
+            await self._app(scope, receive, send)
+            return
+        status = 0
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            if route_of(scope) != "other":
+                await self._write(scope, status)
+
+    async def _write(self, scope: Scope, status: int) -> None:
+        caller: Caller = scope["state"]["caller"]
+        named = scope.get("path_params", {}).get("session")
+        entry = AuditDraft(
+            actor=caller.name,
+            namespace=caller.namespace,
+            action=f"{scope['method']} {route_of(scope)}",
+            status=status,
+            request_id=request_id(scope),
+            session=None if named is None else name_in(named),
+            counts=scope["state"].get("counts", {}),
+        )
+        await write_down(self._engine, entry)

@@ -1,0 +1,157 @@
+"""Splitting: a text taken apart into sentences, list items, headings, listing lines and code."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import NamedTuple
+
+from enfold.summaries.local.lexicon import (
+    COMMAS,
+    QUOTES,
+    SEMICOLONS,
+    STOPS,
+    UNSPACED,
+    UNSPACED_CLOSING,
+    UNSPACED_PAUSES,
+    UNSPACED_STOPS,
+)
+
+
+class Form(IntEnum):
+    """What kind of text a piece is."""
+
+    SENTENCE = 0
+    HEADING = 1
+    LISTING = 2
+    """A line of a log, a table, a directory or markup."""
+    CODE = 3
+    TOOL = 4
+    """A digested tool call."""
+    ITEM = 5
+    """An exact item without its sentence."""
+
+
+class Piece(NamedTuple):
+    """A part of a text that can be quoted on its own."""
+
+    form: Form
+    text: str
+    begins_line: bool
+    """Whether it begins a line of the text, rather than going on with one."""
+
+
+LONG = 120
+"""Characters from which a sentence is offered clause by clause."""
+SHORTEST_CLAUSE = 60
+SHORTEST_PHRASE = 24
+_LONGEST = 600
+"""Characters after which a piece ends, sentence or not."""
+_LONGEST_ABBREVIATION = 8
+"""Characters before a stop, blanks after it included, that tell an abbreviation."""
+_DENSER = 3
+"""A character of an unspaced script says about as much as this many others."""
+
+_FENCE = re.compile(
+    r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+_BULLET = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,3}[.)]\s+|[a-zA-Z][.)]\s+|>\s?|\[[ xX]\]\s+)+")
+_HEADING = re.compile(r"^#{1,6}\s+")
+_MARKUP = ("|", "<", "{", "}")
+_SENTENCE_END = re.compile(
+    # A blank and something other than a small letter after the stop; in scripts without blanks
+    # between words, the stop alone.
+    rf"[{STOPS}]+[{QUOTES})\]*{UNSPACED_CLOSING}]*"
+    rf"(?:\s+(?![a-z.,;:!?])|(?<=[{UNSPACED_STOPS}{UNSPACED_CLOSING}])(?=\S))"
+)
+_NO_SENTENCE_END = re.compile(r"(?:\b[A-Z]|\b(?:Dr|Mr|Mrs|Ms|vs|No|Nr|St|bzw|Sr|Sra))\.\s*$")
+_CLAUSE_END = re.compile(
+    rf"(?<=[{COMMAS}{SEMICOLONS}:])\s+|\s+[–—]\s+|\s+(?=(?:and|but|so|because|which|pero|porque|"
+    r"mais|und|aber|weil|denn|mas|\u043d\u043e|\u0644\u0643\u0646)\s)"
+)
+_PHRASE_END = re.compile(rf"(?<=[{COMMAS}{SEMICOLONS}:]\s)|(?<=[{UNSPACED_PAUSES}])|(?=\s[–—(])")
+_UNSPACED_CLAUSE_END = re.compile(rf"(?<=[{UNSPACED_PAUSES}])")
+
+
+def pieces(text: str) -> list[Piece]:
+    """The text in pieces, in order."""
+    found: list[Piece] = []
+    end = 0
+    if "```" in text or "~~~" in text:
+        for fence in _FENCE.finditer(text):
+            _add_prose(text[end : fence.start()], found)
+            found.append(Piece(Form.CODE, fence[2], begins_line=True))
+            end = fence.end()
+    _add_prose(text[end:] if end else text, found)
+    return found
+
+
+def _add_prose(text: str, found: list[Piece]) -> None:
+    for line in text.splitlines():
+        bare = line.strip()
+        if not bare:
+            continue
+        if not bare[:1].isalpha() or bare[1:2] in {".", ")"}:
+            bare = _BULLET.sub("", bare)
+            if bare.startswith("#") and _HEADING.match(bare):
+                found.append(Piece(Form.HEADING, _HEADING.sub("", bare), begins_line=True))
+                continue
+            if bare.startswith(_MARKUP):
+                found.append(Piece(Form.LISTING, bare[:_LONGEST], begins_line=True))
+                continue
+        found += sentences(bare.replace("**", ""))
+
+
+def sentences(line: str) -> list[Piece]:
+    """The sentences of a line, the long ones clause by clause."""
+    found: list[Piece] = []
+    start = 0
+    for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
+        if not _NO_SENTENCE_END.search(line, max(start, end - _LONGEST_ABBREVIATION), end):
+            _add_sentence(line[start:end], found)
+            start = end
+    if start < len(line):
+        _add_sentence(line[start:], found)
+    return found
+
+
+def phrases(line: str) -> list[Piece]:
+    """The line in the smallest pieces that may stand alone, for text that has to shrink further."""
+    found: list[Piece] = []
+    for sentence in sentences(line):
+        held = ""
+        for phrase in _PHRASE_END.split(sentence.text):
+            held += phrase
+            density = _DENSER if UNSPACED.search(held) else 1
+            if len(held) * density >= SHORTEST_PHRASE:
+                found.append(Piece(Form.SENTENCE, held, begins_line=not found))
+                held = ""
+        if held and found and len(held) < SHORTEST_PHRASE // _DENSER:
+            found[-1] = found[-1]._replace(text=found[-1].text + held)
+        elif held:
+            found.append(Piece(Form.SENTENCE, held, begins_line=not found))
+    return found
+
+
+def _add_sentence(sentence: str, found: list[Piece]) -> None:
+    density = _DENSER if not sentence.isascii() and UNSPACED.search(sentence) else 1
+    if len(sentence) * density <= LONG:
+        found.append(Piece(Form.SENTENCE, sentence, begins_line=not found))
+        return
+    for clause in _clauses(sentence, density):
+        for at in range(0, len(clause), _LONGEST):
+            found.append(Piece(Form.SENTENCE, clause[at : at + _LONGEST], begins_line=not found))
+
+
+def _clauses(sentence: str, density: int) -> Iterator[str]:
+    """Clauses that are long enough to stand alone."""
+    boundary, joint = (_CLAUSE_END, " ") if density == 1 else (_UNSPACED_CLAUSE_END, "")
+    held = ""
+    for clause in boundary.split(sentence):
+        held = f"{held}{joint}{clause}" if held else clause
+        if len(held) * density >= SHORTEST_CLAUSE:
+            yield held
+            held = ""
+    if held:
+        yield held

@@ -1,0 +1,1 @@
+"""Text: exact items, words and sentences, as every part of enfold reads them."""

@@ -1,0 +1,253 @@
+"""Counts of messages and conversations.
+
+A message counts `STRUCTURE_TOKENS` and the texts of its parts (`content` says which). A system
+prompt counts as a message, also where a wire puts it beside the messages. So the same content has
+the same count in every dialect, whoever the provider.
+
+Counts of different tokenizers are never added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate, chain, islice, pairwise
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+
+from enfold.errors import InputError, TokenCountError
+from enfold.jsontext import dump_text, loads
+from enfold.messages import (
+    Attachment,
+    Conversation,
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from enfold.tokens.tokenizers import DEFAULT, Tokenizer, get
+
+PartKind: TypeAlias = Literal["text", "tool_call", "tool_result", "attachment"]
+PART_KINDS: tuple[PartKind, ...] = ("text", "tool_call", "tool_result", "attachment")
+
+_SHORT = 2_000
+
+
+def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None:
+    """Add the texts of a message's parts to the lists of their kinds.
+
+    All that is within a tool result is the result's, except attachments.
+    """
+    for part in parts:
+        if type(part) is ToolResult:
+            for inner in part.parts:
+                kind, write = _WRITERS[type(inner)]
+                into["attachment" if kind == "attachment" else "tool_result"].append(write(inner))
+        else:
+            kind, write = _WRITERS[type(part)]
+            into[kind].append(write(part))
+
+
+def tool_text(tool: Tool) -> str:
+    """A tool's definition."""
+    if tool.parameters is None and tool.extras:
+        return dump_text(tool.extras)
+    return dump_text(
+        {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {}}
+    )
+
+
+def _call_text(call: ToolCall) -> str:
+    if isinstance(call.arguments, str) and len(call.arguments) <= _SHORT:
+        return _short_call_text(call.name, call.arguments)
+    return _call_json(call.name, call.arguments)
+
+
+@lru_cache(maxsize=8_192)  # of short calls, so that it is bounded in bytes too
+def _short_call_text(name: str, arguments: str) -> str:
+    """Kept, because to write a call takes longer than to find its count."""
+    return _call_json(name, arguments)
+
+
+def _call_json(name: str, arguments: str | Mapping[str, Any]) -> str:
+    value: Any = arguments
+    if isinstance(arguments, str):
+        try:
+            value = loads(arguments or "{}")
+        except InputError:
+            value = arguments
+    return dump_text({"name": name, "arguments": value})
+
+
+def _attachment_text(file: Attachment) -> str:
+    size = "" if file.size is None else str(file.size)
+    return " ".join(word for word in (file.name, file.mime, size) if word)
+
+
+_WRITERS: Mapping[type, tuple[PartKind, Callable[[Any], str]]] = {
+    Text: ("text", attrgetter("text")),
+    Reasoning: ("text", attrgetter("text")),
+    ToolCall: ("tool_call", _call_text),
+    Data: ("tool_result", lambda data: dump_text(data.value)),
+    Attachment: ("attachment", _attachment_text),
+    Unknown: ("text", lambda unknown: dump_text(unknown.extras)),
+}
+"""The kind that a part counts as, and what writes its text."""
+
+
+STRUCTURE_TOKENS = 4
+"""For a message's role and the marks around it."""
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The tokens of a conversation, by role and by kind of part."""
+
+    tokenizer: str
+    messages: int
+    """How many there are; a system prompt that stands beside them is none."""
+    by_role: Mapping[Role, int]
+    """Parts and structure, by the role that the wire gives a message."""
+    by_part: Mapping[PartKind, int]
+    """Parts alone, without structure."""
+    tools: int = 0
+    """The tools' definitions."""
+
+    @classmethod
+    def nothing(cls, tokenizer: str = DEFAULT) -> Count:
+        """What a sum of counts begins with."""
+        return cls(tokenizer, 0, {}, dict.fromkeys(PART_KINDS, 0))
+
+    @property
+    def total(self) -> int:
+        """All tokens: those of every role, and the tools' definitions."""
+        return sum(self.by_role.values()) + self.tools
+
+    def __add__(self, other: Count) -> Count:
+        if self.tokenizer != other.tokenizer:
+            raise TokenCountError(
+                f"tokens of {self.tokenizer} and of {other.tokenizer} cannot be added; "
+                "count both with one tokenizer"
+            )
+        roles = [role for role in _ROLES if role in self.by_role or role in other.by_role]
+        return Count(
+            self.tokenizer,
+            self.messages + other.messages,
+            {role: self.by_role.get(role, 0) + other.by_role.get(role, 0) for role in roles},
+            {kind: self.by_part[kind] + other.by_part[kind] for kind in PART_KINDS},
+            self.tools + other.tools,
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """As the command line and the API show it; `tools` only where there are definitions."""
+        return {
+            "tokenizer": self.tokenizer,
+            "total": self.total,
+            "messages": self.messages,
+            "by_role": dict(self.by_role),
+            "by_part": dict(self.by_part),
+            **({"tools": self.tools} if self.tools else {}),
+        }
+
+
+def count_message(message: Message, tokenizer: str | Tokenizer = DEFAULT) -> int:
+    """The tokens of one message."""
+    return count_messages((message,), tokenizer)[0]
+
+
+def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEFAULT) -> list[int]:
+    """The tokens of each message; one call for many messages is faster than many calls."""
+    texts: list[str] = []
+    by_kind = dict.fromkeys(PART_KINDS, texts)  # one list, whatever the kind
+    ends = [0]
+    for message in messages:
+        collect(message.parts, by_kind)
+        ends.append(len(texts))
+    sums = list(accumulate(get(tokenizer).count_many(texts), initial=0))
+    return [STRUCTURE_TOKENS + sums[end] - sums[start] for start, end in pairwise(ends)]
+
+
+def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = DEFAULT) -> Count:
+    """The tokens of a conversation with its system prompt and its tools."""
+    beside = () if conversation.system is None else (conversation.system,)
+    messages = (*beside, *conversation.messages)
+    by_role = dict.fromkeys(_ROLES, 0)
+    by_part = dict.fromkeys(PART_KINDS, 0)
+    cells: dict[tuple[Role, PartKind], list[str]]
+    cells = {(role, kind): [] for role in _ROLES for kind in PART_KINDS}
+    rows = {role: {kind: cells[role, kind] for kind in PART_KINDS} for role in _ROLES}
+    for message in messages:
+        by_role[message.role] += STRUCTURE_TOKENS
+        collect(message.parts, rows[message.role])
+    definitions = [tool_text(tool) for tool in conversation.tools]
+    counter = get(tokenizer)
+    counts = iter(counter.count_many([*chain.from_iterable(cells.values()), *definitions]))
+    for (role, kind), texts in cells.items():
+        tokens = sum(islice(counts, len(texts)))
+        by_role[role] += tokens
+        by_part[kind] += tokens
+    present = {role: tokens for role, tokens in by_role.items() if tokens}
+    return Count(counter.name, len(conversation.messages), present, by_part, tools=sum(counts))
+
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+Content = TypeVar("Content", bound=Conversation | Sequence[Message])
+Result = TypeVar("Result")
+
+_SMALL_MESSAGES = 50
+_SMALL_CHARACTERS = 40_000
+"""About a millisecond's work, no more than handing it to a thread may take on a busy machine."""
+
+
+async def count_async(
+    count: Callable[[Content, Tokenizer], Result],
+    content: Content,
+    tokenizer: str | Tokenizer = DEFAULT,
+) -> Result:
+    """`count_messages` or `count_conversation`, in a thread unless there is little to count.
+
+    The threads are kept, because the library's caches belong to a thread.
+    """
+    import asyncio
+
+    counter = get(tokenizer)
+    messages = content.messages if isinstance(content, Conversation) else content
+    if _is_little(messages):
+        return count(content, counter)
+    return await asyncio.get_running_loop().run_in_executor(_threads(), count, content, counter)
+
+
+def _is_little(messages: Sequence[Message]) -> bool:
+    if len(messages) > _SMALL_MESSAGES:
+        return False
+    parts = [part for message in messages for part in message.parts]
+    return sum(map(_characters, parts)) <= _SMALL_CHARACTERS
+
+
+def _characters(part: Part) -> int:
+    match part:
+        case Text(text) | Reasoning(text) | ToolCall(arguments=str(text)):
+            return len(text)
+        case ToolResult(parts=inner):
+            return sum(map(_characters, inner))
+        case Attachment():
+            return 0
+    return _SMALL_CHARACTERS + 1  # an object: how large is known only when it is written out
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(thread_name_prefix="enfold-count")

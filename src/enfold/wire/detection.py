@@ -1,0 +1,254 @@
+"""Detection: which dialect a value speaks, by the signs found in it.
+
+A sign is something that only some dialects write; each one found rules out the others. Where
+several dialects are left, hints decide: fields that one of them usually has and the rest may carry
+along. Where there are none, plain roles and texts were all there was: the same JSON in several
+dialects, and the first of them is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from enfold.errors import DialectError
+from enfold.wire.fields import kind_of
+from enfold.wire.langchain import CLASSES, is_object
+
+ORDER = ("openai", "openai-responses", "anthropic", "gemini", "langchain", "enfold")
+"""All dialects; the first that fits is taken where nothing tells them apart."""
+
+_MESSAGES = "body.messages: array"
+_NO_TYPE = "message.type: missing"
+_NO_ROLE = "message.type without role"
+_REFERENCE = "message.id: alone"
+_NO_CONTENT = "message.content: missing"
+_BARE_RESULT = "message.role = tool without results"
+_SAYS_LITTLE = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE, _NO_CONTENT})
+"""Signs that rule dialects out, but do not show that a value is a conversation at all."""
+
+_RESPONSES_ITEMS = (
+    "apply_patch_call",
+    "apply_patch_call_output",
+    "code_interpreter_call",
+    "compaction",
+    "computer_call",
+    "computer_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "file_search_call",
+    "function_call",
+    "function_call_output",
+    "image_generation_call",
+    "item_reference",
+    "local_shell_call",
+    "local_shell_call_output",
+    "mcp_approval_request",
+    "mcp_approval_response",
+    "mcp_call",
+    "mcp_list_tools",
+    "reasoning",
+    "shell_call",
+    "shell_call_output",
+    "tool_search_call",
+    "tool_search_output",
+    "web_search_call",
+)
+
+# A LangChain message is known by its type, and may have any provider's fields and blocks in it, so
+# most rows below say `langchain` too. `message.type: missing` is what rules it out.
+SIGNS: Mapping[str, str] = {
+    # request bodies
+    "body.contents: array": "gemini",
+    "body.contents: object": "gemini",
+    "body.systemInstruction: object": "gemini",
+    "body.system_instruction: object": "gemini",
+    "body.input: array": "openai-responses",
+    "body.input: text": "openai-responses",
+    "body.input: empty": "openai-responses",
+    "body.previous_response_id: text": "openai-responses",
+    "body.anthropic_version: text": "anthropic",
+    "body.functions: array": "openai",
+    "body.system: array": "anthropic langchain enfold",
+    "body.system: text": "anthropic langchain enfold",
+    "body.system: object": "langchain enfold",
+    _MESSAGES: "openai anthropic langchain enfold",
+    # their tools
+    "tool.custom: object": "openai langchain",
+    "tool.function: object": "openai langchain",
+    "tool.functionDeclarations: array": "gemini",
+    "tool.function_declarations: array": "gemini",
+    "tool.input_schema: object": "anthropic langchain",
+    "tool.type: missing": "anthropic gemini langchain enfold",
+    # messages
+    "message.object": "langchain",
+    "message.lc: number": "langchain",
+    **{f"message.type = {type_}": "langchain" for type_ in CLASSES},
+    **{f"message.type = {type_}": "openai-responses" for type_ in _RESPONSES_ITEMS},
+    "message.type = message": "openai-responses anthropic",
+    _NO_TYPE: "openai openai-responses anthropic gemini enfold",
+    _NO_ROLE: "openai-responses langchain",
+    _REFERENCE: "openai-responses",
+    "message.role = user": "openai openai-responses anthropic gemini langchain enfold",
+    "message.role = assistant": "openai openai-responses anthropic langchain enfold",
+    "message.role = system": "openai openai-responses anthropic langchain enfold",
+    "message.role = developer": "openai openai-responses langchain",
+    "message.role = tool": "openai langchain enfold",
+    _BARE_RESULT: "openai langchain",
+    "message.role = function": "openai gemini langchain",
+    "message.role = model": "gemini langchain",
+    "message.parts": "gemini",
+    "message.content: text": "openai openai-responses anthropic langchain enfold",
+    _NO_CONTENT: "openai openai-responses gemini langchain enfold",
+    "message.content: array": "openai openai-responses anthropic langchain enfold",
+    "message.audio: object": "openai langchain",
+    "message.function_call: object": "openai langchain",
+    **{
+        f"message.id: {kind}": "openai openai-responses anthropic gemini langchain"
+        for kind in ("number", "array", "object", "other")
+    },
+    "message.name: text": "openai openai-responses langchain enfold",
+    "message.reasoning: text": "openai langchain",
+    "message.reasoning_content: text": "openai langchain",
+    "message.reasoning_details: array": "openai langchain",
+    "message.refusal: text": "openai langchain",
+    "message.tool_call_id: text": "openai langchain",
+    # the calls of a message
+    "call.custom: object": "openai langchain",
+    "call.function: object": "openai langchain",
+    # the blocks of its content
+    "block.type = text": "openai anthropic langchain enfold",
+    "block.type = file": "openai langchain",
+    "block.type = image_url": "openai langchain",
+    "block.type = input_audio": "openai openai-responses langchain",
+    "block.type = refusal": "openai openai-responses langchain",
+    "block.type = input_file": "openai-responses langchain",
+    "block.type = input_image": "openai-responses langchain",
+    "block.type = input_text": "openai-responses langchain",
+    "block.type = output_text": "openai-responses langchain",
+    "block.type = container_upload": "anthropic langchain",
+    "block.type = document": "anthropic langchain",
+    "block.type = image": "anthropic langchain",
+    "block.type = mcp_tool_result": "anthropic langchain",
+    "block.type = mcp_tool_use": "anthropic langchain",
+    "block.type = redacted_thinking": "anthropic langchain",
+    "block.type = search_result": "anthropic langchain",
+    "block.type = server_tool_use": "anthropic langchain",
+    "block.type = thinking": "anthropic langchain",
+    "block.type = web_search_tool_result": "anthropic langchain",
+    "block.type = tool_result": "anthropic langchain enfold",
+    "block.type = tool_use": "anthropic langchain enfold",
+    "block.type = reasoning": "langchain enfold",
+    "block.type = attachment": "enfold",
+    "block.type = data": "enfold",
+}
+"""What each sign can be written by: `field`, `field: kind of value`, or `field = text`."""
+
+HINTS: Mapping[str, str] = {
+    "body.instructions: text": "openai-responses",
+    "block.cache_control: object": "anthropic",
+    "message.id: text": "enfold",
+    "message.kind: text": "enfold",
+    "message.parent_id: text": "enfold",
+    "message.status: text": "openai-responses",
+    "message.ts: text": "enfold",
+}
+"""Whose field it usually is, where the signs leave more than one dialect."""
+
+_KINDS: Mapping[type, str] = {str: "text", list: "array", dict: "object", int: "number"}
+_LONGEST_NAME = 40
+"""Roles and types are short; longer texts are what somebody said."""
+
+
+def detect(value: Any) -> str:
+    """The name of the dialect that a body or an array of messages is written in."""
+    traits = {trait for trait in _traits(value) if trait in SIGNS or trait in HINTS}
+    signs = traits & SIGNS.keys()
+    if value == [] or signs == {_MESSAGES}:
+        return ORDER[0]
+    telling = signs - _SAYS_LITTLE
+    if not telling:
+        raise DialectError(
+            f"no dialect is recognised in {kind_of(value)}: looked for `messages`, `contents` or "
+            "`input`, and in messages for a `role`, `type` or `parts`; name it (--dialect)"
+        )
+    if all(sign.startswith(("body.", "tool.")) for sign in telling):
+        # Whatever is called `messages` there, none of it looks like one.
+        signs = telling
+    left = _narrowed(signs)
+    votes = [HINTS[hint] for hint in traits & HINTS.keys()]
+    return max(left, key=lambda dialect: (votes.count(dialect), -ORDER.index(dialect)))
+
+
+def _narrowed(signs: Iterable[str]) -> set[str]:
+    """The dialects that could have written every sign."""
+    left = set(ORDER)
+    reasons: list[str] = []
+    for sign in sorted(signs, key=lambda sign: (len(SIGNS[sign]), sign)):
+        fits = SIGNS[sign].split()
+        if not left.issubset(fits):
+            reasons.append(f"`{sign}` is {' or '.join(fits)}")
+        left.intersection_update(fits)
+        if not left:
+            said = "; ".join(reasons)
+            raise DialectError(f"no dialect fits all that is found: {said}; name it (--dialect)")
+    return left
+
+
+def _traits(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        yield from _traits_of_messages(value)
+    elif isinstance(value, dict):
+        yield from _traits_of("body", value)
+        yield from _traits_of_each("tool", value.get("tools"))
+        yield from _traits_of_messages(value.get("messages"))
+
+
+def _traits_of_messages(messages: Any) -> Iterator[str]:
+    for message in messages if isinstance(messages, list) else ():
+        if is_object(message):
+            yield "message.object"
+        elif isinstance(message, dict):
+            yield from _traits_of("message", message)
+            if isinstance(message.get("id"), str) and not _says_anything(message):
+                yield _REFERENCE
+            if message.get("role") == "tool" and not _has_results(message):
+                yield _BARE_RESULT
+            yield from _traits_of_each("call", message.get("tool_calls"))
+            yield from _traits_of_each("block", message.get("content"))
+            for block in _objects_in(message.get("content")):
+                yield from _traits_of_each("block", block.get("content"))
+
+
+def _says_anything(message: dict[str, Any]) -> bool:
+    return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
+
+
+def _has_results(message: dict[str, Any]) -> bool:
+    return any(block.get("type") == "tool_result" for block in _objects_in(message.get("content")))
+
+
+def _traits_of_each(level: str, values: Any) -> Iterator[str]:
+    for value in _objects_in(values):
+        yield from _traits_of(level, value)
+
+
+def _objects_in(values: Any) -> list[dict[str, Any]]:
+    return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
+
+
+def _traits_of(level: str, raw: dict[str, Any]) -> Iterator[str]:
+    """All that could be a sign; a field that is null is missing."""
+    if raw.get("content") is None:
+        yield f"{level}.content: missing"
+    if raw.get("type") is None:
+        yield f"{level}.type: missing"
+    elif raw.get("role") is None:
+        yield f"{level}.type without role"
+    for key, value in raw.items():
+        if value is None:
+            continue
+        yield f"{level}.{key}"
+        yield f"{level}.{key}: {'empty' if value == '' else _KINDS.get(type(value), 'other')}"
+        if isinstance(value, str) and len(value) <= _LONGEST_NAME:
+            yield f"{level}.{key} = {value}"

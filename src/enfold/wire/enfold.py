@@ -1,0 +1,308 @@
+"""The `enfold` dialect: our own neutral format, which can say whatever messages can hold.
+
+A message is `{id, role, content, name, …}`; its content is one text or an array of blocks, one a
+part. A call's input is an object, or text where a model wrote text (it may be broken). A body has
+`messages` and, beside them, a `system` prompt (a content or a whole message) and `tools`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from enfold.errors import DialectError
+from enfold.messages import (
+    NOTHING,
+    Attachment,
+    Conversation,
+    Data,
+    Message,
+    Reasoning,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from enfold.wire.fields import (
+    arguments_field,
+    as_object,
+    choice_field,
+    each,
+    flag_field,
+    kind_of,
+    list_field,
+    object_field,
+    parse_content,
+    put_back,
+    render_content,
+    split_body,
+    text_field,
+    with_defaults,
+    without_extras,
+)
+
+NAME = "enfold"
+
+_ROLES: Mapping[str, Role] = {
+    "system": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+}
+
+_Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
+"""How a block of each type is parsed."""
+
+
+def parse(value: Any) -> Conversation:
+    """A body, or the bare array of its messages."""
+    body, raw_messages = split_body(value, "messages")
+    beside = body or {}
+    return Conversation(
+        messages=each(raw_messages, parse_message, "messages"),
+        dialect=NAME,
+        system=_parse_system(beside.get("system")),
+        tools=list_field(beside, "tools", _parse_tool),
+        extras=body,
+    )
+
+
+def render(conversation: Conversation) -> Any:
+    """What `parse` read, with all of it as it is now; another dialect's is translated."""
+    own = conversation.dialect == NAME
+    body = dict(conversation.extras or NOTHING) if own else {}
+    if conversation.system is not None:
+        body["system"] = _render_system(conversation.system)
+    elif body.get("system"):
+        del body["system"]
+    if conversation.tools or body.get("tools"):
+        tools = conversation.tools
+        body["tools"] = [_render_tool(t if own else replace(t, extras=NOTHING)) for t in tools]
+    messages = [render_message(m) for m in conversation.messages if _says_something(m)]
+    return {**body, "messages": messages} if body or conversation.extras is not None else messages
+
+
+def parse_message(raw: Any) -> Message:
+    """One entry of `messages`."""
+    raw = as_object(raw)
+    return Message(
+        role=choice_field(raw, "role", _ROLES),
+        parts=parse_content(raw.get("content"), _parse_part),
+        id=_text_or_none(raw, "id"),
+        name=_text_or_none(raw, "name"),
+        dialect=NAME,
+        extras=raw,
+    )
+
+
+def render_message(message: Message) -> dict[str, Any]:
+    """One entry of `messages` again; another dialect's message is translated."""
+    message = _adopt(message)
+    raw = dict(message.extras)
+    put_back(raw, "id", message.id, absent=None)
+    raw["role"] = message.role
+    _put_back_content(raw, message.parts, _PARTS, wanted=not message.extras)
+    put_back(raw, "name", message.name, absent=None)
+    return raw
+
+
+def _adopt(message: Message) -> Message:
+    """The message without what only another dialect can read; readable reasoning is kept."""
+    return message if message.dialect == NAME else without_extras(message, NAME, drop=(Unknown,))
+
+
+def _says_something(message: Message) -> bool:
+    """False for another dialect's message of which nothing can be translated."""
+    return message.dialect == NAME or not message.parts or bool(_adopt(message).parts)
+
+
+def _parse_system(raw: Any) -> Message | None:
+    if raw in (None, "", []):
+        return None
+    try:
+        if isinstance(raw, dict):
+            return parse_message(raw)
+        return Message("system", parse_content(raw, _parse_part, ""), dialect=NAME)
+    except DialectError as error:
+        raise error.at("system") from None
+
+
+def _render_system(system: Message) -> Any:
+    """A content, unless there is more to say of the prompt than its parts, or nothing at all."""
+    system = _adopt(system)
+    if system.parts and system == Message("system", system.parts):
+        return _render_content(system.parts, "", _PARTS)
+    return render_message(system)
+
+
+def _put_back_content(
+    raw: dict[str, Any], parts: tuple[Any, ...], known: _Blocks, *, wanted: bool
+) -> None:
+    """A content that was left out stays out while there is nothing to say, unless it is wanted."""
+    if parts or wanted or "content" in raw:
+        raw["content"] = _render_content(parts, raw.get("content", ""), known)
+
+
+def _render_content(parts: tuple[Any, ...], before: Any, known: _Blocks) -> Any:
+    """As anywhere, except that an empty text made by hand is a block: bare, it would be no part."""
+    if parts == (Text(""),):
+        return [_render_block(parts[0], known)]
+    return render_content(parts, lambda part: _render_block(part, known), before, "")
+
+
+def _parse_part(raw: Any) -> Any:
+    return _parse_block(raw, _PARTS)
+
+
+def _parse_result_part(raw: Any) -> Any:
+    return _parse_block(raw, _RESULT_PARTS)
+
+
+def _parse_block(raw: Any, known: _Blocks) -> Any:
+    raw = as_object(raw)
+    return known[raw["type"]](raw) if _is_known(raw, known) else Unknown(raw)
+
+
+def _is_known(raw: Mapping[str, Any], known: _Blocks) -> bool:
+    kind = raw.get("type")
+    return isinstance(kind, str) and kind in known
+
+
+def _render_block(part: Any, known: _Blocks) -> dict[str, Any]:
+    match part:
+        case Text(text, extras):
+            return {**with_defaults(extras, type="text"), "text": text}
+        case Data(value, extras):
+            return {**with_defaults(extras, type="data"), "value": value}
+        case Reasoning(text, extras):
+            raw = with_defaults(extras, type="reasoning")
+            put_back(raw, "text", text, absent="")
+            return raw
+        case Attachment():
+            return _render_attachment(part)
+        case ToolCall():
+            return _render_call(part)
+        case ToolResult():
+            return _render_result(part)
+        case Unknown(extras):
+            # Inside an envelope it cannot be taken for a part of the kind that it names.
+            misleading = _is_known(extras, known)
+            return dict(extras) if not misleading else {"type": "unknown", "value": dict(extras)}
+    raise DialectError(f"a message has no {type(part).__name__} parts")
+
+
+def _parse_text(raw: dict[str, Any]) -> Text:
+    return Text(text_field(raw, "text"), raw)
+
+
+def _parse_data(raw: dict[str, Any]) -> Data:
+    if "value" not in raw:
+        raise DialectError("expected a value, found nothing", place="value")
+    return Data(raw["value"], raw)
+
+
+def _parse_reasoning(raw: dict[str, Any]) -> Reasoning:
+    return Reasoning(text_field(raw, "text", default=""), raw)
+
+
+def _parse_attachment(raw: dict[str, Any]) -> Attachment:
+    return Attachment(
+        name=text_field(raw, "name", default=""),
+        mime=text_field(raw, "mime", default=""),
+        size=_whole_number_or_none(raw, "size"),
+        data=_text_or_none(raw, "data"),
+        url=_text_or_none(raw, "url"),
+        extras=raw,
+    )
+
+
+def _render_attachment(part: Attachment) -> dict[str, Any]:
+    raw = with_defaults(part.extras, type="attachment")
+    put_back(raw, "name", part.name, absent="")
+    put_back(raw, "mime", part.mime, absent="")
+    put_back(raw, "size", part.size, absent=None)
+    put_back(raw, "data", part.data, absent=None)
+    put_back(raw, "url", part.url, absent=None)
+    return raw
+
+
+def _parse_call(raw: dict[str, Any]) -> ToolCall:
+    return ToolCall(
+        id=text_field(raw, "id", default=""),
+        name=text_field(raw, "name", default=""),
+        arguments=arguments_field(raw, "input"),
+        extras=raw,
+    )
+
+
+def _render_call(call: ToolCall) -> dict[str, Any]:
+    raw = with_defaults(call.extras, type="tool_use")
+    put_back(raw, "id", call.id, absent="")
+    put_back(raw, "name", call.name, absent="")
+    arguments = call.arguments
+    put_back(raw, "input", arguments if isinstance(arguments, str) else dict(arguments), absent="")
+    return raw
+
+
+def _parse_result(raw: dict[str, Any]) -> ToolResult:
+    return ToolResult(
+        call_id=text_field(raw, "tool_use_id", default=""),
+        parts=parse_content(raw.get("content"), _parse_result_part),
+        is_error=flag_field(raw, "is_error"),
+        name=text_field(raw, "name", default=""),
+        extras=raw,
+    )
+
+
+def _render_result(result: ToolResult) -> dict[str, Any]:
+    raw = with_defaults(result.extras, type="tool_result")
+    put_back(raw, "tool_use_id", result.call_id, absent="")
+    _put_back_content(raw, result.parts, _RESULT_PARTS, wanted=not result.extras)
+    put_back(raw, "is_error", result.is_error, absent=False)
+    put_back(raw, "name", result.name, absent="")
+    return raw
+
+
+def _parse_tool(raw: Any) -> Tool:
+    raw = as_object(raw)
+    return Tool(
+        name=text_field(raw, "name", default=""),
+        description=text_field(raw, "description", default=""),
+        parameters=None if raw.get("parameters") is None else object_field(raw, "parameters"),
+        extras=raw,
+    )
+
+
+def _render_tool(tool: Tool) -> dict[str, Any]:
+    raw = dict(tool.extras)
+    put_back(raw, "name", tool.name, absent="")
+    put_back(raw, "description", tool.description, absent="")
+    put_back(raw, "parameters", tool.parameters, absent=None)
+    return raw
+
+
+def _text_or_none(raw: Mapping[str, Any], key: str) -> str | None:
+    return None if raw.get(key) is None else text_field(raw, key)
+
+
+def _whole_number_or_none(raw: Mapping[str, Any], key: str) -> int | None:
+    value = raw.get(key)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise DialectError(f"expected a whole number, found {kind_of(value)}", place=key)
+
+
+_RESULT_PARTS: _Blocks = {
+    "text": _parse_text,
+    "data": _parse_data,
+    "attachment": _parse_attachment,
+}
+_PARTS: _Blocks = {
+    **_RESULT_PARTS,
+    "tool_use": _parse_call,
+    "tool_result": _parse_result,
+    "reasoning": _parse_reasoning,
+}
