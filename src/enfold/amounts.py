@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 
 
@@ -36,3 +37,16 @@ def dollars(amount: float | None) -> str:
         if not size or round(size, digits) >= 10 ** (1 - digits):
             return f"{'-' if amount < 0 else ''}${size:,.{digits}f}"
     return "less than $0.00001"
+
+
+@dataclass(frozen=True, slots=True)
+class CallUsage:
+    """What the provider counted; None where it said nothing.
+
+    `input_tokens` includes what was read from or written to the provider's cache.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cache_read_tokens: int | None = None
+    cache_write_tokens: int | None = None

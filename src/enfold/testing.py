@@ -7,7 +7,8 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
-from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending
+from enfold.amounts import CallUsage
+from enfold.llm.calls import Call, Connection, Delta, Ending
 from enfold.llm.calls import Reply as WholeReply
 from enfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from enfold.summaries import Summary, SummaryRequest

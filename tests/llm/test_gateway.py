@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import pytest
 
+from enfold.amounts import CallUsage
 from enfold.errors import (
     AuthenticationError,
     BadReplyError,
@@ -21,7 +22,7 @@ from enfold.errors import (
     RefusedError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, CallUsage, Connection, Delta, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
 from enfold.llm.gateway import ModelGateway
 from enfold.messages import Message, Text, ToolCall, text_of
 from tests.llm.servers.anthropic import ANTHROPIC

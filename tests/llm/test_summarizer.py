@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from enfold.amounts import CallUsage
 from enfold.errors import (
     AuthenticationError,
     BadReplyError,
@@ -16,7 +17,7 @@ from enfold.errors import (
     SummaryError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending, Reply, Secret
+from enfold.llm.calls import Call, Connection, Delta, Ending, Reply, Secret
 from enfold.llm.prices import Prices
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Reasoning, Text, ToolCall, text_of

@@ -24,8 +24,9 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from enfold.amounts import CallUsage
 from enfold.errors import InputError
-from enfold.llm.calls import Call, CallUsage
+from enfold.llm.calls import Call
 from enfold.llm.clients import from_library, text_in, to_library, tools_of, usage_of
 from enfold.messages import (
     Attachment,

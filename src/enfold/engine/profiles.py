@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
+from enfold.amounts import CallUsage
 from enfold.engine.models import Models, from_row
 from enfold.engine.presets import check_strategies
 from enfold.engine.state import OwnModel
 from enfold.errors import ConfigError, NotFoundError, SummaryError
 from enfold.llm import profiles
-from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Secret
+from enfold.llm.calls import Call, Connection, Gateway, Secret
 from enfold.llm.costs import pricing
 from enfold.llm.discovery import discover
 from enfold.llm.keys import STORED, Keys

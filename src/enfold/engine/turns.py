@@ -20,10 +20,11 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar
 
+from enfold.amounts import CallUsage
 from enfold.engine.results import Prepared
 from enfold.engine.session import Session
 from enfold.errors import BadReplyError, NotFoundError
-from enfold.llm.calls import Call, CallUsage, Connection, Delta, Ending, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Ending, Gateway, Reply
 from enfold.llm.prices import Prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.messages import Message, ToolCall, text_of

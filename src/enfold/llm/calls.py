@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, Protocol, TypeAlias
 
+from enfold.amounts import CallUsage
 from enfold.messages import Message
 
 Ending: TypeAlias = Literal["stop", "length", "tool_call"]
@@ -69,19 +70,6 @@ class Call:
     """None, and also where the model takes none: the model's own."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools that the model may call: `name`, `description` and `parameters` (a JSON schema)."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallUsage:
-    """What the provider counted; None where it said nothing.
-
-    `input_tokens` includes what was read from or written to the provider's cache.
-    """
-
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

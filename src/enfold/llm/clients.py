@@ -17,8 +17,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from enfold.amounts import CallUsage
 from enfold.errors import AuthenticationError, GatewayError, InputError
-from enfold.llm.calls import Call, CallUsage, Connection
+from enfold.llm.calls import Call, Connection
 from enfold.llm.failures import misfit
 from enfold.messages import (
     Attachment,

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil
 
+from enfold.amounts import CallUsage
 from enfold.errors import BadReplyError, GatewayError, SummaryError
-from enfold.llm.calls import Call, CallUsage, Connection, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Gateway, Reply
 from enfold.llm.costs import Billed, cost_of
 from enfold.llm.prices import Prices
 from enfold.messages import Message, Text, text_of

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
+from enfold.amounts import CallUsage
 from enfold.errors import DialectError, InputError
 from enfold.jsontext import dump_text, loads
-from enfold.llm.calls import CallUsage
 from enfold.messages import (
     Attachment,
     Conversation,

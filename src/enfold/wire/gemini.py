@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
+from enfold.amounts import CallUsage
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text
-from enfold.llm.calls import CallUsage
 from enfold.messages import (
     Attachment,
     Conversation,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from enfold.llm.calls import CallUsage
+from enfold.amounts import CallUsage
 from enfold.messages import (
     Conversation,
     Extras,

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from enfold.amounts import CallUsage
 from enfold.errors import DialectError
-from enfold.llm.calls import CallUsage
 from enfold.messages import (
     Conversation,
     Message,

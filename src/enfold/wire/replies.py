@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
+from enfold.amounts import CallUsage
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads
-from enfold.llm.calls import CallUsage
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.llm.calls import CallUsage
+from enfold.amounts import CallUsage
 from enfold.server.proxy import bodies, replies
 from enfold.server.proxy.bodies import Form
 from enfold.wire.replies import Called, Events, Reply
