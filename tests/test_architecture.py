@@ -36,7 +36,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipt",),
     ("estimates", "identity", "ledger", "sample", "tokens"),
     ("encodings", "text"),
-    ("amounts", "events", "jsontext", "messages"),
+    ("amounts", "events", "fields", "jsontext", "messages"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two
@@ -74,7 +74,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "platformdirs": ("settings",),
     "procrastinate": ("queue",),
     "psycopg": ("store",),
-    "pydantic": ("server",),
+    "pydantic": ("fields", "server", "settings", "strategies", "llm.profiles"),
     "pydantic_ai": ("adapters", "llm"),  # another framework's history, and calls to models,
     "pygments": ("ui",),
     "rich": ("cli",),
@@ -120,7 +120,7 @@ BROAD_EXCEPTS = {
     "bulk.workers.do_here": "what failed is raised where the result is taken",
     "bulk.workers._settle": "a library's fault is told to whoever waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
-    "server.request_log._answer": "an error that nothing caught becomes an answer with an id, and is logged",
+    "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",
     "queue.work._hand_over": "a sink is foreign code, and its messages must not be lost",
     "llm.clients._built": "client libraries raise what they like on a wrong setting",
     "llm.gateway._answer": "and on a wrong reply; none of their words may leave with it",

@@ -7,12 +7,12 @@ import pytest
 from enfold import settings
 from enfold.errors import ConfigError
 from enfold.retention import Retention
-from enfold.settings import Serving, Settings, resolve, retention_policy, serving
+from enfold.settings import ServerSettings, Settings, resolve, retention_policy, server_settings
 
 
 def test_without_anything_set_the_defaults_hold() -> None:
     resolved = resolve([])
-    assert resolved == Settings()
+    assert resolved.model_dump() == Settings().model_dump()
     assert resolved.strategy == "native"
     assert set(resolved.sources.values()) == {"default"}
 
@@ -30,9 +30,21 @@ def test_the_strongest_level_that_sets_a_value_wins_and_is_named() -> None:
     assert resolved.sources["keep_first"] == "database"
 
 
-def test_every_setting_has_a_check_and_a_docstring() -> None:
-    names = set(Settings.__dataclass_fields__) - {"sources"}
-    assert names == set(settings.CHECKS)
+def test_every_setting_is_described_once_for_every_reader() -> None:
+    fields = settings.fields()
+    assert set(fields) == set(Settings.model_fields) - {"sources"}
+    for field in fields.values():
+        assert field.title
+        assert field.help.endswith(".")
+        assert field.group in settings.GROUPS
+        assert field.allowed
+        assert bool(field.unset) == (field.default is None)
+        assert field.kind != "choice" or field.choices or field.name == "summarizer"
+
+
+def test_settings_are_found_by_their_words() -> None:
+    found = [field.name for field in settings.fields().values() if field.matches("SHARE limit")]
+    assert found == ["threshold"]
 
 
 @pytest.mark.parametrize(
@@ -188,17 +200,19 @@ def test_a_variable_that_is_no_setting_is_read_when_it_is_asked_for(
 
 
 def test_a_server_takes_its_words_from_the_environment() -> None:
-    assert serving({}) == Serving()
+    assert server_settings({}) == ServerSettings()
     given = {
         "ENFOLD_TOKEN": "secret",
         "ENFOLD_HOSTS": "Chat.Example, ,other.example",
         "ENFOLD_BODY_LIMIT": "1000",
         "ENFOLD_RATE_LIMIT": "60",
     }
-    assert serving(given) == Serving("secret", ("chat.example", "other.example"), 1_000, 60)
+    assert server_settings(given) == ServerSettings(
+        token="secret", hosts=("chat.example", "other.example"), body_limit=1_000, rate_limit=60
+    )
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "many", "1.5"])
 def test_a_limit_that_is_none_is_refused(value: str) -> None:
     with pytest.raises(ConfigError, match="ENFOLD_RATE_LIMIT"):
-        serving({"ENFOLD_RATE_LIMIT": value})
+        server_settings({"ENFOLD_RATE_LIMIT": value})

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from scripts.reference import source
 
 from enfold import errors, events, settings
+from enfold.fields import describe
 from enfold.jsontext import dump_text
 from enfold.strategies import contract
 
@@ -29,25 +30,19 @@ def _settings() -> Iterator[str]:
     yield "# Settings reference\n"
     yield f"Made from `enfold.settings` when this site was built. {_levels()}\n"
     yield "| setting | default | | variable |\n|---|---|---|---|"
-    defaults = settings.Settings()
-    for each in source.fields(_body("enfold.settings", "Settings")):
-        if each.name == "sources":
-            continue
-        default = getattr(defaults, each.name)
-        shown = "unset" if default is None else f"`{dump_text(default)}`"
-        name = f"`ENFOLD_{each.name.upper()}`"
-        yield f"| `{each.name}` | {shown} | {_cell(each.text)} | {name} |"
+    for each in settings.fields().values():
+        shown = "unset" if each.default is None else f"`{dump_text(each.default)}`"
+        text = each.help + (f" Unset: {each.unset}." if each.unset else "")
+        yield f"| `{each.name}` | {shown} | {_cell(text)} | `ENFOLD_{each.name.upper()}` |"
     yield "\n## Other names that are understood\n"
     yield "| name | setting |\n|---|---|"
     yield from (f"| `{alias}` | `{name}` |" for alias, name in settings.ALIASES.items())
     yield "| `autoCondenseContextPercent` | `threshold`, as a percentage |"
     yield "\n## What a server takes from its environment\n"
     yield "| variable | default | |\n|---|---|---|"
-    serving = settings.Serving()
-    for each in source.fields(_body("enfold.settings", "Serving")):
-        variable, _, text = each.text.partition(": ")
-        default = getattr(serving, each.name)
-        yield f"| {variable} | {f'`{default}`' if default else 'unset'} | {_cell(text)} |"
+    for each in describe(settings.ServerSettings).values():
+        shown = f"`{each.default}`" if each.default else "unset"
+        yield f"| `{each.variable}` | {shown} | {_cell(each.help)} |"
     for name, address in settings.UPSTREAMS.items():
         yield f"| `ENFOLD_{name.upper()}_BASE_URL` | `{address}` | Where the proxy forwards to. |"
     yield "\n## Other variables\n"

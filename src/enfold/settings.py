@@ -1,198 +1,332 @@
-"""Settings: what can be set, what each value may be, and which of several levels wins.
+"""Settings: every setting with its type, default, bounds and help, and the level that wins.
 
 The levels, strongest first: call, session, profile, database, config file, environment, default.
-This module is the only reader of the environment and of config files. Everything else is handed
-`Settings`, resolved, each value with the level it came from.
+This module is the only reader of the environment and of config files. Everything else receives
+resolved `Settings`, in which `sources` names the level of each value.
 """
 
 from __future__ import annotations
 
-import math
 import os
-import sys
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
+from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import loads
 from enfold.summaries import Style
 
 LEVELS = ("call", "session", "profile", "database", "config file", "environment", "default")
 
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """The settings in force; a field's docstring says what it does."""
-
-    strategy: str = "native"
-    """How views are condensed."""
-    strategy_config: Mapping[str, Any] = field(default_factory=dict)
-    """Configs of strategies, by their names: `{"truncation": {"preserveRecentCount": 5}}`."""
-    preset: str | None = None
-    """A strategy with its config, by the preset's name; what is set beside it wins."""
-    parallel_summaries: int = 4
-    """How many summaries one compression may have written at the same time."""
-    summarizer: str | None = None
-    """Who writes summaries: `local`, or a profile's name. Unset: the profile in use, else local."""
-    auto_compress: bool = True
-    """Compress at the threshold without being asked. Off, only the hard limit still compresses."""
-    threshold: float | None = None
-    """Share of the limit at which a compression is due, 0.05 to 1. Unset: the model's."""
-    trigger_ratio: float | None = None
-    """Instead of the threshold: a share of what is available, without a safety margin."""
-    max_tokens: int | None = None
-    """Instead of the threshold: an absolute number of tokens."""
-    early_mark: float = budget.EARLY_MARK
-    """Share of the threshold from which compression in the background may start."""
-    retention_tokens: int | None = None
-    """Newest tokens that stay verbatim. Unset: the model's."""
-    recent_ratio: float | None = None
-    """Instead of retention_tokens: a share of the history's tokens."""
-    keep_first: int = 0
-    """First messages that stay verbatim."""
-    summary_tokens: int | None = None
-    """Limit of a summary. Unset: a tenth of what it folds."""
-    style: Style = "default"
-    """Style of summaries: default, code, concise or detailed."""
-    prompt: str | None = None
-    """A prompt of your own for summaries."""
-    share_across_branches: bool = False
-    """Let a summary serve every branch that its cutoff is on, not only the one that made it."""
-    notifications: bool = True
-    """Show compressions while they run."""
-    model: str = "openai:gpt-4o"
-    """The model whose window is kept, as provider:model, where a session names none."""
-    timeout: float = 120.0
-    """Seconds after which a compression is given up."""
-    on_failure: str = "block"
-    """When a compression that is due fails: `block`, `truncate` what is old, or `pass` all on."""
-    proxy_background: bool = False
-    """Let the proxy compress from the early mark on in the background: a turn seldom waits."""
-    proxy_recall: str = "tools"
-    """When models may recall what was folded: with other `tools`, `always`, or `off`."""
-    proxy_client_key: bool = False
-    """Let the model that a client talks to write its summaries, with the client's own key."""
-    audit_days: int = 400
-    """Days for which a server remembers who changed what; at most a hundred years."""
-    sources: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """For every setting the level it came from."""
-
-
-def _flag(value: Any) -> bool:
-    words = {"true": True, "1": True, "yes": True, "on": True}
-    words |= {"false": False, "0": False, "no": False, "off": False}
-    if isinstance(value, bool):
-        return value
-    if str(value).lower() in words:
-        return words[str(value).lower()]
-    raise ValueError("expected true or false")
-
-
-def _number(lowest: float, highest: float | None = None, hint: str = "") -> Callable[[Any], float]:
-    allowed = f"{lowest:g} to {highest:g}" if highest else f"{lowest:g} or more"
-
-    def check(value: Any) -> float:
-        number = _float(value)
-        if not lowest <= number <= (highest or sys.float_info.max):
-            raise ValueError(f"expected {allowed}{hint}")
-        return number
-
-    return check
-
-
-def _float(value: Any) -> float:
-    """The number that is meant; no number where none is."""
-    try:
-        return math.nan if isinstance(value, bool) else float(value)
-    except (OverflowError, TypeError, ValueError):
-        return math.nan
-
-
-def _whole(lowest: int, highest: int | None = None) -> Callable[[Any], int]:
-    allowed = f"{lowest} to {highest}" if highest else f"{lowest} or more"
-
-    def check(value: Any) -> int:
-        number = _float(value)
-        if not number.is_integer() or not lowest <= number <= (highest or sys.float_info.max):
-            raise ValueError(f"expected a whole number, {allowed}")
-        return int(number)
-
-    return check
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str) and value.strip():
-        return value
-    raise ValueError("expected a text")
-
-
-def _choice(*names: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value in names:
-            return str(value)
-        raise ValueError(f"expected one of {', '.join(names)}")
-
-    return check
-
-
-def _recall(value: Any) -> str:
-    """A choice; plain yes and no are understood too."""
-    if value in ("tools", "always", "off"):
-        return str(value)
-    try:
-        return "tools" if _flag(value) else "off"
-    except ValueError:
-        raise ValueError("expected one of tools, always, off") from None
-
-
-def _configs(value: Any) -> dict[str, Any]:
-    found = loads(value) if isinstance(value, str) else value
-    if isinstance(found, Mapping) and all(isinstance(each, Mapping) for each in found.values()):
-        return dict(found)
-    raise ValueError('expected configs by strategy, such as {"truncation": {…}}')
-
-
-def _model(value: Any) -> str:
-    provider, colon, model = _text(value).partition(":")
-    if provider and colon and model:
-        return str(value)
-    raise ValueError("expected provider:model")
-
-
-_share = _number(budget.MIN_CONDENSE_THRESHOLD / 100, 1, "; 95 % is 0.95")
-
-CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "on_failure": _choice("block", "truncate", "pass"),
-    "proxy_background": _flag,
-    "proxy_recall": _recall,
-    "proxy_client_key": _flag,
-    "strategy": _text,
-    "strategy_config": _configs,
-    "preset": _text,
-    "parallel_summaries": _whole(1),
-    "summarizer": _text,
-    "auto_compress": _flag,
-    "threshold": _share,
-    "trigger_ratio": _share,
-    "max_tokens": _whole(1),
-    "early_mark": _share,
-    "retention_tokens": _whole(0),
-    "recent_ratio": _number(0, 1),
-    "keep_first": _whole(0),
-    "summary_tokens": _whole(16),
-    "style": _choice("default", "code", "concise", "detailed"),
-    "prompt": _text,
-    "share_across_branches": _flag,
-    "notifications": _flag,
-    "model": _model,
-    "timeout": _number(0.001),
-    "audit_days": _whole(1, 36_500),
+GROUPS: Mapping[str, str] = {
+    "When to compress": "The size of a conversation at which old messages are summarized.",
+    "What stays verbatim": "Messages that no compression touches.",
+    "Summaries": "The author and the form of summaries. Prompts have their own page.",
+    "Model and notifications": "The model whose window applies, and what is shown and recorded.",
+    "Proxy": "For clients that reach their model through enfold.",
+    "Strategy": "The strategy that condenses, its config, and presets.",
 }
-"""What a value of each setting must be; None always means unset."""
+"""Groups of settings, in order, each with its help."""
+
+_FLAGS = {"true": True, "1": True, "yes": True, "on": True} | {
+    "false": False,
+    "0": False,
+    "no": False,
+    "off": False,
+}
+_LOWEST_SHARE = budget.MIN_CONDENSE_THRESHOLD / 100
+_PERCENT = "95 % is 0.95"
+
+
+class Settings(DescribedModel):
+    """The settings in force."""
+
+    auto_compress: bool = described(
+        "Compress automatically",
+        "Compress when the threshold is reached. If off, only the hard limit starts a compression.",
+        default=True,
+        group="When to compress",
+    )
+    threshold: float | None = described(
+        "Threshold",
+        "Share of the limit at which a compression is due, 0.05 to 1: 0.95 is 95 %.",
+        default=None,
+        ge=_LOWEST_SHARE,
+        le=1,
+        hint=_PERCENT,
+        group="When to compress",
+        unset="the model's threshold",
+    )
+    early_mark: float = described(
+        "Early mark",
+        "Share of the threshold from which a compression in the background may start.",
+        default=budget.EARLY_MARK,
+        ge=_LOWEST_SHARE,
+        le=1,
+        hint=_PERCENT,
+        group="When to compress",
+        is_advanced=True,
+    )
+    trigger_ratio: float | None = described(
+        "Trigger ratio",
+        "Replaces the threshold: a share of the available tokens, without a safety margin.",
+        default=None,
+        ge=_LOWEST_SHARE,
+        le=1,
+        hint=_PERCENT,
+        group="When to compress",
+        unset="not used",
+        is_advanced=True,
+    )
+    max_tokens: int | None = described(
+        "Maximum tokens",
+        "Replaces the threshold: an absolute number of tokens.",
+        default=None,
+        ge=1,
+        unit="tokens",
+        group="When to compress",
+        unset="not used",
+        is_advanced=True,
+    )
+    on_failure: Literal["block", "truncate", "pass"] = described(
+        "If a compression fails",
+        "What happens to a request whose compression was due and failed: `block` holds it back, "
+        "`truncate` leaves out old content, `pass` sends it unchanged.",
+        default="block",
+        group="When to compress",
+        choices={
+            "block": "Hold the request back until you decide",
+            "truncate": "Leave out old content and report it",
+            "pass": "Send the request unchanged",
+        },
+        is_advanced=True,
+    )
+    retention_tokens: int | None = described(
+        "Recent tokens kept",
+        "Number of recent tokens kept verbatim.",
+        default=None,
+        ge=0,
+        unit="tokens",
+        group="What stays verbatim",
+        unset="the model's value",
+    )
+    keep_first: int = described(
+        "First messages kept",
+        "Number of messages at the beginning kept verbatim.",
+        default=0,
+        ge=0,
+        unit="messages",
+        group="What stays verbatim",
+    )
+    recent_ratio: float | None = described(
+        "Recent share kept",
+        "Replaces the number of recent tokens: a share of the history, 0 to 1.",
+        default=None,
+        ge=0,
+        le=1,
+        group="What stays verbatim",
+        unset="not used",
+        is_advanced=True,
+    )
+    summarizer: str | None = described(
+        "Summarizer",
+        "The author of summaries: `local`, which needs no model, no key and no network, or the "
+        "name of a profile.",
+        default=None,
+        kind="choice",
+        expected="a text",
+        group="Summaries",
+        unset="the profile in use, otherwise the built-in summarizer",
+    )
+    style: Style = described(
+        "Style",
+        "The emphasis of summaries.",
+        default="default",
+        group="Summaries",
+        choices={
+            "default": "Default",
+            "code": "Code: files, commands, errors",
+            "concise": "Concise",
+            "detailed": "Detailed",
+        },
+    )
+    prompt: str | None = described(
+        "Prompt",
+        "The prompt for summaries, in place of the built-in one.",
+        default=None,
+        group="Summaries",
+        unset="the built-in prompt",
+    )
+    summary_tokens: int | None = described(
+        "Longest summary",
+        "Maximum tokens of a summary.",
+        default=None,
+        ge=16,
+        unit="tokens",
+        group="Summaries",
+        unset="a tenth of what it replaces",
+    )
+    timeout: float = described(
+        "Time limit",
+        "Seconds after which a compression is cancelled.",
+        default=120.0,
+        ge=0.001,
+        unit="seconds",
+        group="Summaries",
+        is_advanced=True,
+    )
+    parallel_summaries: int = described(
+        "Parallel summaries",
+        "Number of summaries that one compression may write at the same time.",
+        default=4,
+        ge=1,
+        group="Summaries",
+        is_advanced=True,
+    )
+    share_across_branches: bool = described(
+        "Share summaries between branches",
+        "Use a summary on every branch that contains its cutoff, not only on the branch that "
+        "created it.",
+        default=False,
+        group="Summaries",
+        is_advanced=True,
+    )
+    model: str = described(
+        "Model",
+        "The model whose window applies if a session names none, as provider:model.",
+        default="openai:gpt-4o",
+        expected="provider:model",
+        group="Model and notifications",
+    )
+    notifications: bool = described(
+        "Show compressions",
+        "Show compressions while they run.",
+        default=True,
+        group="Model and notifications",
+    )
+    audit_days: int = described(
+        "Audit log kept for",
+        "Days for which a server keeps the log of changes; at most a hundred years.",
+        default=400,
+        ge=1,
+        le=36_500,
+        unit="days",
+        group="Model and notifications",
+        is_advanced=True,
+    )
+    proxy_background: bool = described(
+        "Compress in the background",
+        "Compress from the early mark on while the client is idle, so that few turns are delayed.",
+        default=False,
+        group="Proxy",
+        is_advanced=True,
+    )
+    proxy_recall: Literal["tools", "always", "off"] = described(
+        "Recall",
+        "When a model is offered the recall tool: if the request has other `tools`, `always`, or "
+        "`off`.",
+        default="tools",
+        group="Proxy",
+        choices={
+            "tools": "If the request has other tools",
+            "always": "Always",
+            "off": "Never",
+        },
+        is_advanced=True,
+    )
+    proxy_client_key: bool = described(
+        "Summaries with the client's key",
+        "Write summaries with the client's model and key if no profile is set for them.",
+        default=False,
+        group="Proxy",
+        is_advanced=True,
+    )
+    strategy: str = described(
+        "Strategy", "The strategy that condenses views.", default="native", group="Strategy"
+    )
+    strategy_config: Mapping[str, Any] = described(
+        "Strategy config",
+        'Configs by strategy: `{"truncation": {"preserveRecentCount": 5}}`.',
+        default={},
+        expected='configs by strategy, such as {"truncation": {…}}',
+        group="Strategy",
+    )
+    preset: str | None = described(
+        "Preset",
+        "The name of a preset: a strategy with its config. Values set on the same level win.",
+        default=None,
+        group="Strategy",
+        unset="not used",
+    )
+    sources: Mapping[str, str] = Field(default_factory=dict, exclude=True)
+    """The level of every setting."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_text(cls, value: Any, info: ValidationInfo) -> Any:
+        """Convert text: environment and command line have nothing else."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, str) or info.field_name == "sources":
+            return value
+        match describe(cls)[info.field_name or ""].kind:
+            case "flag":
+                return _FLAGS.get(value.lower(), value)
+            case "integer" | "number":
+                return _number(value)
+            case "object":
+                return loads(value)
+        return value
+
+    @field_validator("preset", "summarizer", "prompt", "model")
+    @classmethod
+    def _not_empty(cls, value: str | None) -> str | None:
+        # The words of these errors are not shown: `check` says which values are valid.
+        if value is not None and not value.strip():
+            raise ValueError("empty")
+        return value
+
+    @field_validator("model")
+    @classmethod
+    def _with_provider(cls, value: str) -> str:
+        provider, _, model = value.partition(":")
+        if not (provider and model):
+            raise ValueError("no provider")
+        return value
+
+    @field_validator("strategy_config")
+    @classmethod
+    def _by_strategy(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not all(isinstance(config, Mapping) for config in value.values()):
+            raise ValueError("not by strategy")
+        return dict(value)
+
+    @field_validator("proxy_recall", mode="before")
+    @classmethod
+    def _yes_or_no(cls, value: Any) -> Any:
+        """Read true and false too: older versions had a flag."""
+        if value == "off" or not isinstance(value, bool | str):
+            return value
+        flag = _FLAGS.get(str(value).lower())
+        return value if flag is None else "tools" if flag else "off"
+
+
+def _number(text: str) -> Any:
+    """Return the number that a text states, else the text, which is then refused."""
+    for kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            continue
+        return int(number) if isinstance(number, float) and number.is_integer() else number
+    return text
+
 
 ALIASES: Mapping[str, str] = {
     "COMPRESSION_TRIGGER_RATIO": "trigger_ratio",
@@ -206,29 +340,46 @@ ALIASES: Mapping[str, str] = {
     "proxy_on_failure": "on_failure",
     "proxy.recall": "proxy_recall",
 }
-"""Names that other systems, or older versions, use for a setting."""
+"""Names that other systems and older versions use for a setting."""
+
+PERCENT_ALIAS = "autoCondenseContextPercent"
+"""Another system's name for the threshold, as a percentage."""
+
+
+def fields() -> Mapping[str, FieldDescription]:
+    """Return the descriptions of all settings by name, in the order in which they are shown."""
+    return describe(Settings)
 
 
 def check(name: str, value: Any) -> tuple[str, Any]:
-    """A setting's own name and checked value; `ConfigError` says what it may be."""
-    known = ALIASES.get(name, name)
-    if known == "autoCondenseContextPercent":
-        known, value = "threshold", value if value is None else float(value) / 100
-    if known not in CHECKS:
-        raise ConfigError(f"no setting {name!r}; there are {', '.join(CHECKS)}")
-    if value is None:
-        return known, None
+    """Return a setting's name and its value, converted and checked; None means unset.
+
+    Raises `ConfigError` that says which values are valid.
+    """
+    setting = ALIASES.get(name, name)
+    given = value
+    if setting == PERCENT_ALIAS:
+        setting = "threshold"
+        given = _number(value) if isinstance(value, str) else value
+        given = given / 100 if isinstance(given, int | float) else given
+    if setting not in fields():
+        close = get_close_matches(name, fields(), 1)
+        guess = f"did you mean {close[0]}? " if close else ""
+        raise ConfigError(f"no setting {name!r}; {guess}there are {', '.join(fields())}")
+    if given is None:
+        return setting, None
     try:
-        return known, CHECKS[known](value)
-    except (TypeError, ValueError, InputError) as error:
-        raise ConfigError(f"{name} = {value!r}: {error}") from None
+        return setting, getattr(Settings.model_validate({setting: given}), setting)
+    except (ValidationError, InputError):
+        allowed = fields()[setting].allowed
+        raise ConfigError(f"{name} = {value!r}: expected {allowed}") from None
 
 
 def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
-    """The settings in force: for each the first level that sets it, from the strongest down.
+    """Return the settings in force: for each the value of the strongest level that sets it.
 
-    Of configs each strategy's is looked for on its own, so that a level which configures one
-    strategy does not hide what another level says of the others.
+    Configs are resolved per strategy, so that a level which configures one strategy does not hide
+    the configs that another level has for the others.
     """
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
@@ -236,94 +387,113 @@ def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
     for source, given in levels:
         for name, value in given.items():
             try:
-                known, checked = check(name, value)
+                setting, checked = check(name, value)
             except ConfigError as error:
                 raise ConfigError(f"{source}: {error}") from None
-            if known == "strategy_config":
+            if setting == "strategy_config":
                 for strategy, config in (checked or {}).items():
                     configs.setdefault(strategy, (config, source))
-            elif checked is not None and known not in values:
-                values[known], sources[known] = checked, source
+            elif checked is not None and setting not in values:
+                values[setting], sources[setting] = checked, source
     values["strategy_config"] = {strategy: config for strategy, (config, _) in configs.items()}
-    in_force = values.get("strategy", Settings().strategy)
-    sources["strategy_config"] = configs.get(in_force, (None, "default"))[1]
-    for each in fields(Settings):
-        sources.setdefault(each.name, "default")
-    del sources["sources"]
-    return Settings(**values, sources=sources)
+    strategy = values.get("strategy", fields()["strategy"].default)
+    sources["strategy_config"] = configs.get(strategy, (None, "default"))[1]
+    # Every value was checked above; model_construct does not check them again.
+    return Settings.model_construct(
+        **values, sources={name: sources.get(name, "default") for name in fields()}
+    )
 
 
 def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Settings in the environment: `ENFOLD_` and a name in capitals, or another system's name."""
+    """Return the settings in the environment: `ENFOLD_` and the name in capitals, or an alias."""
     given = os.environ if environment is None else environment
-    own = {f"ENFOLD_{name.upper()}": name for name in CHECKS}
-    foreign = {alias: alias for alias in ALIASES if alias.isupper()}
-    return {name: given[key] for key, name in (own | foreign).items() if given.get(key)}
+    variables = {f"ENFOLD_{name.upper()}": name for name in fields()}
+    aliases = {alias: alias for alias in ALIASES if alias.isupper()}
+    return {name: given[key] for key, name in (variables | aliases).items() if given.get(key)}
 
 
 def from_file(path: Path | None = None) -> dict[str, Any]:
-    """Settings in the config file: `ENFOLD_CONFIG`, else config.toml in the user's folder."""
+    """Return the settings in the config file: `ENFOLD_CONFIG`, else the user's config.toml."""
     named = path or (Path(os.environ["ENFOLD_CONFIG"]) if "ENFOLD_CONFIG" in os.environ else None)
-    place = named or _user_folder("config") / "config.toml"
+    file = named or _user_folder("config") / "config.toml"
     try:
-        text = place.read_text("utf-8")
+        return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         if named is None:
             return {}
-        raise ConfigError(f"config file {place}: there is none") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"config file {place}: {error}") from None
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"config file {place}: {error}") from None
+        raise ConfigError(f"config file {file}: not found") from None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"config file {file}: {error}") from None
 
 
 def database_url() -> str:
-    """The store's address: `ENFOLD_DB`, else a SQLite file in the user's data folder."""
+    """Return the store's address: `ENFOLD_DB`, else a SQLite file in the user's data folder."""
     given = os.environ.get("ENFOLD_DB")
     return given or f"sqlite:///{_user_folder('data', make=True) / 'enfold.db'}"
 
 
 def variable(name: str) -> str | None:
-    """A variable of the environment that is no setting: where a profile says its key is."""
+    """Return an environment variable that is not a setting, such as the key of a profile."""
     return os.environ.get(name)
 
 
 def quieten_libraries() -> None:
-    """Before a library is loaded: it reports nothing to its makers, and draws nothing."""
+    """Turn off telemetry and progress bars of libraries; call this before they are imported."""
     os.environ.setdefault("DO_NOT_TRACK", "1")
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
-    """What a server takes from its environment."""
+class ServerSettings(DescribedModel):
+    """The environment variables of a server."""
 
-    token: str | None = None
-    """`ENFOLD_TOKEN`: the first access token. Required unless the server listens on loopback."""
-    hosts: tuple[str, ...] = ()
-    """`ENFOLD_HOSTS`: further names under which the server is reached, with commas between."""
-    body_limit: int = 64 * 2**20
-    """`ENFOLD_BODY_LIMIT`: the largest body of a request, in bytes."""
-    rate_limit: int | None = None
-    """`ENFOLD_RATE_LIMIT`: requests a minute from one token or address. Unset: as many as come."""
+    token: str | None = described(
+        "Token",
+        "The first access token. Required unless the server listens on loopback.",
+        default=None,
+        variable="ENFOLD_TOKEN",
+    )
+    hosts: tuple[str, ...] = described(
+        "Host names",
+        "Further names under which the server is reached, separated by commas.",
+        default=(),
+        variable="ENFOLD_HOSTS",
+    )
+    body_limit: int = described(
+        "Body limit",
+        "The largest request body, in bytes.",
+        default=64 * 2**20,
+        ge=1,
+        variable="ENFOLD_BODY_LIMIT",
+    )
+    rate_limit: int | None = described(
+        "Rate limit",
+        "Requests per minute from one token or address. Unset: no limit.",
+        default=None,
+        ge=1,
+        variable="ENFOLD_RATE_LIMIT",
+    )
 
 
-def serving(environment: Mapping[str, str] | None = None) -> Serving:
-    """The environment's words for a server."""
+def server_settings(environment: Mapping[str, str] | None = None) -> ServerSettings:
+    """Return the server's settings from its environment variables."""
     given = os.environ if environment is None else environment
-    hosts = tuple(name.strip().lower() for name in given.get("ENFOLD_HOSTS", "").split(","))
-    limits: dict[str, int] = {}
-    for name, key in (("body_limit", "ENFOLD_BODY_LIMIT"), ("rate_limit", "ENFOLD_RATE_LIMIT")):
-        if not given.get(key):
+    values: dict[str, Any] = {}
+    for name, field in describe(ServerSettings).items():
+        text = given.get(field.variable)
+        if not text:
+            continue
+        if name == "hosts":
+            hosts = (host.strip().lower() for host in text.split(","))
+            values[name] = tuple(filter(None, hosts))
             continue
         try:
-            limits[name] = _whole(1)(given[key])
-        except ValueError as error:
-            raise ConfigError(f"environment: {key} = {given[key]!r}: {error}") from None
-    token = given.get("ENFOLD_TOKEN") or None
-    return Serving(token=token, hosts=tuple(filter(None, hosts)), **limits)
+            number = _number(text) if field.kind == "integer" else text
+            values[name] = getattr(ServerSettings.model_validate({name: number}), name)
+        except ValidationError:
+            raise ConfigError(
+                f"environment: {field.variable} = {text!r}: expected {field.allowed}"
+            ) from None
+    return ServerSettings(**values)
 
 
 UPSTREAMS: Mapping[str, str] = {
@@ -335,9 +505,9 @@ UPSTREAMS: Mapping[str, str] = {
 
 
 def upstreams() -> dict[str, str]:
-    """Where the proxy forwards to: `ENFOLD_OPENAI_BASE_URL` and so on, else the public addresses.
+    """Return the addresses that the proxy forwards to: `ENFOLD_OPENAI_BASE_URL` and so on.
 
-    A version at the end of an address, as client libraries want it, is part of the paths here.
+    A version at the end, as client libraries want it, is removed: the forwarded path has it.
     """
     return {
         name: os.environ.get(f"ENFOLD_{name.upper()}_BASE_URL", public)
@@ -349,7 +519,7 @@ def upstreams() -> dict[str, str]:
 
 
 def parse_value(text: str) -> Any:
-    """A value typed on a command line: JSON where it is JSON, else the text itself."""
+    """Return the value of a command line argument: JSON if it is JSON, else the text itself."""
     try:
         return loads(text)
     except InputError:
@@ -364,7 +534,7 @@ def _user_folder(kind: str, *, make: bool = False) -> Path:
 
 
 def retention_policy(settings: Settings, model_default: int) -> retention.Retention:
-    """What stays verbatim under these settings."""
+    """Return what stays verbatim under these settings."""
     if settings.recent_ratio is not None and settings.retention_tokens is None:
         return retention.Retention("ratio", settings.recent_ratio, settings.keep_first)
     tokens = model_default if settings.retention_tokens is None else settings.retention_tokens

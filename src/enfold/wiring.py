@@ -156,11 +156,11 @@ async def open_strategy(
     async with open_engine(gateway=gateway) as engine:
         roster = await engine.profiles.roster()
         general = await engine.settings(profile)
-        told = replace(settings, style=general.style, prompt=general.prompt)
+        told = settings.model_copy(update={"style": general.style, "prompt": general.prompt})
         yield make_strategy(
             told,
             roster.summarizer(general, profile),
-            lambda name: roster.summarizer(replace(general, summarizer=name), None),
+            lambda name: roster.summarizer(general.model_copy(update={"summarizer": name}), None),
         )
 
 

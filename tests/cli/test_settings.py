@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.settings import CHECKS
+from enfold.settings import fields
 from tests.cli.conftest import Enfold
 
 
@@ -13,11 +13,11 @@ def test_all_settings_are_listed_with_their_source(
 ) -> None:
     monkeypatch.setenv("ENFOLD_THRESHOLD", "0.7")
     listed = stored("settings", "--json").json
-    assert list(listed) == list(CHECKS)
+    assert list(listed) == list(fields())
     assert listed["threshold"] == {"value": 0.7, "source": "environment"}
     assert listed["auto_compress"] == {"value": True, "source": "default"}
     rows = {line.split()[0]: line.split()[1:] for line in stored("settings").text.splitlines()[2:]}
-    assert list(rows) == list(CHECKS)
+    assert list(rows) == list(fields())
     assert rows["threshold"] == ["0.7", "environment"]
     assert rows["auto_compress"] == ["true", "default"]
     assert rows["max_tokens"] == ["unset", "default"]

@@ -65,7 +65,7 @@ def test_the_reference_has_every_setting_error_strategy_and_command(staged: Path
     def text(name: str) -> str:
         return (staged / "reference" / f"{name}.md").read_text(encoding="utf-8")
 
-    assert [name for name in settings.CHECKS if f"| `{name}` |" not in text("settings")] == []
+    assert [name for name in settings.fields() if f"| `{name}` |" not in text("settings")] == []
     assert [e for e in errors.FACTS if f"| `{e.__name__}` |" not in text("errors")] == []
     assert [name for name in contract.names() if f"## `{name}`" not in text("strategies")] == []
     commands = [name for group in cli.COMMANDS.values() for name in group]

@@ -17,7 +17,7 @@ from enfold.engine import Engine
 from enfold.errors import InputError, TooLargeError, TooSlowError
 from enfold.server import create_app
 from enfold.server.bodies import Bodies, unpacked
-from enfold.settings import Serving
+from enfold.settings import ServerSettings
 from tests.server.conftest import Client, client_of
 
 LIMIT = 2_000
@@ -33,7 +33,7 @@ MANY = ["gzip", "zstd"]
 
 @pytest.fixture
 async def small(engine: Engine) -> AsyncIterator[Client]:
-    async with client_of(create_app(engine, serving=Serving(body_limit=LIMIT))) as made:
+    async with client_of(create_app(engine, serving=ServerSettings(body_limit=LIMIT))) as made:
         yield made
 
 

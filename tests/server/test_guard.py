@@ -6,7 +6,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.server import create_app
-from enfold.settings import Serving
+from enfold.settings import ServerSettings
 from tests.server.conftest import Client, client_of
 
 
@@ -25,7 +25,7 @@ async def test_other_names_are_not(client: Client, host: str) -> None:
 
 
 async def test_a_name_can_be_allowed(engine: Engine) -> None:
-    app = create_app(engine, serving=Serving(hosts=("chat.example",)))
+    app = create_app(engine, serving=ServerSettings(hosts=("chat.example",)))
     async with client_of(app) as client:
         for host, status in (("chat.example", 200), ("localhost", 200), ("evil.example", 403)):
             answer = await client.get("/api/sessions", headers={"host": host})

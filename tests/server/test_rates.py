@@ -8,7 +8,7 @@ from enfold.engine import Engine
 from enfold.errors import TooManyError
 from enfold.server import create_app
 from enfold.server.access import Buckets
-from enfold.settings import Serving
+from enfold.settings import ServerSettings
 from tests.server.conftest import client_of
 from tests.server.test_front import ui
 
@@ -42,7 +42,7 @@ def test_a_bucket_holds_no_more_than_its_size() -> None:
 async def test_each_caller_has_a_bucket_of_their_own(
     engine: Engine, tokens: tuple[str, str]
 ) -> None:
-    app = create_app(engine, serving=Serving(rate_limit=6))
+    app = create_app(engine, serving=ServerSettings(rate_limit=6))
     async with client_of(app, tokens[0]) as ann, client_of(app, tokens[1]) as ben:
         assert (await ann.get("/api/sessions")).status_code == 200
         refused = await ann.get("/api/sessions")
@@ -52,7 +52,7 @@ async def test_each_caller_has_a_bucket_of_their_own(
 
 
 async def test_the_pieces_of_a_page_are_not_counted(engine: Engine) -> None:
-    app = create_app(engine, serving=Serving(rate_limit=6), ui=ui)
+    app = create_app(engine, serving=ServerSettings(rate_limit=6), ui=ui)
     async with client_of(app) as client:
         for _ in range(5):
             assert (await client.get("/_nicegui/static/a.js")).status_code == 200

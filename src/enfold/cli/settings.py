@@ -8,12 +8,12 @@ from cyclopts import App, Parameter
 
 from enfold.cli.screen import Db, Json, put_json, put_table
 from enfold.jsontext import dump_text
-from enfold.settings import CHECKS, LEVELS, Settings, parse_value
+from enfold.settings import LEVELS, Settings, fields, parse_value
 from enfold.wiring import open_engine
 
 app = App(name="settings")
 
-Name: TypeAlias = Annotated[str, Parameter(help=f"The setting: {', '.join(CHECKS)}.")]
+Name: TypeAlias = Annotated[str, Parameter(help=f"The setting: {', '.join(fields())}.")]
 
 
 @app.default
@@ -48,7 +48,7 @@ async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
 
 
 def _show(settings: Settings, *, json: bool) -> None:
-    values = {name: getattr(settings, name) for name in CHECKS}
+    values = {name: getattr(settings, name) for name in fields()}
     if json:
         found = {k: {"value": v, "source": settings.sources[k]} for k, v in values.items()}
         put_json(found)

@@ -377,7 +377,7 @@ class Session:
         summarizer = roster.summarizer(state.settings, state.rows.session.profile, request.own)
 
         def by_profile(name: str) -> Summarizer:
-            return roster.summarizer(replace(state.settings, summarizer=name), None)
+            return roster.summarizer(state.settings.model_copy(update={"summarizer": name}), None)
 
         return Job(
             session=state.rows.session,

@@ -24,7 +24,7 @@ from enfold.server.headers import Segments
 from enfold.server.metrics import Health, Metrics
 from enfold.server.request_log import Audit, Tracing
 from enfold.server.signin import SignIn
-from enfold.settings import Serving
+from enfold.settings import ServerSettings
 from enfold.store import catalog
 
 _OF_THE_API = ("/api", "/docs", "/openapi.json")
@@ -100,7 +100,7 @@ def create_app(
     engine: Engine,
     *,
     host: str = HERE,
-    serving: Serving | None = None,
+    serving: ServerSettings | None = None,
     token_required: bool = False,
     forwarding: Sequence[BaseRoute] = (),
     ui: ASGIApp | None = None,
@@ -112,7 +112,7 @@ def create_app(
     everything that is nobody else's; where a token is needed, people sign in with it. `metrics` are
     those of others who count too.
     """
-    options = serving or Serving()
+    options = serving or ServerSettings()
     metrics = metrics or Metrics()
     engine.events.subscribe(metrics.listen)
     health = Health(engine, metrics)

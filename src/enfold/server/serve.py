@@ -30,7 +30,7 @@ from enfold.server.connections import PatientProtocol
 from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
-from enfold.settings import Serving, serving
+from enfold.settings import ServerSettings, server_settings
 from enfold.store import access
 from enfold.wiring import open_engine
 
@@ -101,7 +101,7 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
     """Serve until a signal; `ready` is told the address once it answers."""
     log_to_standard_error()
     _keep_some_memory()
-    given = serving()
+    given = server_settings()
     listener = _listen(options.host, options.port)
     try:
         factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
@@ -124,7 +124,7 @@ def _keep_some_memory() -> None:
 
 
 async def _serve(
-    options: Options, given: Serving, listener: socket.socket, ready: Callable[[str], None]
+    options: Options, given: ServerSettings, listener: socket.socket, ready: Callable[[str], None]
 ) -> None:
     metrics = Metrics()
     async with (
@@ -183,7 +183,7 @@ def has_ui() -> bool:
     return find_spec("nicegui") is not None
 
 
-async def admit(engine: Engine, host: str, given: Serving) -> bool:
+async def admit(engine: Engine, host: str, given: ServerSettings) -> bool:
     """Let the environment's token in, and say whether one is required.
 
     Beyond this machine nobody is let in without one, so there must be one.

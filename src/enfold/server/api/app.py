@@ -31,7 +31,7 @@ from enfold.server.failures import (
     status_response,
 )
 from enfold.server.feed import Feeds
-from enfold.settings import Serving
+from enfold.settings import ServerSettings
 
 _POLICY = "default-src 'self' 'unsafe-inline'"
 _PAGE = """<!doctype html>
@@ -118,7 +118,7 @@ ROUTERS = (
     compression.router,
     tokens.router,
 )
-BODY_LIMIT = Serving().body_limit
+BODY_LIMIT = ServerSettings().body_limit
 _METHOD_NOT_ALLOWED = 405
 _ERRORS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Failure, "description": "Something about the request; the code says what."},

@@ -24,7 +24,7 @@ from enfold.server.api.shapes import (
 )
 from enfold.server.callers import require_owner
 from enfold.server.headers import name_in
-from enfold.settings import CHECKS, Settings
+from enfold.settings import Settings, fields
 from enfold.strategies.presets import Preset
 
 router = APIRouter(prefix="/api", tags=["models"], route_class=StrictRoute)
@@ -380,5 +380,5 @@ def settings_shown(settings: Settings) -> dict[str, SettingShape]:
     """Settings as the API has them."""
     return {
         name: SettingShape(value=getattr(settings, name), level=settings.sources[name])
-        for name in CHECKS
+        for name in fields()
     }

@@ -33,7 +33,7 @@ from enfold.server.proxy.recall import RecallTurn
 from enfold.server.proxy.recorder import Accounts, Answered, Ear, Heard, Keep
 from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns, connection_of, finished
 from enfold.server.proxy.upstream import Answer, Arriving, Upstream, gathered, is_stream
-from enfold.settings import Serving, upstreams
+from enfold.settings import ServerSettings, upstreams
 from enfold.store.records import UsageEvent
 from enfold.store.sessions import check_name
 from enfold.wire.replies import Reply
@@ -96,7 +96,7 @@ NamespaceOf: TypeAlias = Callable[[Scope], Awaitable[str]]
 
 _log = logging.getLogger("enfold.proxy")
 
-BODY_LIMIT = Serving().body_limit
+BODY_LIMIT = ServerSettings().body_limit
 NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
 _PATIENCE = 2.0
