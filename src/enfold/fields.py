@@ -286,9 +286,7 @@ def _describe(name: str, info: FieldInfo) -> FieldDescription:
         info.title or name.replace("_", " ").capitalize(),
         info.description or "",
         kind,
-        None
-        if info.is_required()
-        else info.get_default(call_default_factory=True, validated_data={}),
+        default,
         least=getattr(bounds.get("Ge"), "ge", None),
         most=getattr(bounds.get("Le"), "le", None),
         **about,
