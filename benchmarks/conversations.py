@@ -169,7 +169,7 @@ def _chat_turns(author: Author) -> Iterator[list[Message]]:
 
 
 def _agent_turns(author: Author) -> Iterator[list[Message]]:
-    """The task, then steps of calls and their results, with a word from the user now and then."""
+    """The plan, then steps of calls and their results, with a word from the user now and then."""
     yield [
         {"role": "system", "content": author.prose(200)},
         {"role": "user", "content": author.prose(80)},

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from enfold import wire
-from enfold.condensation import Task
+from enfold.condensation import Plan
 from enfold.errors import EnfoldError
 from enfold.messages import Conversation
 from enfold.plan import Aim, plan
@@ -67,13 +67,13 @@ class Found(NamedTuple):
     cost: float
 
 
-def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) -> Task:
-    """The task of condensing it without a store."""
+def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) -> Plan:
+    """The plan of condensing it without a store."""
     messages = conversation.messages
     counts = tuple(count_messages(messages, TOKENIZER))
     aim = Aim(strategy.retention, goal or max(1, sum(counts)), room=0 if goal is None else None)
     planned = plan(messages, counts, aim)
-    return Task(
+    return Plan(
         messages,
         counts,
         planned.split,
@@ -91,18 +91,18 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
         for goal in GOALS:
             reading = Reading()
             strategy = contract.get("native").make_from(None, Means(reading))
-            task = task_of(conversation, strategy, goal)
-            if not strategy.touches(task):
+            plan = task_of(conversation, strategy, goal)
+            if not strategy.touches(plan):
                 continue
-            expected = await strategy.estimate(task)
+            expected = await strategy.estimate(plan)
             reduction, cost = expected.reduction, expected.cost
             try:
-                answer = await strategy.condense(task)
+                answer = await strategy.condense(plan)
             except EnfoldError:
                 continue
             foretold = cost.input_tokens + OUTPUT_PRICE * cost.output_tokens
             came = reading.read + OUTPUT_PRICE * reading.written
-            found.append(Found(reduction.tokens_after / answer.tokens(task), foretold / came))
+            found.append(Found(reduction.tokens_after / answer.tokens(plan), foretold / came))
     return found
 
 
@@ -116,15 +116,15 @@ async def time_of_one(rounds: int) -> tuple[int, float, float]:
     """Tokens, and the best wall and CPU milliseconds of an estimate of their cost."""
     strategy = contract.get("native").make_from(None, Means(LocalSummarizer()))
     session = wire.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
-    task = task_of(session, strategy, None)
+    plan = task_of(session, strategy, None)
     clock, cpu = [], []
     for _ in range(rounds):
         setattr(get(TOKENIZER), "_memo", Memo())  # noqa: B010 - a benchmark may reach in
         start, start_cpu = time.perf_counter(), time.process_time()
-        await strategy.estimate(task)
+        await strategy.estimate(plan)
         clock.append(time.perf_counter() - start)
         cpu.append(time.process_time() - start_cpu)
-    return task.tokens, min(clock) * 1_000, min(cpu) * 1_000
+    return plan.tokens, min(clock) * 1_000, min(cpu) * 1_000
 
 
 async def main() -> None:

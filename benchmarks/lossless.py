@@ -25,7 +25,7 @@ from typing import Any, TypeAlias
 
 from enfold import ledger
 from enfold import wire as dialects
-from enfold.condensation import Condensation, Task, validate
+from enfold.condensation import Condensation, Plan, validate
 from enfold.history import open_loop_start, orphans
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
@@ -105,20 +105,20 @@ def measure_set(file: Path, rounds: int) -> Figures:
 
 def measure(conversation: Conversation, rounds: int) -> Figures:
     """One conversation: condensed, validated, restored."""
-    task = task_for(conversation.messages)
-    answers = {"lossless": shorten(task, USUAL), "obsolete": shorten(task, WITH_OBSOLETE)}
-    views = {name: view(task, answer) for name, answer in answers.items()}
+    plan = plan_for(conversation.messages)
+    answers = {"lossless": shorten(plan, USUAL), "obsolete": shorten(plan, WITH_OBSOLETE)}
+    views = {name: view(plan, answer) for name, answer in answers.items()}
     found = [marker for text in results_of(views["lossless"]) for marker in MARKER.findall(text)]
-    sizes = [restored(conversation, task, answer) for answer in answers.values()]
+    sizes = [restored(conversation, plan, answer) for answer in answers.values()]
     figures: Figures = Counter(
         sessions=1,
-        tokens=task.tokens,
-        results=tokens_of_results(task.messages),
-        untouchable=tokens_of_results(task.messages[open_loop_start(task.messages) :]),
+        tokens=plan.tokens,
+        results=tokens_of_results(plan.messages),
+        untouchable=tokens_of_results(plan.messages[open_loop_start(plan.messages) :]),
         markers=len(found),
         ledger=sizes[0][0],
         wire=sizes[0][1],
-        microseconds=round(MILLION * min(timed(task) for _ in range(rounds))),
+        microseconds=round(MILLION * min(timed(plan) for _ in range(rounds))),
         **{name: tokens_of_results(each) for name, each in views.items()},
     )
     figures["tokens of markers"] = sum(get(TOKENIZER).count_many(found))
@@ -127,26 +127,26 @@ def measure(conversation: Conversation, rounds: int) -> Figures:
     return figures
 
 
-def timed(task: Task) -> float:
+def timed(plan: Plan) -> float:
     """CPU seconds of the strategy and of checking what it answers."""
     started = time.process_time()
-    answer = shorten(task, USUAL)
+    answer = shorten(plan, USUAL)
     if not answer.is_unchanged:
-        validate(task, answer)
+        validate(plan, answer)
     return time.process_time() - started
 
 
-def restored(conversation: Conversation, task: Task, answer: Condensation) -> tuple[int, int]:
+def restored(conversation: Conversation, plan: Plan, answer: Condensation) -> tuple[int, int]:
     """The sizes of the ledger and of the conversation, after the way back was gone."""
     if answer.is_unchanged:
         return 0, len(dumps(dialects.render(conversation)))
-    validate(task, answer)
-    after = view(task, answer)
-    if answer.tokens(task) >= task.tokens or orphans(after) != orphans(task.messages):
+    validate(plan, answer)
+    after = view(plan, answer)
+    if answer.tokens(plan) >= plan.tokens or orphans(after) != orphans(plan.messages):
         raise SystemExit("a conversation became larger, or lost a pair")
     before, wire = (
         dialects.render(replace(conversation, messages=tuple(messages)))
-        for messages in (task.messages, after)
+        for messages in (plan.messages, after)
     )
     written = ledger.write(before, wire, {edit.index: edit.shortenings for edit in answer.edits})
     file = dumps(written.as_json())
@@ -166,18 +166,18 @@ def print_growth(sizes: Sequence[int], rounds: int) -> None:
         conversation = dialects.parse(loads(dumps(transcript(size))))
         gc.collect()
         own = tracemalloc.get_traced_memory()[0]
-        task = task_for(conversation.messages)
+        plan = plan_for(conversation.messages)
         gc.collect()
         tracemalloc.reset_peak()
         base = tracemalloc.get_traced_memory()[0]
-        answer = shorten(task, USUAL)
-        validate(task, answer)
+        answer = shorten(plan, USUAL)
+        validate(plan, answer)
         peak = tracemalloc.get_traced_memory()[1] - base
         tracemalloc.stop()
-        seconds = min(timed(task) for _ in range(rounds))
-        before, after = (tokens_of_results(each) for each in (task.messages, view(task, answer)))
+        seconds = min(timed(plan) for _ in range(rounds))
+        before, after = (tokens_of_results(each) for each in (plan.messages, view(plan, answer)))
         print(
-            f"| {task.tokens:,} | {seconds:.2f} | {seconds / task.tokens * MILLION:.2f} | "
+            f"| {plan.tokens:,} | {seconds:.2f} | {seconds / plan.tokens * MILLION:.2f} | "
             f"{peak / own:.2f} × | {1 - after / before:.1%} | {peer_row(conversation, before)} |"
         )
 
@@ -218,17 +218,17 @@ def run_peer(given: list[list[str]], folder: Path) -> tuple[dict[str, Any] | str
     return took, json.loads(after.read_text()) if after.exists() else []
 
 
-def task_for(messages: tuple[Message, ...]) -> Task:
-    """The task as it is put where nothing else is asked for: first and last three stay."""
+def plan_for(messages: tuple[Message, ...]) -> Plan:
+    """The plan as it is put where nothing else is asked for: first and last three stay."""
     counts = tuple(count_messages(messages, TOKENIZER))
     parted = split(messages, counts, KEPT, room=0)
-    return Task(messages, counts, parted, TOKENIZER, zones=zones(counts, KEPT))
+    return Plan(messages, counts, parted, TOKENIZER, zones=zones(counts, KEPT))
 
 
-def view(task: Task, answer: Condensation) -> list[Message]:
+def view(plan: Plan, answer: Condensation) -> list[Message]:
     """The messages that the answer shows."""
     edited = {edit.index: edit.message for edit in answer.edits}
-    return [edited.get(index, message) for index, message in enumerate(task.messages)]
+    return [edited.get(index, message) for index, message in enumerate(plan.messages)]
 
 
 def tokens_of_results(messages: Iterable[Message]) -> int:

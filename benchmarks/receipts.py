@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from enfold import wire
-from enfold.condensation import Condensation, Task, receipt_for
+from enfold.condensation import Condensation, Plan, receipt_for
 from enfold.errors import EnfoldError, ReceiptError
 from enfold.messages import Message
 from enfold.plan import Aim, plan
@@ -74,7 +74,7 @@ def kept(folder: Path, share: float) -> None:
     """Print what summaries keep, set by set."""
     print(f"| set | summaries | {' | '.join(CLASSES)} | said | refused | refused, restorable |")
     print(f"|---|---:|{'---:|' * (len(CLASSES) + 3)}")
-    everything: list[tuple[Task, Condensation]] = []
+    everything: list[tuple[Plan, Condensation]] = []
     for file in sorted(folder.glob("*.jsonl")):
         made = list(condensed(file, share))
         if made:
@@ -83,14 +83,14 @@ def kept(folder: Path, share: float) -> None:
     print(_row("all", everything))
 
 
-def condensed(file: Path, share: float) -> Iterator[tuple[Task, Condensation]]:
+def condensed(file: Path, share: float) -> Iterator[tuple[Plan, Condensation]]:
     """Every conversation of the file, with a summary that should end at that share of it."""
     strategy = make_strategy(Settings(), local_summarizer())
     for transcript in read(file):
         messages = transcript.conversation().messages
         if len(messages) < SHORTEST:
             continue
-        task = task_for(messages, share)
+        task = plan_for(messages, share)
         try:
             answer = asyncio.run(strategy.condense(task))
         except EnfoldError as error:
@@ -100,15 +100,15 @@ def condensed(file: Path, share: float) -> Iterator[tuple[Task, Condensation]]:
             yield task, answer
 
 
-def task_for(messages: tuple[Message, ...], share: float) -> Task:
+def plan_for(messages: tuple[Message, ...], share: float) -> Plan:
     """As the stateless door sets it: the first message and the last three stay."""
     counts = tuple(count_messages(messages, TOKENIZER))
     goal = max(1, int(sum(counts) * share))
     planned = plan(messages, counts, Aim(Retention("messages", 3, 1), goal))
-    return Task(messages, counts, planned.split, TOKENIZER, summary_tokens=planned.summary_tokens)
+    return Plan(messages, counts, planned.split, TOKENIZER, summary_tokens=planned.summary_tokens)
 
 
-def _row(name: str, made: Iterable[tuple[Task, Condensation]]) -> str:
+def _row(name: str, made: Iterable[tuple[Plan, Condensation]]) -> str:
     totals: Counter[str] = Counter()
     there: Counter[str] = Counter()
     refusals = Counter[str]()
@@ -137,7 +137,7 @@ def _add(totals: Counter[str], there: Counter[str], kind: str, count: Count) -> 
     there[kind] += count.kept
 
 
-def _is_refused(made: Receipt, task: Task) -> bool:
+def _is_refused(made: Receipt, task: Plan) -> bool:
     try:
         check(made, room=task.summary_tokens)
     except ReceiptError:

@@ -23,7 +23,14 @@ from enfold.jsontext import dumps
 from enfold.messages import Message, Text
 from enfold.store import Store, open_store, search, sessions, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.records import Draft, Kept, Session, SnapshotDraft, StoredMessage, Summarized
+from enfold.store.records import (
+    Draft,
+    KeptRange,
+    Session,
+    SnapshotDraft,
+    StoredMessage,
+    SummaryPlace,
+)
 from enfold.store.search import Where
 
 SHORT = 200
@@ -81,7 +88,7 @@ async def build(store: Store, size: int) -> Place:
         {"summaryText": "They talked."},
         cutoff=last[-AFTER - 1].id,
         parent=last[-1].id,
-        manifest=(Kept(first.id, first.id), Summarized()),
+        manifest=(KeptRange(first.id, first.id), SummaryPlace()),
     )
     await store.write(snapshots.record, session.key, snapshot)
     return Place(store, session, last)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from enfold import wire
-from enfold.condensation import Condensation, Edited, Task, validate
+from enfold.condensation import Condensation, EditedMessage, Plan, validate
 from enfold.plan import Aim, plan
 from enfold.retention import zones
 from enfold.strategies.contract import Means
@@ -40,19 +40,19 @@ CONFIGS = {
 }
 
 
-def task_of(tokens: int, strategy: Truncation) -> Task:
+def task_of(tokens: int, strategy: Truncation) -> Plan:
     """A session of about so many tokens."""
     messages = wire.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
     counts = tuple(count_messages(messages, TOKENIZER))
     aim = Aim(strategy.retention, sum(counts), room=0)
     divided = plan(messages, counts, aim).split
-    return Task(messages, counts, divided, TOKENIZER, zones=zones(counts, strategy.retention))
+    return Plan(messages, counts, divided, TOKENIZER, zones=zones(counts, strategy.retention))
 
 
-async def run(task: Task, strategy: Truncation) -> Condensation:
+async def run(plan: Plan, strategy: Truncation) -> Condensation:
     """One answer, checked."""
-    answer = await strategy.condense(task)
-    validate(task, answer)
+    answer = await strategy.condense(plan)
+    validate(plan, answer)
     return answer
 
 
@@ -61,24 +61,24 @@ def forget_counts(tokenizer: Tokenizer) -> None:
     setattr(tokenizer, "_memo", Memo())  # noqa: B010 - a benchmark may reach in
 
 
-async def measure(task: Task, strategy: Truncation, rounds: int) -> dict[str, Any]:
+async def measure(plan: Plan, strategy: Truncation, rounds: int) -> dict[str, Any]:
     """The best of some rounds, and the most memory that one takes."""
     clock, cpu = [], []
     for _ in range(rounds):
         forget_counts(get(TOKENIZER))
         gc.collect()
         start, start_cpu = time.perf_counter(), time.process_time()
-        answer = await run(task, strategy)
+        answer = await run(plan, strategy)
         clock.append(time.perf_counter() - start)
         cpu.append(time.process_time() - start_cpu)
     tracemalloc.start()
-    await run(task, strategy)
+    await run(plan, strategy)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    await check_idempotence(task, strategy, answer)
+    await check_idempotence(plan, strategy, answer)
     return {
-        "tokens": task.tokens,
-        "after": answer.tokens(task),
+        "tokens": plan.tokens,
+        "after": answer.tokens(plan),
         "edits": len(answer.edits),
         "clock": min(clock) * 1_000,
         "cpu": min(cpu) * 1_000,
@@ -86,14 +86,14 @@ async def measure(task: Task, strategy: Truncation, rounds: int) -> dict[str, An
     }
 
 
-async def check_idempotence(task: Task, strategy: Truncation, answer: Condensation) -> None:
+async def check_idempotence(plan: Plan, strategy: Truncation, answer: Condensation) -> None:
     """End the run if cutting again would change anything."""
-    messages = list(task.messages)
-    counts = list(task.counts)
+    messages = list(plan.messages)
+    counts = list(plan.counts)
     for entry in answer.entries:
-        if isinstance(entry, Edited):
+        if isinstance(entry, EditedMessage):
             messages[entry.index], counts[entry.index] = entry.message, entry.tokens
-    again = await strategy.condense(replace(task, messages=tuple(messages), counts=tuple(counts)))
+    again = await strategy.condense(replace(plan, messages=tuple(messages), counts=tuple(counts)))
     if not again.is_unchanged:
         sys.exit(f"{len(again.edits)} messages were cut a second time")
 

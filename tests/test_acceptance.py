@@ -9,11 +9,11 @@ import pytest
 
 from enfold.condensation import (
     Condensation,
-    Edited,
-    Entry,
-    Folded,
-    Kept,
-    Task,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    SummarizedMessages,
     accept,
     receipt_for,
     unchanged,
@@ -34,7 +34,7 @@ CHAT = (
     result("1", "see lib/other.py\n" + "beta " * 200),
     user("Go on."),
 )
-TASK = Task(
+PLAN = Plan(
     CHAT,
     (5, 300, 20, 220, 5),
     Split(head=1, cut=4, pinned=None, tail_tokens=5, overshoot=0),
@@ -44,28 +44,28 @@ TASK = Task(
 
 
 def folded(text: str) -> Condensation:
-    entries = (Kept(0), Folded((1, 2, 3), text, 30, "test"), Kept(4))
+    entries = (KeptMessage(0), SummarizedMessages((1, 2, 3), text, 30, "test"), KeptMessage(4))
     return Condensation("test", entries)
 
 
 def test_an_answer_is_taken_with_its_receipt() -> None:
-    taken = accept(TASK, folded("Parts src/part_1.py and src/part_2.py are read."))
+    taken = accept(PLAN, folded("Parts src/part_1.py and src/part_2.py are read."))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == Count(2, 9, 0)
     assert taken.receipt.said["path"] == Count(2, 8, 0)
     assert taken.receipt.restorable_by == "ledger"
-    assert accept(TASK, taken) is taken, "the receipt is not made out twice"
+    assert accept(PLAN, taken) is taken, "the receipt is not made out twice"
 
 
 def test_a_summary_without_what_the_user_said_is_refused() -> None:
     with pytest.raises(ReceiptError, match="0 of 10"):
-        accept(TASK, folded("They talked."))
-    tight = replace(TASK, summary_tokens=64)
+        accept(PLAN, folded("They talked."))
+    tight = replace(PLAN, summary_tokens=64)
     assert accept(tight, folded("They talked.")).receipt is not None
 
 
 def test_where_nothing_can_be_restored_it_is_lost() -> None:
-    alone = replace(TASK, restorable_by=None)
+    alone = replace(PLAN, restorable_by=None)
     taken = accept(alone, folded(" ".join(PATHS)))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == Count(10, 0, 1)
@@ -73,13 +73,13 @@ def test_where_nothing_can_be_restored_it_is_lost() -> None:
 
 def test_the_rules_come_first() -> None:
     with pytest.raises(CompressionError, match="accounted for"):
-        accept(TASK, Condensation("test", (Kept(0),)))
+        accept(PLAN, Condensation("test", (KeptMessage(0),)))
     with pytest.raises(NoGainError):
-        accept(TASK, unchanged(TASK, "test", "nothing to do"))
+        accept(PLAN, unchanged(PLAN, "test", "nothing to do"))
 
 
 def test_an_answer_that_changes_nothing_takes_nothing() -> None:
-    taken = accept(TASK, unchanged(TASK, "test", "nothing to do"), may_be_unchanged=True)
+    taken = accept(PLAN, unchanged(PLAN, "test", "nothing to do"), may_be_unchanged=True)
     assert taken.receipt is not None
     assert taken.receipt.total == Count()
 
@@ -87,24 +87,29 @@ def test_an_answer_that_changes_nothing_takes_nothing() -> None:
 def test_of_an_edited_message_only_the_parts_that_changed_have_left() -> None:
     before = user("keep docs/a.md", *user("cut docs/b.md " + "alpha " * 50).parts)
     after = replace(before, parts=(before.parts[0], user("cut").parts[0]))
-    task = replace(TASK, messages=(before, *CHAT[1:]))
-    entries: tuple[Entry, ...] = (Edited(0, after, 3), *map(Kept, range(1, 5)))
-    made = receipt_for(task, Condensation("test", entries))
+    plan = replace(PLAN, messages=(before, *CHAT[1:]))
+    entries: tuple[CondensationEntry, ...] = (
+        EditedMessage(0, after, 3),
+        *map(KeptMessage, range(1, 5)),
+    )
+    made = receipt_for(plan, Condensation("test", entries))
     assert made.items["path"] == {"docs/b.md": "restorable"}
 
 
 def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
-    task = replace(TASK, previous="Earlier: etc/old.conf", previous_tokens=20)
-    made = receipt_for(task, folded("New."))
+    plan = replace(PLAN, previous="Earlier: etc/old.conf", previous_tokens=20)
+    made = receipt_for(plan, folded("New."))
     assert made.items["path"]["etc/old.conf"] == "restorable"
-    edited = Condensation("test", (*map(Kept, range(3)), Edited(3, CHAT[3], 2), Kept(4)))
-    assert "etc/old.conf" not in receipt_for(task, edited).items["path"], "it stays in the view"
+    edited = Condensation(
+        "test", (*map(KeptMessage, range(3)), EditedMessage(3, CHAT[3], 2), KeptMessage(4))
+    )
+    assert "etc/old.conf" not in receipt_for(plan, edited).items["path"], "it stays in the view"
 
 
 def test_what_was_edited_before_counts_as_it_was_said() -> None:
     said = user("once it said docs/long.md")
-    task = replace(TASK, originals={1: said})
-    assert "docs/long.md" in receipt_for(task, folded("x")).items["path"]
+    plan = replace(PLAN, originals={1: said})
+    assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]
 
 
 @dataclass(frozen=True)
@@ -115,19 +120,19 @@ class Says:
     id: str = "says"
     retention = Retention("messages", 1)
 
-    def touches(self, _task: Task) -> Sequence[int]:
+    def touches(self, _task: Plan) -> Sequence[int]:
         return (1, 2, 3)
 
-    async def condense(self, _task: Task) -> Condensation:
+    async def condense(self, _task: Plan) -> Condensation:
         return replace(folded(self.text), strategy=self.id)
 
-    async def estimate(self, task: Task, _prices: Prices | None = None) -> Estimate:
-        return Estimate(Reduction(task.tokens, 1), Cost())
+    async def estimate(self, plan: Plan, _prices: Prices | None = None) -> Estimate:
+        return Estimate(Reduction(plan.tokens, 1), Cost())
 
 
 async def test_what_is_refused_leaves_its_place_to_the_next_strategy() -> None:
     ladder = WithFallback(Says("They talked.", "terse"), Says(" ".join(PATHS), "careful"))
-    answer = await ladder.condense(TASK)
+    answer = await ladder.condense(PLAN)
     assert answer.strategy == "careful"
     assert "terse failed, careful took its place: 0 of 10" in answer.warnings[0]
     message: Message = CHAT[1]

@@ -6,12 +6,12 @@ import pytest
 
 from enfold.condensation import (
     Condensation,
-    Edited,
-    Entry,
-    Folded,
-    Kept,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
     Step,
-    Task,
+    SummarizedMessages,
     unchanged,
     validate,
 )
@@ -31,59 +31,94 @@ MESSAGES = (
 COUNTS = (10, 20, 500, 20, 10, 10)
 
 
-def task(messages: tuple[Message, ...] = MESSAGES) -> Task:
+def plan(messages: tuple[Message, ...] = MESSAGES) -> Plan:
     retention = Retention("messages", 2, keep_first=1)
-    return Task(messages, COUNTS, split(messages, COUNTS, retention), "o200k_base")
+    return Plan(messages, COUNTS, split(messages, COUNTS, retention), "o200k_base")
 
 
-def answer(*entries: Entry) -> Condensation:
+def answer(*entries: CondensationEntry) -> Condensation:
     return Condensation("test", entries)
 
 
-def folded(*indexes: int, text: str = "summary", tokens: int = 50) -> Folded:
-    return Folded(indexes, text, tokens, "local")
+def folded(*indexes: int, text: str = "summary", tokens: int = 50) -> SummarizedMessages:
+    return SummarizedMessages(indexes, text, tokens, "local")
 
 
-GOOD = (Kept(0), folded(1, 2, 3), Kept(4), Kept(5))
+GOOD = (KeptMessage(0), folded(1, 2, 3), KeptMessage(4), KeptMessage(5))
 
 
 def test_a_sound_answer_passes_and_is_counted() -> None:
-    validate(task(), answer(*GOOD))
-    assert task().tokens == 570
-    assert answer(*GOOD).tokens(task()) == 80
+    validate(plan(), answer(*GOOD))
+    assert plan().tokens == 570
+    assert answer(*GOOD).tokens(plan()) == 80
 
 
 def test_a_new_summary_takes_the_place_of_the_old_one() -> None:
-    before = replace(task(), previous="old", previous_tokens=100)
+    before = replace(plan(), previous="old", previous_tokens=100)
     assert before.tokens == 670
     assert answer(*GOOD).tokens(before) == 80
-    edited = Edited(2, result("1", "short"), 5)
-    kept = answer(Kept(0), Kept(1), edited, Kept(3), Kept(4), Kept(5))
+    edited = EditedMessage(2, result("1", "short"), 5)
+    kept = answer(
+        KeptMessage(0), KeptMessage(1), edited, KeptMessage(3), KeptMessage(4), KeptMessage(5)
+    )
     assert kept.tokens(before) == 175
 
 
 @pytest.mark.parametrize(
     ("entries", "words"),
     [
-        ((Kept(0), folded(1, 2), Kept(4), Kept(5)), "6 messages went in and 5"),
-        ((Kept(0), folded(1, 2, 3, 4), Kept(4), Kept(5)), "accounted for"),
-        ((folded(1, 2, 3), Kept(4), Kept(0), Kept(5)), "order"),
-        ((Kept(0), folded(1, 2), folded(3), Kept(4), Kept(5)), "2 summaries"),
-        ((Kept(0), folded(1, 2, 3, text=" \n"), Kept(4), Kept(5)), "empty"),
-        ((folded(0, 1, 2, 3), Kept(4), Kept(5)), "message 0 is protected"),
-        ((Kept(0), folded(1, 2, 3, 4), Kept(5)), "message 4 is protected"),
-        ((Kept(0), folded(1), Kept(2), Kept(3), Kept(4), Kept(5)), "without its call"),
-        ((Kept(0), folded(1, 2, 3, tokens=540), Kept(4), Kept(5)), "570 tokens became 570"),
-        ((Kept(0), Kept(1), folded(2), Kept(3), Kept(4), Kept(5)), "without its result"),
         (
-            (Kept(0), Kept(1), Edited(2, result("9"), 5), Kept(3), Kept(4), Kept(5)),
+            (KeptMessage(0), folded(1, 2), KeptMessage(4), KeptMessage(5)),
+            "6 messages went in and 5",
+        ),
+        ((KeptMessage(0), folded(1, 2, 3, 4), KeptMessage(4), KeptMessage(5)), "accounted for"),
+        ((folded(1, 2, 3), KeptMessage(4), KeptMessage(0), KeptMessage(5)), "order"),
+        ((KeptMessage(0), folded(1, 2), folded(3), KeptMessage(4), KeptMessage(5)), "2 summaries"),
+        ((KeptMessage(0), folded(1, 2, 3, text=" \n"), KeptMessage(4), KeptMessage(5)), "empty"),
+        ((folded(0, 1, 2, 3), KeptMessage(4), KeptMessage(5)), "message 0 is protected"),
+        ((KeptMessage(0), folded(1, 2, 3, 4), KeptMessage(5)), "message 4 is protected"),
+        (
+            (
+                KeptMessage(0),
+                folded(1),
+                KeptMessage(2),
+                KeptMessage(3),
+                KeptMessage(4),
+                KeptMessage(5),
+            ),
+            "without its call",
+        ),
+        (
+            (KeptMessage(0), folded(1, 2, 3, tokens=540), KeptMessage(4), KeptMessage(5)),
+            "570 tokens became 570",
+        ),
+        (
+            (
+                KeptMessage(0),
+                KeptMessage(1),
+                folded(2),
+                KeptMessage(3),
+                KeptMessage(4),
+                KeptMessage(5),
+            ),
+            "without its result",
+        ),
+        (
+            (
+                KeptMessage(0),
+                KeptMessage(1),
+                EditedMessage(2, result("9"), 5),
+                KeptMessage(3),
+                KeptMessage(4),
+                KeptMessage(5),
+            ),
             "without its call",
         ),
     ],
 )
-def test_what_breaks_a_rule_is_refused(entries: tuple[Entry, ...], words: str) -> None:
+def test_what_breaks_a_rule_is_refused(entries: tuple[CondensationEntry, ...], words: str) -> None:
     with pytest.raises(CompressionError, match=words):
-        validate(task(), answer(*entries))
+        validate(plan(), answer(*entries))
 
 
 def test_a_step_knows_its_reduction() -> None:
@@ -103,14 +138,14 @@ RICH = (
 RICH_COUNTS = (10, 100, 100, 100, 10, 10)
 
 
-def rich() -> Task:
+def rich() -> Plan:
     divided = Split(head=1, cut=5, pinned=None, tail_tokens=10, overshoot=0)
-    return Task(RICH, RICH_COUNTS, divided, "o200k_base")
+    return Plan(RICH, RICH_COUNTS, divided, "o200k_base")
 
 
 def edited(index: int, message: Message) -> Condensation:
-    entries: list[Entry] = list(map(Kept, range(len(RICH))))
-    entries[index] = Edited(index, message, 5)
+    entries: list[CondensationEntry] = list(map(KeptMessage, range(len(RICH))))
+    entries[index] = EditedMessage(index, message, 5)
     return answer(*entries)
 
 
@@ -149,24 +184,24 @@ def test_a_running_tool_loop_and_reasoning_items_are_untouchable() -> None:
     item = Message("assistant", (Reasoning("Hm.", {"id": "r"}),))
     messages = (user("a"), item, assistant("b"), user("c"), assistant("", call("1")), result("1"))
     divided = Split(head=0, cut=3, pinned=None, tail_tokens=0, overshoot=0)
-    running = Task(messages, (9,) * 6, divided, "o200k_base", zones=Zones(0, 6))
-    assert running.untouchable == {1, 2, 3, 4, 5}
+    running = Plan(messages, (9,) * 6, divided, "o200k_base", zones=Zones(0, 6))
+    assert running.protected == {1, 2, 3, 4, 5}
     assert running.editable == (0,)
     assert replace(running, zones=None).editable == (0,)
 
 
 def test_an_answer_that_changes_nothing_is_fine_where_that_is_expected() -> None:
-    same = unchanged(task(), "test", "why")
+    same = unchanged(plan(), "test", "why")
     assert same.is_unchanged
     assert same.warnings == ("why",)
-    validate(task(), same, may_be_unchanged=True)
+    validate(plan(), same, may_be_unchanged=True)
     with pytest.raises(NoGainError):
-        validate(task(), same)
+        validate(plan(), same)
     with pytest.raises(CompressionError, match="accounted for"):
-        validate(task(), answer(Kept(0)), may_be_unchanged=True)
+        validate(plan(), answer(KeptMessage(0)), may_be_unchanged=True)
 
 
 def test_what_was_edited_before_is_summarized_as_it_was_said() -> None:
-    before = replace(task(), originals={2: result("1", "all of it")})
-    assert before.as_said(2) == result("1", "all of it")
-    assert before.as_said(1) == MESSAGES[1]
+    before = replace(plan(), originals={2: result("1", "all of it")})
+    assert before.original(2) == result("1", "all of it")
+    assert before.original(1) == MESSAGES[1]

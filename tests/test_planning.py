@@ -89,6 +89,6 @@ def test_a_plan_that_promises_the_goal_keeps_the_promise(
     stays = sum(
         tokens
         for index, tokens in enumerate(counts)
-        if index not in divided.folded or index == divided.pinned
+        if index not in divided.middle or index == divided.pinned
     )
     assert stays + planned.summary_tokens <= planned.most

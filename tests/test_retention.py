@@ -101,7 +101,7 @@ def test_the_rules_win_over_every_policy(
     assert not orphans(messages[divided.cut :])
     user_index = last_user_message(messages)
     assert user_index is not None
-    assert user_index not in divided.folded or user_index == divided.pinned
+    assert user_index not in divided.middle or user_index == divided.pinned
 
 
 def test_zones_are_what_a_policy_leaves_old() -> None:

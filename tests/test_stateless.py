@@ -12,7 +12,7 @@ import enfold
 from enfold import wire as dialects
 from enfold import wiring
 from enfold.engine import stateless
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import ConfigError, ReceiptError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.llm.prices import Prices
@@ -97,9 +97,9 @@ async def test_figures_that_make_no_sense_are_refused(values: dict[str, int]) ->
 
 
 def test_options_say_where_to_end() -> None:
-    assert Options().goal(1_000) == 1_000
-    assert Options(window=1_000).goal(5_000) == 570
-    assert Options(target=10, window=1_000).goal(5_000) == 10
+    assert CondenseOptions().goal(1_000) == 1_000
+    assert CondenseOptions(window=1_000).goal(5_000) == 570
+    assert CondenseOptions(target=10, window=1_000).goal(5_000) == 10
 
 
 NAMED = [
@@ -132,7 +132,7 @@ async def test_the_report_says_what_it_cost_and_what_it_saves() -> None:
     assert (free.report.cost, free.report.saved) == (0.0, None)
     strategy = wiring.make_strategy(Settings(), ScriptedSummarizer("In short."))
     priced = await stateless.condense(
-        dialects.parse(CHAT), strategy, Options(prices=Prices(input=2.0))
+        dialects.parse(CHAT), strategy, CondenseOptions(prices=Prices(input=2.0))
     )
     gone = priced.report.tokens_before - priced.report.tokens_after
     assert priced.report.saved == pytest.approx(gone * 2 / 1e6)

@@ -3,11 +3,11 @@
 from enfold.messages import Message, Text, ToolResult
 from enfold.summaries import HEADING
 from enfold.testing import assistant, call, result, user
-from enfold.view import Shown, View
+from enfold.view import ShownMessage, View
 
 
 def view(*messages: Message, summary: str | None = "They met.", at: int = 0) -> View:
-    shown = tuple(Shown(str(i), m, tokens=10, estimate=1) for i, m in enumerate(messages))
+    shown = tuple(ShownMessage(str(i), m, tokens=10, estimate=1) for i, m in enumerate(messages))
     return View(shown, "o200k_base", summary=summary, summary_tokens=7, summary_at=at)
 
 

@@ -28,7 +28,7 @@ from enfold.retention import Split, Zones
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class Plan:
     """A view to condense: its messages without the summary, which is given beside them."""
 
     messages: tuple[Message, ...]
@@ -51,14 +51,14 @@ class Task:
     """True if the target must be reached, so that another strategy takes over if one does not."""
     zones: Zones | None = None
     """Where messages may be edited. None: where they may be folded."""
-    beside: int = 0
+    static_tokens: int = 0
     """Tokens of what is sent beside the view: system prompt and tools."""
     restorable_by: Means | None = None
     """How what leaves the view can be had again. None: it cannot."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
     """What messages said before an earlier compression edited them, by index."""
 
-    def as_said(self, index: int) -> Message:
+    def original(self, index: int) -> Message:
         """A message for whoever summarizes it: as it was said, edited since or not."""
         return self.originals.get(index, self.messages[index])
 
@@ -69,13 +69,13 @@ class Task:
 
     @property
     def editable(self) -> tuple[int, ...]:
-        """Indexes of the messages that may be edited: old, and in no way untouchable."""
+        """Indexes of the messages that may be edited: old, and in no way protected."""
         old = (self.zones or Zones(self.split.head, self.split.cut)).old
-        untouchable = self.untouchable
-        return tuple(index for index in old if index not in untouchable)
+        protected = self.protected
+        return tuple(index for index in old if index not in protected)
 
     @property
-    def untouchable(self) -> frozenset[int]:
+    def protected(self) -> frozenset[int]:
         """What no edit may change, however old.
 
         That is the last thing a user said, a running tool loop, and reasoning that is an item of
@@ -91,14 +91,14 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptMessage:
     """The message of this index, as it is."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditedMessage:
     """The message of this index with other content; ids and pairs are as before."""
 
     index: int
@@ -115,7 +115,7 @@ class Edited:
 
 
 @dataclass(frozen=True, slots=True)
-class Folded:
+class SummarizedMessages:
     """Messages replaced by a summary, which stands where the first of them stood."""
 
     indexes: tuple[int, ...]
@@ -125,7 +125,7 @@ class Folded:
     author: str
 
 
-Entry: TypeAlias = Kept | Edited | Folded
+CondensationEntry: TypeAlias = KeptMessage | EditedMessage | SummarizedMessages
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Condensation:
     """A strategy's answer."""
 
     strategy: str
-    entries: tuple[Entry, ...]
+    entries: tuple[CondensationEntry, ...]
     steps: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
@@ -166,133 +166,139 @@ class Condensation:
     receipt: Receipt | None = None
     """What became of the exact items, once the answer was accepted."""
 
-    def tokens(self, task: Task) -> int:
+    def tokens(self, plan: Plan) -> int:
         """What the view takes afterwards."""
         folded = self.summary
-        before = 0 if folded is not None else task.previous_tokens
-        return before + sum(_tokens(entry, task) for entry in self.entries)
+        before = 0 if folded is not None else plan.previous_tokens
+        return before + sum(_tokens(entry, plan) for entry in self.entries)
 
     @property
-    def summary(self) -> Folded | None:
+    def summary(self) -> SummarizedMessages | None:
         """The summary, if there is one."""
-        return next((entry for entry in self.entries if isinstance(entry, Folded)), None)
+        return next(
+            (entry for entry in self.entries if isinstance(entry, SummarizedMessages)), None
+        )
 
     @property
-    def edits(self) -> tuple[Edited, ...]:
+    def edits(self) -> tuple[EditedMessage, ...]:
         """The messages that are shown with other content."""
-        return tuple(entry for entry in self.entries if isinstance(entry, Edited))
+        return tuple(entry for entry in self.entries if isinstance(entry, EditedMessage))
 
     @property
     def is_unchanged(self) -> bool:
         """True if the view stays as it was."""
-        return all(isinstance(entry, Kept) for entry in self.entries)
+        return all(isinstance(entry, KeptMessage) for entry in self.entries)
 
 
-def unchanged(task: Task, strategy: str, why: str) -> Condensation:
+def unchanged(plan: Plan, strategy: str, why: str) -> Condensation:
     """The answer of a strategy that found nothing to do, and why."""
-    return Condensation(strategy, tuple(map(Kept, range(len(task.messages)))), warnings=(why,))
-
-
-def with_middle_folded(task: Task, folded: Folded) -> tuple[Entry, ...]:
-    """The entries of an answer that folds the middle; head, tail and what is pinned stay."""
-    split = task.split
-    return (
-        *map(Kept, range(split.head)),
-        folded,
-        *(() if split.pinned is None else (Kept(split.pinned),)),
-        *map(Kept, range(split.cut, len(task.messages))),
+    return Condensation(
+        strategy, tuple(map(KeptMessage, range(len(plan.messages)))), warnings=(why,)
     )
 
 
-def _tokens(entry: Entry, task: Task) -> int:
-    return task.counts[entry.index] if isinstance(entry, Kept) else entry.tokens
+def with_middle_summarized(plan: Plan, folded: SummarizedMessages) -> tuple[CondensationEntry, ...]:
+    """The entries of an answer that folds the middle; head, tail and what is pinned stay."""
+    split = plan.split
+    return (
+        *map(KeptMessage, range(split.head)),
+        folded,
+        *(() if split.pinned is None else (KeptMessage(split.pinned),)),
+        *map(KeptMessage, range(split.cut, len(plan.messages))),
+    )
 
 
-def validate(task: Task, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
+def _tokens(entry: CondensationEntry, plan: Plan) -> int:
+    return plan.counts[entry.index] if isinstance(entry, KeptMessage) else entry.tokens
+
+
+def validate(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
     """Raise `CompressionError` with the reason if the answer may not be used.
 
     One that is not smaller is a `NoGainError`, unless it says that nothing is to be changed and
     that is fine.
     """
     for rule in _CHECKS:
-        fault = rule(task, answer)
+        fault = rule(plan, answer)
         if fault:
             raise CompressionError(f"{answer.strategy}: {fault}; nothing was changed")
-    after = answer.tokens(task)
-    if after >= task.tokens and not (may_be_unchanged and answer.is_unchanged):
+    after = answer.tokens(plan)
+    if after >= plan.tokens and not (may_be_unchanged and answer.is_unchanged):
         raise NoGainError(
-            f"{answer.strategy}: {task.tokens:,} tokens became {after:,}; nothing was changed"
+            f"{answer.strategy}: {plan.tokens:,} tokens became {after:,}; nothing was changed"
         )
 
 
-def _accounts_for_every_message(task: Task, answer: Condensation) -> str:
+def _accounts_for_every_message(plan: Plan, answer: Condensation) -> str:
     seen: list[int] = []
     for entry in answer.entries:
-        seen.extend(entry.indexes if isinstance(entry, Folded) else (entry.index,))
-    if sorted(seen) != list(range(len(task.messages))):
-        return f"{len(task.messages)} messages went in and {len(set(seen))} are accounted for"
-    shown = [entry.index for entry in answer.entries if not isinstance(entry, Folded)]
+        seen.extend(entry.indexes if isinstance(entry, SummarizedMessages) else (entry.index,))
+    if sorted(seen) != list(range(len(plan.messages))):
+        return f"{len(plan.messages)} messages went in and {len(set(seen))} are accounted for"
+    shown = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     return "" if shown == sorted(shown) else "the order of the messages changed"
 
 
-def _has_one_summary_with_text(_task: Task, answer: Condensation) -> str:
-    folds = [entry for entry in answer.entries if isinstance(entry, Folded)]
+def _has_one_summary_with_text(_task: Plan, answer: Condensation) -> str:
+    folds = [entry for entry in answer.entries if isinstance(entry, SummarizedMessages)]
     if len(folds) > 1:
         return f"{len(folds)} summaries where there may be one"
     return "the summary is empty" if folds and not folds[0].text.strip() else ""
 
 
-def _folds_what_may_be_folded(task: Task, answer: Condensation) -> str:
+def _folds_what_may_be_folded(plan: Plan, answer: Condensation) -> str:
     folded = set(answer.summary.indexes) if answer.summary is not None else set()
-    protected = {*range(task.split.head), *range(task.split.cut, len(task.messages))}
+    protected = {*range(plan.split.head), *range(plan.split.cut, len(plan.messages))}
     protected.update(
         index
-        for index in (task.split.pinned, last_user_message(task.messages))
+        for index in (plan.split.pinned, last_user_message(plan.messages))
         if index is not None
     )
     touched = sorted(protected & folded)
     return f"message {touched[0]} is protected and was folded" if touched else ""
 
 
-def _edits_what_may_be_edited(task: Task, answer: Condensation) -> str:
+def _edits_what_may_be_edited(plan: Plan, answer: Condensation) -> str:
     if not answer.edits:
         return ""
-    editable, untouchable = set(task.editable), task.untouchable
+    editable, protected = set(plan.editable), plan.protected
     for edit in answer.edits:
-        if edit.index in untouchable or not (edit.lossless or edit.index in editable):
+        if edit.index in protected or not (edit.lossless or edit.index in editable):
             return f"message {edit.index} is protected and was edited"
     return ""
 
 
-def _keeps_tool_pairs(task: Task, answer: Condensation) -> str:
-    shown = _shown(task, answer)
-    if len(orphans(shown)) > len(orphans(task.messages)):
+def _keeps_tool_pairs(plan: Plan, answer: Condensation) -> str:
+    shown = _shown(plan, answer)
+    if len(orphans(shown)) > len(orphans(plan.messages)):
         return f"message {orphans(shown)[0]} of the result holds a tool result without its call"
-    if len(unanswered(shown)) > len(unanswered(task.messages)):
+    if len(unanswered(shown)) > len(unanswered(plan.messages)):
         return f"message {unanswered(shown)[0]} of the result holds a tool call without its result"
     return ""
 
 
-def _edits_keep_the_shape(task: Task, answer: Condensation) -> str:
+def _edits_keep_the_shape(plan: Plan, answer: Condensation) -> str:
     for edit in answer.edits:
-        fault = _misshapen(task.messages[edit.index], edit.message)
+        fault = _misshapen(plan.messages[edit.index], edit.message)
         if fault:
             return f"message {edit.index}: the edit {fault}"
     return ""
 
 
-def _shortenings_hold(task: Task, answer: Condensation) -> str:
+def _shortenings_hold(plan: Plan, answer: Condensation) -> str:
     """Whether all that was left out without loss is in view, or set aside to be put back."""
     edits = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
     if not edits:
         return ""
     shown = {
-        entry.index: entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        entry.index: entry.message
+        if isinstance(entry, EditedMessage)
+        else plan.messages[entry.index]
         for entry in answer.entries
-        if not isinstance(entry, Folded)
+        if not isinstance(entry, SummarizedMessages)
     }
     for index, shortenings in edits.items():
-        if not explains(task.messages[index], shown[index], shortenings):
+        if not explains(plan.messages[index], shown[index], shortenings):
             return f"message {index} was changed in more than the texts that were shortened"
     faults = unresolved(shown, edits)
     return next((f"message {index} {fault}" for index, fault in faults.items()), "")
@@ -336,11 +342,11 @@ def _is_object(arguments: Any) -> bool:
         return False
 
 
-def _shown(task: Task, answer: Condensation) -> Sequence[Message]:
+def _shown(plan: Plan, answer: Condensation) -> Sequence[Message]:
     return [
-        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
         for entry in answer.entries
-        if not isinstance(entry, Folded)
+        if not isinstance(entry, SummarizedMessages)
     ]
 
 
@@ -355,36 +361,36 @@ _CHECKS = (
 )
 
 
-def accept(task: Task, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
+def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
     """The answer with its receipt; `CompressionError` with the reason if it may not be used.
 
     One that is not smaller is a `NoGainError`, unless it says that nothing is to be changed and
     that is fine.
     """
-    validate(task, answer, may_be_unchanged=may_be_unchanged)
+    validate(plan, answer, may_be_unchanged=may_be_unchanged)
     if answer.receipt is not None:
         return answer
-    made = receipt_for(task, answer)
-    check(made, room=task.summary_tokens if answer.summary is not None else None)
+    made = receipt_for(plan, answer)
+    check(made, room=plan.summary_tokens if answer.summary is not None else None)
     return replace(answer, receipt=made)
 
 
-def receipt_for(task: Task, answer: Condensation) -> Receipt:
+def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
     """What becomes of the exact items of what the answer folds, or takes out by editing."""
-    gone = tuple(_gone(task, answer))
-    view = tuple(_view(task, answer)) if gone else ()
-    return receipt(gone, view, task.restorable_by is not None, by=task.restorable_by)
+    gone = tuple(_gone(plan, answer))
+    view = tuple(_view(plan, answer)) if gone else ()
+    return receipt(gone, view, plan.restorable_by is not None, by=plan.restorable_by)
 
 
-def _gone(task: Task, answer: Condensation) -> Iterator[Message]:
+def _gone(plan: Plan, answer: Condensation) -> Iterator[Message]:
     """What the view no longer says: folded messages, an earlier summary, the edited parts."""
     for entry in answer.entries:
-        if isinstance(entry, Folded):
-            if task.previous is not None:
-                yield Message("system", (Text(task.previous),))
-            yield from (task.as_said(index) for index in entry.indexes)
-        elif isinstance(entry, Edited):
-            yield taken_out(task.as_said(entry.index), entry.message)
+        if isinstance(entry, SummarizedMessages):
+            if plan.previous is not None:
+                yield Message("system", (Text(plan.previous),))
+            yield from (plan.original(index) for index in entry.indexes)
+        elif isinstance(entry, EditedMessage):
+            yield taken_out(plan.original(entry.index), entry.message)
 
 
 def taken_out(said: Message, shown: Message) -> Message:
@@ -392,12 +398,12 @@ def taken_out(said: Message, shown: Message) -> Message:
     return replace(said, parts=tuple(part for part in said.parts if part not in shown.parts))
 
 
-def _view(task: Task, answer: Condensation) -> Iterator[Message]:
+def _view(plan: Plan, answer: Condensation) -> Iterator[Message]:
     """What the model is sent."""
-    if answer.summary is None and task.previous is not None:
-        yield Message("system", (Text(task.previous),))
+    if answer.summary is None and plan.previous is not None:
+        yield Message("system", (Text(plan.previous),))
     for entry in answer.entries:
-        if isinstance(entry, Folded):
+        if isinstance(entry, SummarizedMessages):
             yield Message("system", (Text(entry.text),))
         else:
-            yield entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+            yield entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]

@@ -44,7 +44,7 @@ class Aim:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SizedSplit:
     """What stays, how long the summary may be, and what the view then takes at most."""
 
     split: Split
@@ -55,7 +55,7 @@ class Plan:
     is_tightened: bool = False
 
 
-def plan(messages: Sequence[Message], counts: Sequence[int], aim: Aim) -> Plan:
+def plan(messages: Sequence[Message], counts: Sequence[int], aim: Aim) -> SizedSplit:
     """The loosest plan whose view ends at or below the goal, or the tightest there is."""
     plans = tuple(_plan(messages, counts, aim, *shares) for shares in _TIGHTER)
     folding = [candidate for candidate in plans if not candidate.folds_nothing]
@@ -72,7 +72,7 @@ def _plan(
     aim: Aim,
     kept_share: float,
     summary_share: float,
-) -> Plan:
+) -> SizedSplit:
     policy = replace(aim.retention, amount=aim.retention.amount * kept_share)
     divided = split(messages, counts, policy, room=aim.goal if aim.room is None else aim.room)
     if aim.previous_tokens and divided.head > aim.previous_at:
@@ -81,14 +81,16 @@ def _plan(
     return replace(planned, is_tightened=kept_share * summary_share < 1)
 
 
-def plan_for(counts: Sequence[int], divided: Split, aim: Aim, summary_share: float = 1.0) -> Plan:
+def plan_for(
+    counts: Sequence[int], divided: Split, aim: Aim, summary_share: float = 1.0
+) -> SizedSplit:
     """The plan for a division that is settled."""
-    folded = sum(counts[index] for index in divided.folded if index != divided.pinned)
+    folded = sum(counts[index] for index in divided.middle if index != divided.pinned)
     kept = sum(counts) - folded + aim.fence
     limit = int((aim.summary_tokens or _summary_limit(folded, kept, aim)) * summary_share)
     limit = max(TIGHTEST_SUMMARY, limit)
     most = kept + limit
-    return Plan(divided, limit, most, divided.is_empty or divided.cut <= aim.settled)
+    return SizedSplit(divided, limit, most, divided.is_empty or divided.cut <= aim.settled)
 
 
 def _summary_limit(folded: int, kept: int, aim: Aim) -> int:

@@ -56,14 +56,14 @@ class Split:
     """By how many tokens the tail is larger than was asked for. 0 if it is not."""
 
     @property
-    def folded(self) -> range:
+    def middle(self) -> range:
         """The indexes to fold, the pinned one among them."""
         return range(self.head, max(self.head, self.cut))
 
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to fold."""
-        return all(index == self.pinned for index in self.folded)
+        return all(index == self.pinned for index in self.middle)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ USER_ROLE_SUMMARIES = frozenset({"anthropic", "gemini"})
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMessage:
     """A message in the view."""
 
     id: str
@@ -37,7 +37,7 @@ class Shown:
 class View:
     """Messages, and the summary of those that are not shown."""
 
-    shown: tuple[Shown, ...]
+    shown: tuple[ShownMessage, ...]
     tokenizer: str
     tip: str | None = None
     """The last message of the branch, shown or not. None for an empty branch."""

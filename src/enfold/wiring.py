@@ -9,7 +9,7 @@ from functools import partial
 
 from enfold import settings as known_settings
 from enfold.engine import Engine
-from enfold.engine.background import compress_ahead
+from enfold.engine.background import compress_queued
 from enfold.engine.models import to_row
 from enfold.engine.profiles import LOCAL, Profiles
 from enfold.engine.relay import Relay
@@ -54,11 +54,11 @@ async def open_engine(
     `sink` takes summarized messages in place of the built-in memory; `summarizers` are further ones
     by name, beside `local`; `gateway` asks models in place of the one that asks real ones.
     """
-    outside = (
+    static_settings = (
         ("config file", known_settings.from_file()),
         ("environment", known_settings.from_environment()),
     )
-    known_settings.resolve(outside)
+    known_settings.resolve(static_settings)
     known = {LOCAL: LocalSummarizer(), **(summarizers or {})}
     address = url or known_settings.database_url()
     async with (
@@ -77,7 +77,7 @@ async def open_engine(
             ),
             queue=queue,
             strategy=make_strategy,
-            outside=outside,
+            static_settings=static_settings,
         )
         relay = Relay(store, engine.events)
         relay.start()
@@ -107,7 +107,7 @@ async def _seed(store: Store) -> None:
 def _duties(engine: Engine, flush: Flush) -> Mapping[str, Duty]:
     """Who does which work while nobody waits."""
     ahead = Duty(
-        partial(compress_ahead, engine), batch=1, seconds=300, at_once=2, before_closing=False
+        partial(compress_queued, engine), batch=1, seconds=300, at_once=2, before_closing=False
     )
     return {
         outbox.MEMORY: Duty(flush),

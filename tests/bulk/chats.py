@@ -7,11 +7,11 @@ from typing import Any
 
 from enfold.bulk.files import Place, condensing, find
 from enfold.bulk.work import Condensing
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.jsontext import dumps
 from enfold.settings import Settings
 
-TRUNCATION = Condensing(Settings(strategy="truncation"), Options())
+TRUNCATION = Condensing(Settings(strategy="truncation"), CondenseOptions())
 
 
 def chat(name: str, turns: int = 20) -> dict[str, Any]:

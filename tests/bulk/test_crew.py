@@ -10,7 +10,7 @@ import pytest
 
 from enfold.bulk.work import Condensing, Piece, Unit
 from enfold.bulk.workers import WORTH_A_PROCESS, cores, jobs_for, local
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import InputError
 from enfold.settings import Settings
 from enfold.transcripts.source import Record
@@ -26,7 +26,7 @@ class Telling(Condensing):
         return Piece(b"%d" % os.getpid())
 
 
-WORK = Telling(Settings(), Options())
+WORK = Telling(Settings(), CondenseOptions())
 GOOD, BAD = Unit(Record(b"")), Unit(Record(b""), "bad")
 
 

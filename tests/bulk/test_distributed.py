@@ -13,9 +13,9 @@ import pytest
 
 from enfold.bulk import workers
 from enfold.bulk.files import condensing, find
-from enfold.bulk.run import Outcome, Run
+from enfold.bulk.run import FileResult, Run
 from enfold.bulk.work import Condensing, Piece, Unit
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import ConfigError, InputError, SummaryError, UnfinishedError
 from enfold.settings import Settings
 from enfold.transcripts.source import Record
@@ -55,7 +55,7 @@ class Dying(Condensing):
         os._exit(len(unit.place) or 3)
 
 
-WORK = Marked(Settings(), Options())
+WORK = Marked(Settings(), CondenseOptions())
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def run(folder: Path, out: str, engine: str) -> list[Outcome]:
+def run(folder: Path, out: str, engine: str) -> list[FileResult]:
     target = folder.parent / out
     places = condensing(find([folder]), target, None)
     return list(Run(TRUNCATION, places, target, 2, engine).outcomes())
@@ -112,7 +112,7 @@ def test_a_process_that_dies_ends_the_run(tmp_path: Path) -> None:
     out = tmp_path / "out"
     places = condensing(find([tmp_path / "in"]), out, None)
     with pytest.raises(UnfinishedError, match="run it again"):
-        list(Run(Dying(Settings(), Options()), places, out, 1, "daft").outcomes())
+        list(Run(Dying(Settings(), CondenseOptions()), places, out, 1, "daft").outcomes())
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

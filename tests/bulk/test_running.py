@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from enfold.bulk.files import condensing, find, restoring
-from enfold.bulk.run import Outcome, Run
+from enfold.bulk.run import FileResult, Run
 from enfold.bulk.work import Condensing, Piece, Restoring, Unit
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import SummaryError
 from enfold.jsontext import loads
 from tests.bulk.chats import TRUNCATION, chat, write
@@ -31,7 +31,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def condense(folder: Path, work: Condensing = TRUNCATION, jobs: int = 1) -> list[Outcome]:
+def condense(folder: Path, work: Condensing = TRUNCATION, jobs: int = 1) -> list[FileResult]:
     """Condense all of a folder into the one beside it."""
     out = folder.parent / "out"
     return list(Run(work, condensing(find([folder]), out, None), out, jobs).outcomes())
@@ -78,7 +78,7 @@ def test_what_changed_is_done_again(folder: Path) -> None:
     write(folder / "a.jsonl", chat("other"))
     (folder.parent / "out/deep/er/c.json.ledger").unlink()
     assert [outcome.status for outcome in condense(folder)] == ["done", "already", "done"]
-    goal = replace(TRUNCATION, options=Options(keep_tokens=10))
+    goal = replace(TRUNCATION, options=CondenseOptions(keep_tokens=10))
     assert [outcome.status for outcome in condense(folder, goal)] == ["done"] * 3
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from enfold.bulk.work import Condensing, Restoring, Tally, Unit
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.settings import Settings
@@ -62,13 +62,15 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_same_options_have_the_same_key_and_others_another() -> None:
-    same = Condensing(Settings(strategy="truncation"), Options())
+    same = Condensing(Settings(strategy="truncation"), CondenseOptions())
     assert same.key == TRUNCATION.key
     others = (
-        Condensing(Settings(strategy="native"), Options()),
-        Condensing(Settings(strategy="truncation", strategy_config={"truncation": {}}), Options()),
-        Condensing(Settings(strategy="truncation"), Options(target=1_000)),
-        Condensing(Settings(strategy="truncation"), Options(), "openai"),
+        Condensing(Settings(strategy="native"), CondenseOptions()),
+        Condensing(
+            Settings(strategy="truncation", strategy_config={"truncation": {}}), CondenseOptions()
+        ),
+        Condensing(Settings(strategy="truncation"), CondenseOptions(target=1_000)),
+        Condensing(Settings(strategy="truncation"), CondenseOptions(), "openai"),
     )
     assert len({TRUNCATION.key, *(other.key for other in others)}) == 5
 

@@ -9,7 +9,7 @@ import pytest
 
 import enfold
 from enfold.engine import Engine, Session
-from enfold.engine.background import compress_ahead, compress_soon
+from enfold.engine.background import compress_queued, queue_compression
 from enfold.receipt import Means
 from enfold.store import outbox
 from enfold.store.records import OutboxEntry
@@ -47,7 +47,7 @@ def entry(session: Session, asked_at: int, attempts: int = 1) -> OutboxEntry:
 async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> None:
     session = await spoken(engine)
     for _ in range(3):
-        await compress_soon(engine, session)
+        await queue_compression(engine, session)
     await emptied(engine)
     (summary,) = await session.summaries()
     assert summary.parent == session.tip
@@ -56,7 +56,7 @@ async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> 
 @pytest.mark.parametrize("means", ["store", "recall"])
 async def test_the_receipt_says_who_can_have_it_again(engine: Engine, means: Means) -> None:
     session = await spoken(engine)
-    await compress_soon(engine, session, means)
+    await queue_compression(engine, session, means)
     await emptied(engine)
     (summary,) = await session.summaries()
     assert summary.content["receipt"]["restorable_by"] == means
@@ -71,9 +71,9 @@ async def test_a_summary_made_since_will_do_as_well(engine: Engine) -> None:
     session = await engine.find("chat")
     await talk(session, 10, start=20)
     (last,) = await session.history(limit=1)
-    await compress_ahead(engine, [entry(session.at(last.id), made.created_at)])
+    await compress_queued(engine, [entry(session.at(last.id), made.created_at)])
     assert len(await session.summaries()) == 1
-    await compress_ahead(engine, [entry(session.at(last.id), made.created_at + 1)])
+    await compress_queued(engine, [entry(session.at(last.id), made.created_at + 1)])
     assert len(await session.summaries()) == 2
 
 
@@ -83,7 +83,7 @@ async def test_a_failure_is_tried_again_and_then_given_up(
     session = await spoken(engine)
     summarizer.script("")
     with pytest.raises(enfold.CompressionError):
-        await compress_ahead(engine, [entry(session, 0)])
-    await compress_ahead(engine, [entry(session, 0, attempts=3)])
+        await compress_queued(engine, [entry(session, 0)])
+    await compress_queued(engine, [entry(session, 0, attempts=3)])
     assert await session.summaries() == ()
     assert (await session.status()).blocked is None

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from enfold.engine.compression import alone
+from enfold.engine.compression import session_lease
 from enfold.errors import SummaryError
 from enfold.store import Store, open_store, outbox, sessions
 from enfold.store.records import Session
@@ -28,7 +28,7 @@ async def test_the_second_waits_for_the_first(store: Store, session: Session) ->
     done: list[str] = []
 
     async def work(name: str) -> None:
-        async with alone(store, session, 30):
+        async with session_lease(store, session, 30):
             done.append(f"{name} begins")
             await asyncio.sleep(0.05)
             done.append(f"{name} ends")
@@ -40,23 +40,23 @@ async def test_the_second_waits_for_the_first(store: Store, session: Session) ->
 
 
 async def test_who_lives_keeps_it_longer_than_it_lasts(store: Store, session: Session) -> None:
-    async with alone(store, session, 30, lasting=0.6):
+    async with session_lease(store, session, 30, lasting=0.6):
         await asyncio.sleep(1.2)
         with pytest.raises(SummaryError, match="another compression of session 'chat'"):
-            async with alone(store, session, 0.1):
+            async with session_lease(store, session, 0.1):
                 raise AssertionError("two at once")
 
 
 async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: Session) -> None:
     name = f"compress:{session.key}"
     assert await store.write(outbox.acquire, name, "dead", seconds=0.5, session=session.key)
-    async with asyncio.timeout(30), alone(store, session, 30):
+    async with asyncio.timeout(30), session_lease(store, session, 30):
         pass
 
 
 async def test_it_is_given_back_when_the_work_fails(store: Store, session: Session) -> None:
     with pytest.raises(LookupError):
-        async with alone(store, session, 30):
+        async with session_lease(store, session, 30):
             raise LookupError
-    async with alone(store, session, 0):
+    async with session_lease(store, session, 0):
         pass

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from enfold.engine import Session
-from enfold.engine.changes import Placing, read_placing
+from enfold.engine.changes import MessagePlaces, read_message_places
 from enfold.testing import assistant, call, result, user
 from tests.engine.conftest import Bench, talk
 
 
-async def placing(bench: Bench, session: Session, tip: str | None = None) -> Placing:
-    return await bench.engine.store.read(read_placing, session.key, bench.engine.outside, tip)
+async def placing(bench: Bench, session: Session, tip: str | None = None) -> MessagePlaces:
+    return await bench.engine.store.read(
+        read_message_places, session.key, bench.engine.static_settings, tip
+    )
 
 
 async def test_without_a_compression_everything_is_shown(bench: Bench) -> None:

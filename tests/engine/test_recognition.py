@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enfold.engine import Engine, Session
-from enfold.engine.recognition import History, Known, read_known
+from enfold.engine.recognition import ClientHistory, RecognisedHistory, recognise_history
 from enfold.identity import content_hash
 from enfold.messages import Message
 from enfold.store.tree import ROOT
@@ -13,9 +13,9 @@ from enfold.wiring import open_engine
 MODEL = "openai:gpt-4o"
 
 
-def _history(*messages: Message) -> History:
+def _history(*messages: Message) -> ClientHistory:
     roles = tuple(message.role for message in messages)
-    return History(roles, tuple(content_hash(message) for message in messages))
+    return ClientHistory(roles, tuple(content_hash(message) for message in messages))
 
 
 def _talk(name: str, turns: int) -> list[Message]:
@@ -26,9 +26,13 @@ def _talk(name: str, turns: int) -> list[Message]:
     ]
 
 
-async def _known(engine: Engine, history: History, name: str | None = None) -> Known:
+async def _known(
+    engine: Engine, history: ClientHistory, name: str | None = None
+) -> RecognisedHistory:
     name = name or history.name()
-    return await engine.store.read(read_known, "", name, history, MODEL, engine.outside)
+    return await engine.store.read(
+        recognise_history, "", name, history, MODEL, engine.static_settings
+    )
 
 
 def test_a_name_comes_from_all_up_to_the_first_reply() -> None:
@@ -100,5 +104,5 @@ async def test_an_undo_holds_until_the_user_says_something_more(url: str) -> Non
 
 def test_identities_that_are_known_are_gone_on_from() -> None:
     history = _history(*_talk("anna", 3))
-    again = History(history.roles, history.contents, history.ids[:4])
+    again = ClientHistory(history.roles, history.contents, history.ids[:4])
     assert again.ids == history.ids

@@ -12,7 +12,7 @@ from enfold.errors import NotFoundError
 from enfold.history import orphans
 from enfold.messages import Message, Text, ToolCall, ToolResult
 from enfold.store import sessions, snapshots
-from enfold.store.records import Edited, Kept, Summarized
+from enfold.store.records import EditReference, KeptRange, SummaryPlace
 from enfold.store.sessions import Changes
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import count_messages
@@ -81,7 +81,7 @@ async def test_the_cutoff_is_the_tip_and_the_manifest_is_made_of_stretches(bench
     history = await session.history(limit=100)
     assert snapshot.cutoff == snapshot.parent == history[-1].id
     assert snapshot.text is None
-    assert {type(entry) for entry in snapshot.manifest} == {Kept, Edited}
+    assert {type(entry) for entry in snapshot.manifest} == {KeptRange, EditReference}
     assert len(snapshot.manifest) < len(history)
     edits = await bench.engine.store.read(snapshots.all_edits, session.key)
     assert len(edits) == snapshot.content["messagesEdited"]
@@ -155,7 +155,7 @@ async def test_edits_on_top_of_a_fold_keep_its_summary_in_place(bench: Bench) ->
     assert (view.summary, view.summary_at) == (folded.summary, folded.summary_at)
     assert view.tokens == done.tokens_after
     manifest = (await session.summaries())[0].manifest
-    assert sum(isinstance(entry, Summarized) for entry in manifest) == 1
+    assert sum(isinstance(entry, SummaryPlace) for entry in manifest) == 1
     assert view.messages[: len(folded.messages)] == folded.messages
     await talk(session, 20, start=50)
     folded_again = await session.compress()

@@ -20,7 +20,7 @@ def engine(bench: Bench) -> Engine:
 
 async def effective(engine: Engine, session: str | None = None) -> EffectiveThreshold:
     key = None if session is None else (await engine.find(session)).key
-    return await engine.store.read(read_effective, engine.outside, key)
+    return await engine.store.read(read_effective, engine.static_settings, key)
 
 
 async def test_the_default_in_tokens_of_the_model_in_use(engine: Engine) -> None:

@@ -10,7 +10,15 @@ import pytest
 
 from enfold.engine import Session
 from enfold.engine.results import Prepared
-from enfold.engine.turns import Answerer, Asked, Progress, answer, ask, is_interrupted, unanswered
+from enfold.engine.turns import (
+    Answerer,
+    Progress,
+    QuestionStored,
+    answer,
+    ask,
+    is_interrupted,
+    unanswered,
+)
 from enfold.errors import (
     AuthenticationError,
     BadReplyError,
@@ -59,10 +67,10 @@ async def test_question_and_answer_are_stored_and_told_as_they_come(bench: Bench
     assert await said(session) == [("user", "Why does it rise?"), ("assistant", "It is the tide.")]
     assert done.text == "It is the tide."
     assert done.ending == "stop"
-    assert [type(each) for each in told[:2]] == [Prepared, Asked]
+    assert [type(each) for each in told[:2]] == [Prepared, QuestionStored]
     assert "".join(each.text for each in told if isinstance(each, Delta)) == "It is the tide."
     question, stored = await session.history()
-    assert told[1] == Asked(question.id)
+    assert told[1] == QuestionStored(question.id)
     assert done.message == stored.id
     assert done.seconds >= 0
 
@@ -140,7 +148,7 @@ async def test_an_interrupted_answer_is_kept_and_marked(bench: Bench) -> None:
 
 async def test_an_answer_stopped_before_its_first_word_leaves_the_question(bench: Bench) -> None:
     session = await bench.session()
-    await interrupted_turn(session, Halting(), after=lambda told: isinstance(told, Asked))
+    await interrupted_turn(session, Halting(), after=lambda told: isinstance(told, QuestionStored))
     assert await said(session) == [("user", "Why?")]
     done = await answer(session, by(ScriptedGateway("Because.")), lambda _: None)
     assert done.text == "Because."

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from enfold.evaluation.measures import NEWEST, Way
-from enfold.evaluation.run import Outcome, Plan, measure
+from enfold.evaluation.run import CaseResult, Plan, measure
 from tests.evaluation.talks import conversation
 
 
@@ -24,7 +24,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def outcomes(files: list[Path]) -> list[Outcome]:
+def outcomes(files: list[Path]) -> list[CaseResult]:
     told: list[str] = []
     ways = (Way(NEWEST, 0.2), Way("native", 0.2))
     found = measure(files, Plan(ways), told=told.append)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from enfold.evaluation.report import draw, summaries
-from enfold.evaluation.run import Outcome
+from enfold.evaluation.run import CaseResult
 
 
-def test_plots_are_drawn(outcomes: list[Outcome]) -> None:
+def test_plots_are_drawn(outcomes: list[CaseResult]) -> None:
     picture = draw(summaries(outcomes))
     assert picture.startswith("<svg")
     assert "native, " in picture

@@ -8,10 +8,10 @@ import pytest
 
 from enfold.errors import ConfigError
 from enfold.evaluation.measures import NEWEST, Way
-from enfold.evaluation.run import Outcome, Plan, measure
+from enfold.evaluation.run import CaseResult, Plan, measure
 
 
-def test_every_case_is_measured_each_way(outcomes: list[Outcome]) -> None:
+def test_every_case_is_measured_each_way(outcomes: list[CaseResult]) -> None:
     assert [(each.case, each.way.strategy) for each in outcomes] == [
         (f"talk-{number}", strategy) for number in (1, 2, 3) for strategy in (NEWEST, "native")
     ]
@@ -25,7 +25,7 @@ def test_every_case_is_measured_each_way(outcomes: list[Outcome]) -> None:
         assert each.sending.condensed < each.sending.as_it_was
 
 
-def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[Outcome]) -> None:
+def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[CaseResult]) -> None:
     newest, native = outcomes[0], outcomes[1]
     assert newest.evidence is not None
     assert native.evidence is not None
@@ -37,7 +37,7 @@ def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[Ou
     assert newest.users_kept > native.users_kept > 0
 
 
-def test_a_stricter_rule_never_finds_more(outcomes: list[Outcome]) -> None:
+def test_a_stricter_rule_never_finds_more(outcomes: list[CaseResult]) -> None:
     for each in outcomes:
         assert each.evidence is not None
         _, *telling = each.evidence.by_rule.values()
@@ -47,7 +47,7 @@ def test_a_stricter_rule_never_finds_more(outcomes: list[Outcome]) -> None:
             assert shares == sorted(shares)
 
 
-def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[Outcome]) -> None:
+def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[CaseResult]) -> None:
     decay = outcomes[1].decay
     assert outcomes[0].decay is None
     assert decay is not None
@@ -56,7 +56,7 @@ def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[Outcome]) -> N
     assert all(a <= b for a, b in zip(decay.in_view, decay.reachable, strict=True))
 
 
-def test_processes_give_the_same(files: list[Path], outcomes: list[Outcome]) -> None:
+def test_processes_give_the_same(files: list[Path], outcomes: list[CaseResult]) -> None:
     plan = Plan((Way("native", 0.2),), chained=False)
     found = measure(files, plan, jobs=2)
     expected = [each for each in outcomes if each.way.strategy == "native"]

@@ -12,10 +12,10 @@ from enfold.evaluation.report import (
     sensitivity_rows,
     summaries,
 )
-from enfold.evaluation.run import Outcome
+from enfold.evaluation.run import CaseResult
 
 
-def test_every_rule_has_a_row_beside_the_newest(outcomes: list[Outcome]) -> None:
+def test_every_rule_has_a_row_beside_the_newest(outcomes: list[CaseResult]) -> None:
     found = by_rule(summaries(outcomes))
     assert [(each.half, each.rule) for each in found] == [
         (half, rule.name) for half in ("all", "tuning", "reporting") for rule in RULES
@@ -27,7 +27,7 @@ def test_every_rule_has_a_row_beside_the_newest(outcomes: list[Outcome]) -> None
     assert json.loads(json.dumps([each.as_json() for each in found]))[3]["reached"] is True
 
 
-def test_the_newest_may_be_missing(outcomes: list[Outcome]) -> None:
+def test_the_newest_may_be_missing(outcomes: list[CaseResult]) -> None:
     alone = [each for each in outcomes if each.way.strategy != NEWEST]
     assert {each.newest for each in by_rule(summaries(alone))} == {None}
 

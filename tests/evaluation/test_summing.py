@@ -6,11 +6,11 @@ import json
 
 from enfold.evaluation.measures import NEWEST
 from enfold.evaluation.report import COLUMNS, as_json, rows, summaries
-from enfold.evaluation.run import Outcome
+from enfold.evaluation.run import CaseResult
 from tests.evaluation.talks import TALK
 
 
-def test_means_of_all_and_of_halves(outcomes: list[Outcome]) -> None:
+def test_means_of_all_and_of_halves(outcomes: list[CaseResult]) -> None:
     found = summaries(outcomes)
     assert [(each.half, each.way.strategy, each.cases) for each in found[:2]] == [
         ("all", NEWEST, 3),

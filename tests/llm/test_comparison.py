@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.condensation import Task
+from enfold.condensation import Plan
 from enfold.errors import ConfigError
 from enfold.llm.costs import (
     UNKNOWN,
@@ -183,7 +183,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
     length = 120 if turns > 4 or previous else 70
     summarizer = ScriptedSummarizer("The parser drops brackets. " * length, max_input=max_input)
     cut = len(messages) - 4
-    task = Task(
+    task = Plan(
         tuple(messages),
         tuple(counts),
         Split(head=0, cut=cut, pinned=None, tail_tokens=sum(counts[cut:]), overshoot=0),

@@ -32,12 +32,12 @@ from enfold.store import (
 from enfold.store import snapshots as views
 from enfold.store.records import (
     EditDraft,
-    Edited,
+    EditReference,
     ManifestEntry,
     SessionKey,
     SnapshotDraft,
     StoredMessage,
-    Summarized,
+    SummaryPlace,
     UsageEvent,
 )
 from enfold.store.snapshots import Beside
@@ -107,7 +107,10 @@ async def _write_for_ever(url: str, number: int, pipe: int) -> None:
 def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, Beside]:
     """A snapshot with something in every table that its transaction writes to."""
     edits = [EditDraft(message.id, b"{}", 1, "characters") for message in line]
-    manifest: tuple[ManifestEntry, ...] = (Summarized(), *(Edited(edit.id) for edit in edits))
+    manifest: tuple[ManifestEntry, ...] = (
+        SummaryPlace(),
+        *(EditReference(edit.id) for edit in edits),
+    )
     draft = SnapshotDraft(
         {"summaryText": "so far"}, cutoff=line[-1].id, parent=line[-1].id, manifest=manifest
     )

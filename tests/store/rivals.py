@@ -16,7 +16,7 @@ from tests.store.making import draft
 from enfold.errors import ConflictError
 from enfold.store import open_store, sessions, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.records import SnapshotDraft, Summarized
+from enfold.store.records import SnapshotDraft, SummaryPlace
 
 APPENDS = 15
 
@@ -34,7 +34,7 @@ async def main(url: str, name: str) -> None:
             {"summaryText": f"by {name}"},
             cutoff=view.after[-2].id,
             parent=view.tip,
-            manifest=(Summarized(),),
+            manifest=(SummaryPlace(),),
         )
         _wait("working")
         try:

@@ -9,23 +9,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.errors import StoreError
-from enfold.store.records import Edited, Kept, Summarized, manifest_from_json, manifest_to_json
+from enfold.store.records import (
+    EditReference,
+    KeptRange,
+    SummaryPlace,
+    manifest_from_json,
+    manifest_to_json,
+)
 
 ids = st.text("0123456789abcdef", min_size=1, max_size=32)
 entries = st.one_of(
-    st.builds(Kept, ids, ids),
-    st.builds(Edited, ids),
-    st.builds(Summarized, st.none() | st.integers(0, 9)),
+    st.builds(KeptRange, ids, ids),
+    st.builds(EditReference, ids),
+    st.builds(SummaryPlace, st.none() | st.integers(0, 9)),
 )
 
 
 @given(st.lists(entries).map(tuple))
-def test_a_manifest_comes_back(manifest: tuple[Kept | Edited | Summarized, ...]) -> None:
+def test_a_manifest_comes_back(
+    manifest: tuple[KeptRange | EditReference | SummaryPlace, ...],
+) -> None:
     assert manifest_from_json(manifest_to_json(manifest)) == manifest
 
 
 def test_the_stored_form_is_fixed() -> None:
-    manifest = (Kept("a", "a"), Summarized(), Kept("b", "c"), Edited("e"), Summarized(1))
+    manifest = (
+        KeptRange("a", "a"),
+        SummaryPlace(),
+        KeptRange("b", "c"),
+        EditReference("e"),
+        SummaryPlace(1),
+    )
     assert json.loads(manifest_to_json(manifest)) == [
         {"message": "a"},
         {"summary": True},

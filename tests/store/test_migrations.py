@@ -13,7 +13,7 @@ from tests.store.making import numbered
 from enfold.errors import StoreError, StoreVersionError
 from enfold.store import Database, Store, integrity, open_store, search, sessions, snapshots, tree
 from enfold.store.database import Migration, is_current, migrate, migrations
-from enfold.store.records import Summarized
+from enfold.store.records import SummaryPlace
 from enfold.store.search import Where
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ async def test_a_file_of_version_1_is_still_read(tmp_path: Path) -> None:
         view = await store.read(snapshots.view, session.key)
         assert view.snapshot is not None
         assert view.snapshot.text == "They talk of tea."
-        assert view.shown == (Summarized(),)
+        assert view.shown == (SummaryPlace(),)
         assert [message.body for message in view.after] == [b'{"n":2}']
         (hit,) = await store.read(search.search, "tea", Where(session=session.key))
         assert hit.snippet == "Green tea"

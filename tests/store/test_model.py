@@ -25,7 +25,7 @@ from enfold.errors import ConflictError
 from enfold.identity import identity
 from enfold.store import Store, integrity, open_store, search, sessions, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.records import Session, SnapshotDraft, Summarized
+from enfold.store.records import Session, SnapshotDraft, SummaryPlace
 from enfold.store.search import Where
 
 Result = TypeVar("Result")
@@ -125,7 +125,7 @@ class Machine(RuleBasedStateMachine):
             {"summaryText": "x"},
             cutoff=path[number % len(path)],
             parent=self.model.tip,
-            manifest=(Summarized(),),
+            manifest=(SummaryPlace(),),
         )
         applies = self.model.applicable(self.model.tip, share=share)
         expected: Any = {"right": applies, "wrong": "another", "any": snapshots.ANY}[expects]

@@ -25,7 +25,7 @@ from enfold.store.records import (
     Session,
     SessionKey,
     SnapshotDraft,
-    Summarized,
+    SummaryPlace,
     UsageEvent,
 )
 from enfold.store.responses import Item, Response
@@ -143,7 +143,7 @@ async def _fill(store: Store, session: Session) -> None:
     first, *_, last = await store.write(tree.append, session.key, numbered(4))
     edit = EditDraft(first.id, b"{}", 1, "characters")
     draft = SnapshotDraft(
-        {"summaryText": "s"}, cutoff=first.id, parent=last.id, manifest=(Summarized(),)
+        {"summaryText": "s"}, cutoff=first.id, parent=last.id, manifest=(SummaryPlace(),)
     )
     beside = snapshots.Beside(edits=[edit], flush=[first.id], usage=[UsageEvent("summary")])
     snapshot = await store.write(snapshots.record, session.key, draft, beside)

@@ -9,11 +9,11 @@ from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundErr
 from enfold.store import Database, Store, catalog, outbox, sessions, snapshots, tree
 from enfold.store.records import (
     EditDraft,
-    Kept,
+    KeptRange,
     Session,
     SnapshotDraft,
     StoredMessage,
-    Summarized,
+    SummaryPlace,
     UsageEvent,
 )
 from enfold.store.snapshots import Beside
@@ -33,7 +33,7 @@ def summary(cutoff: StoredMessage, parent: StoredMessage, text: str = "so far") 
         content,
         cutoff=cutoff.id,
         parent=parent.id,
-        manifest=(Summarized(),),
+        manifest=(SummaryPlace(),),
         token_count=3,
         tokenizer="characters",
         strategy="native",
@@ -51,7 +51,7 @@ async def test_everything_comes_back(
     assert stored.text == "zero \x00, half \ud83d, é"
     assert (stored.cutoff, stored.cutoff_depth) == (line[5].id, 6)
     assert (stored.parent, stored.parent_depth) == (line[-1].id, 12)
-    assert stored.manifest == (Summarized(),)
+    assert stored.manifest == (SummaryPlace(),)
     assert (stored.token_count, stored.tokenizer) == (3, "characters")
     assert (stored.strategy, stored.author, stored.previous) == ("native", "somebody", None)
     assert not stored.undone
@@ -313,7 +313,7 @@ async def test_a_snapshot_is_of_its_session(
     other = await store.write(sessions.get_or_create, "ours", "another")
     await store.write(tree.append, other.key, numbered(12))
     draft = SnapshotDraft(
-        {"summaryText": "x"}, cutoff=line[1].id, parent=line[2].id, manifest=(Kept("a", "b"),)
+        {"summaryText": "x"}, cutoff=line[1].id, parent=line[2].id, manifest=(KeptRange("a", "b"),)
     )
     await store.write(snapshots.record, session.key, draft)
     assert await _applies(store, other) is None

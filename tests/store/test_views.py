@@ -11,12 +11,12 @@ from enfold.store import snapshots as views
 from enfold.store.records import (
     Edit,
     EditDraft,
-    Edited,
-    Kept,
+    EditReference,
+    KeptRange,
     Session,
     SnapshotDraft,
     StoredMessage,
-    Summarized,
+    SummaryPlace,
 )
 from enfold.store.snapshots import Beside
 
@@ -49,14 +49,14 @@ async def test_the_manifest_says_what_is_shown(
         cutoff=line[14].id,
         parent=line[16].id,
         manifest=(
-            Kept(line[0].id, line[0].id),
-            Summarized(),
-            Kept(line[6].id, line[8].id),
-            Edited(edits[0].id),
-            Kept(line[10].id, line[10].id),
-            Edited(edits[1].id),
-            Summarized(0),
-            Kept(line[13].id, line[14].id),
+            KeptRange(line[0].id, line[0].id),
+            SummaryPlace(),
+            KeptRange(line[6].id, line[8].id),
+            EditReference(edits[0].id),
+            KeptRange(line[10].id, line[10].id),
+            EditReference(edits[1].id),
+            SummaryPlace(0),
+            KeptRange(line[13].id, line[14].id),
         ),
     )
     await store.write(snapshots.record, session.key, draft, Beside(edits=edits))
@@ -67,7 +67,7 @@ async def test_the_manifest_says_what_is_shown(
     first, summary, *kept, edit, between, other, second, last, cutoff = view.shown
     assert (first, between, last, cutoff) == (line[0], line[10], line[13], line[14])
     assert tuple(kept) == line[6:9]
-    assert (summary, second) == (Summarized(), Summarized(0))
+    assert (summary, second) == (SummaryPlace(), SummaryPlace(0))
     assert isinstance(edit, Edit)
     assert isinstance(other, Edit)
     assert (edit.message, other.message) == (line[9].id, line[11].id)
@@ -78,13 +78,16 @@ async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")
     first = SnapshotDraft(
-        {"summaryText": None}, cutoff=line[1].id, parent=line[3].id, manifest=(Edited(edit.id),)
+        {"summaryText": None},
+        cutoff=line[1].id,
+        parent=line[3].id,
+        manifest=(EditReference(edit.id),),
     )
     second = SnapshotDraft(
         {"summaryText": "x"},
         cutoff=line[5].id,
         parent=line[9].id,
-        manifest=(Edited(edit.id), Summarized()),
+        manifest=(EditReference(edit.id), SummaryPlace()),
         previous=first.id,
     )
     await store.write(snapshots.record, session.key, first, Beside(edits=[edit]))
@@ -92,14 +95,14 @@ async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
     view = await store.read(views.view, session.key)
     assert view.snapshot is not None
     assert view.snapshot.previous == first.id
-    assert [type(entry) for entry in view.shown] == [Edit, Summarized]
+    assert [type(entry) for entry in view.shown] == [Edit, SummaryPlace]
 
 
 async def test_a_branch_has_its_own_view(
     store: Store, session: Session, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = SnapshotDraft(
-        {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(Summarized(),)
+        {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(SummaryPlace(),)
     )
     await store.write(snapshots.record, session.key, draft)
     branch = await store.write(tree.append, session.key, drafts("x"), line[4].id)
@@ -107,18 +110,18 @@ async def test_a_branch_has_its_own_view(
     assert (own.snapshot, own.after) == (None, (*line[:5], *branch))
     shared = await store.read(views.view, session.key, branch[0].id, share_across_branches=True)
     assert shared.snapshot is not None
-    assert (shared.shown, shared.after) == ((Summarized(),), (line[4], *branch))
+    assert (shared.shown, shared.after) == ((SummaryPlace(),), (line[4], *branch))
 
 
 async def test_at_the_cutoff_nothing_comes_after(
     store: Store, session: Session, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = SnapshotDraft(
-        {"summaryText": "x"}, cutoff=line[9].id, parent=line[9].id, manifest=(Summarized(),)
+        {"summaryText": "x"}, cutoff=line[9].id, parent=line[9].id, manifest=(SummaryPlace(),)
     )
     await store.write(snapshots.record, session.key, draft)
     view = await store.read(views.view, session.key, line[9].id)
-    assert (view.shown, view.after) == ((Summarized(),), ())
+    assert (view.shown, view.after) == ((SummaryPlace(),), ())
 
 
 @pytest.mark.parametrize("what", ["message", "edit"])
@@ -126,7 +129,7 @@ async def test_what_is_gone_is_not_shown_silently(
     store: Store, session: Session, line: tuple[StoredMessage, ...], what: str
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")
-    entry = Kept("nowhere", line[0].id) if what == "message" else Edited(edit.id)
+    entry = KeptRange("nowhere", line[0].id) if what == "message" else EditReference(edit.id)
     draft = SnapshotDraft(
         {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(entry,)
     )

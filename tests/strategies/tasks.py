@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from enfold.condensation import Task
+from enfold.condensation import Plan
 from enfold.messages import Message
-from enfold.plan import Aim, plan
+from enfold.plan import Aim
+from enfold.plan import plan as make_plan
 from enfold.retention import zones
 from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
@@ -29,15 +30,15 @@ def strategy(
     return contract.get(name).make_from(config, means)
 
 
-def task_for(
+def plan_for(
     messages: Sequence[Message], how: Strategy, *, target: int | None = None, **values: Any
-) -> Task:
-    """The task that a strategy is given where its own config says what stays."""
+) -> Plan:
+    """The plan that a strategy is given where its own config says what stays."""
     counts = tuple(count_messages(messages, TOKENIZER))
     retention = keeping_instructions(how.retention, messages)
     aim = Aim(retention, target or sum(counts) or 1, room=target or 0)
-    planned = plan(messages, counts, aim)
-    return Task(
+    planned = make_plan(messages, counts, aim)
+    return Plan(
         tuple(messages),
         counts,
         planned.split,

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 import enfold
 from enfold import wire as dialects
-from enfold.condensation import Condensation, Edited, Folded, Kept, Task, validate
+from enfold.condensation import (
+    Condensation,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    SummarizedMessages,
+    validate,
+)
 from enfold.errors import NoGainError
 from enfold.history import last_user_message, open_loop_start, orphans, unanswered
 from enfold.jsontext import dumps
@@ -30,7 +37,7 @@ from enfold.summaries import fence
 from enfold.testing import ScriptedSummarizer
 from enfold.tokens import STRUCTURE_TOKENS, count_message, get
 from tests.strategies.conversations import conversations
-from tests.strategies.tasks import TOKENIZER, strategy, task_for
+from tests.strategies.tasks import TOKENIZER, plan_for, strategy
 
 SUPPRESS_ALL = {
     "id": "all",
@@ -81,17 +88,17 @@ some = settings(max_examples=10)
 
 async def run(
     messages: tuple[Message, ...], name: str, config: dict[str, Any], target: int | None = None
-) -> tuple[Strategy, Task, Condensation]:
+) -> tuple[Strategy, Plan, Condensation]:
     how = strategy(name, config)
-    task = task_for(messages, how, target=target)
-    return how, task, await how.condense(task)
+    plan = plan_for(messages, how, target=target)
+    return how, plan, await how.condense(plan)
 
 
-def shown(task: Task, answer: Condensation) -> list[Message]:
+def shown(plan: Plan, answer: Condensation) -> list[Message]:
     return [
-        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
         for entry in answer.entries
-        if not isinstance(entry, Folded)
+        if not isinstance(entry, SummarizedMessages)
     ]
 
 
@@ -117,15 +124,15 @@ def frame(message: Message) -> list[Any]:
 async def test_the_answer_may_be_used(
     name: str, config: dict[str, Any], messages: tuple[Message, ...], target: int | None
 ) -> None:
-    _, task, answer = await run(messages, name, config, target)
+    _, plan, answer = await run(messages, name, config, target)
     with suppress(NoGainError):  # a short summary can be longer than a few short messages
-        validate(task, answer, may_be_unchanged=True)
-        assert answer.tokens(task) <= task.tokens
+        validate(plan, answer, may_be_unchanged=True)
+        assert answer.tokens(plan) <= plan.tokens
     assert answer.strategy == name
-    seen = shown(task, answer)
+    seen = shown(plan, answer)
     assert len(orphans(seen)) <= len(orphans(messages))
     assert len(unanswered(seen)) <= len(unanswered(messages))
-    indexes = [entry.index for entry in answer.entries if not isinstance(entry, Folded)]
+    indexes = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert indexes == sorted(indexes)
     assert all(
         operation.endswith("_completed")
@@ -142,13 +149,13 @@ async def test_what_must_stay_stays(
 ) -> None:
     _, _, answer = await run(messages, name, config)
     last = last_user_message(messages)
-    assert last is None or Kept(last) in answer.entries
+    assert last is None or KeptMessage(last) in answer.entries
     loop = open_loop_start(messages)
     assert all(edit.index < loop for edit in answer.edits)
     for edit in answer.edits:
         assert frame(edit.message) == frame(messages[edit.index])
         assert not any(isinstance(part, Reasoning) for part in edit.message.parts)
-    assert answer.entries[-1] == Kept(len(messages) - 1) or answer.edits
+    assert answer.entries[-1] == KeptMessage(len(messages) - 1) or answer.edits
 
 
 @every
@@ -157,16 +164,16 @@ async def test_what_must_stay_stays(
 async def test_every_count_is_exact(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
-    _, task, answer = await run(messages, name, config)
+    _, plan, answer = await run(messages, name, config)
     for edit in answer.edits:
         assert edit.tokens == count_message(edit.message, TOKENIZER)
-        assert edit.tokens < task.counts[edit.index]
+        assert edit.tokens < plan.counts[edit.index]
     if answer.summary is not None:
         text = fence(answer.summary.text)
         assert answer.summary.tokens == STRUCTURE_TOKENS + get(TOKENIZER).count(text)
     if answer.steps:
-        assert answer.steps[0].tokens_before == task.tokens
-        assert answer.steps[-1].tokens_after == answer.tokens(task)
+        assert answer.steps[0].tokens_before == plan.tokens
+        assert answer.steps[-1].tokens_after == answer.tokens(plan)
 
 
 @every
@@ -188,17 +195,17 @@ async def test_estimates_ask_nobody_and_are_not_too_good(
 ) -> None:
     writer = ScriptedSummarizer("s")
     how = strategy(name, config, writer)
-    task = task_for(messages, how)
-    foretold = await how.estimate(task)
+    plan = plan_for(messages, how)
+    foretold = await how.estimate(plan)
     reduction, cost = foretold.reduction, foretold.cost
     assert writer.requests == []
-    assert reduction.tokens_before == task.tokens
-    answer = await how.condense(task)
+    assert reduction.tokens_before == plan.tokens
+    answer = await how.condense(plan)
     if not cost.calls:
-        assert reduction.tokens_after == answer.tokens(task)
+        assert reduction.tokens_after == answer.tokens(plan)
         assert reduction.steps == answer.steps
         assert cost.dollars == 0.0
-    if not how.touches(task):
+    if not how.touches(plan):
         assert answer.is_unchanged
 
 
@@ -230,6 +237,6 @@ async def test_a_wire_is_valid_afterwards_and_restored_to_the_byte(
 async def test_truncating_again_changes_nothing(
     config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
-    _, task, answer = await run(messages, "truncation", config)
-    _, _, again = await run(tuple(shown(task, answer)), "truncation", config)
+    _, plan, answer = await run(messages, "truncation", config)
+    _, _, again = await run(tuple(shown(plan, answer)), "truncation", config)
     assert again.is_unchanged

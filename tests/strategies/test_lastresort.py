@@ -1,4 +1,4 @@
-"""The last resort: what is left of a task where no summary could be written."""
+"""The last resort: what is left of a plan where no summary could be written."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from enfold.messages import Message
 from enfold.strategies.fallback import OPERATION, truncated
 from enfold.testing import assistant, user
 from tests.strategies.conversations import conversations
-from tests.strategies.tasks import strategy, task_for
+from tests.strategies.tasks import plan_for, strategy
 
 
 @given(conversations(), st.integers(1, 400))
 def test_whatever_it_answers_may_be_used(messages: tuple[Message, ...], target: int) -> None:
-    task = task_for(messages, strategy("native"), target=target)
-    answer = truncated(task, "away")
-    assert accept(task, answer, may_be_unchanged=True).entries == answer.entries
+    plan = plan_for(messages, strategy("native"), target=target)
+    answer = truncated(plan, "away")
+    assert accept(plan, answer, may_be_unchanged=True).entries == answer.entries
     assert answer.is_unchanged == (OPERATION not in answer.operations)
 
 
 def test_what_cannot_be_made_smaller_is_left_as_it_is() -> None:
-    task = task_for([user("Hello")], strategy("native"), target=1)
-    answer = truncated(task, "away")
+    plan = plan_for([user("Hello")], strategy("native"), target=1)
+    answer = truncated(plan, "away")
     assert answer.is_unchanged
     with pytest.raises(NoGainError):
-        accept(task, answer)
+        accept(plan, answer)
 
 
 def test_users_words_below_the_floors_are_no_reason_to_refuse_it() -> None:
     said = [f"Keep quay{n}.conf, /srv/boats/{n} and 1{n}7.25 in mind." for n in range(40)]
     messages = [each for text in said for each in (user(text), assistant("Noted. " * 30))]
-    task = task_for(messages, strategy("native"), target=200, restorable_by="store")
-    answer = accept(task, truncated(task, "away"))
+    plan = plan_for(messages, strategy("native"), target=200, restorable_by="store")
+    answer = accept(plan, truncated(plan, "away"))
     assert answer.summary is not None
     assert answer.receipt is not None
     assert answer.receipt.total.restorable > answer.receipt.total.kept

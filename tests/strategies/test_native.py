@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import enfold
 from enfold import wire as dialects
-from enfold.condensation import Condensation, Folded, Kept, Task, validate
+from enfold.condensation import Condensation, KeptMessage, Plan, SummarizedMessages, validate
 from enfold.errors import ConfigError, SummaryError
 from enfold.history import last_user_message
 from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
@@ -26,10 +26,10 @@ from tests.histories import histories
 LONG = "alpha " * 400
 
 
-def task_for(messages: list[Message], retention: Retention, **values: object) -> Task:
+def plan_for(messages: list[Message], retention: Retention, **values: object) -> Plan:
     counts = tuple(count_messages(messages, "o200k_base"))
     divided = split(messages, counts, retention)
-    return Task(tuple(messages), counts, divided, "o200k_base", **values)  # type: ignore[arg-type]
+    return Plan(tuple(messages), counts, divided, "o200k_base", **values)  # type: ignore[arg-type]
 
 
 def native(summarizer: ScriptedSummarizer, **values: Any) -> Native:
@@ -40,20 +40,20 @@ CHAT = [user(f"{LONG} {n}") if n % 2 == 0 else assistant(f"{LONG} {n}") for n in
 
 
 async def test_first_summary_and_last_messages_stay_in_that_order() -> None:
-    task = task_for(CHAT, Retention("messages", 2, keep_first=1))
-    answer = await native(ScriptedSummarizer("In short.")).condense(task)
-    validate(task, answer)
+    plan = plan_for(CHAT, Retention("messages", 2, keep_first=1))
+    answer = await native(ScriptedSummarizer("In short.")).condense(plan)
+    validate(plan, answer)
     kinds = [type(entry) for entry in answer.entries]
-    assert kinds == [Kept, Folded, Kept, Kept]
+    assert kinds == [KeptMessage, SummarizedMessages, KeptMessage, KeptMessage]
     assert answer.summary is not None
     assert answer.summary.indexes == tuple(range(1, 8))
-    assert answer.steps[0].tokens_after == answer.tokens(task) < task.tokens
+    assert answer.steps[0].tokens_after == answer.tokens(plan) < plan.tokens
 
 
 async def test_the_previous_summary_and_the_recent_messages_are_handed_over() -> None:
     summarizer = ScriptedSummarizer()
-    task = task_for(CHAT, Retention("messages", 2), previous="Before.", previous_tokens=9)
-    await native(summarizer, style="code", prompt="Mine: {conversation_history}").condense(task)
+    plan = plan_for(CHAT, Retention("messages", 2), previous="Before.", previous_tokens=9)
+    await native(summarizer, style="code", prompt="Mine: {conversation_history}").condense(plan)
     (request,) = summarizer.requests
     assert request.previous == "Before."
     assert request.messages == tuple(CHAT[:8])
@@ -63,8 +63,8 @@ async def test_the_previous_summary_and_the_recent_messages_are_handed_over() ->
 
 async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
     summarizer = ScriptedSummarizer("One.", "Two.", "Three.", max_input=4_000)
-    task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
-    answer = await native(summarizer).condense(task)
+    plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=100)
+    answer = await native(summarizer).condense(plan)
     assert answer.summary is not None
     requests = summarizer.requests
     assert len(requests) > 1
@@ -75,8 +75,8 @@ async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
 async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
     huge = "".join(f"word{n} " for n in range(6_000))
-    task = task_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
-    await native(summarizer).condense(task)
+    plan = plan_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
+    await native(summarizer).condense(plan)
     read = [
         part.text
         for request in summarizer.requests
@@ -91,8 +91,8 @@ async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
 async def test_tool_calls_are_read_with_their_results() -> None:
     rounds = [m for n in range(6) for m in (assistant(LONG, call(str(n))), result(str(n), LONG))]
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
-    task = task_for([user("go"), *rounds, user("and?")], Retention("messages", 1))
-    await native(summarizer).condense(task)
+    plan = plan_for([user("go"), *rounds, user("and?")], Retention("messages", 1))
+    await native(summarizer).condense(plan)
     for request in summarizer.requests:
         parts = [part for message in request.messages for part in message.parts]
         calls = {part.id for part in parts if isinstance(part, ToolCall)}
@@ -102,7 +102,7 @@ async def test_tool_calls_are_read_with_their_results() -> None:
 @pytest.mark.parametrize("reply", ["", "  \n", SummaryError("away")])
 async def test_nothing_usable_is_an_error(reply: str | Exception) -> None:
     with pytest.raises(SummaryError):
-        await native(ScriptedSummarizer(reply)).condense(task_for(CHAT, Retention("messages", 2)))
+        await native(ScriptedSummarizer(reply)).condense(plan_for(CHAT, Retention("messages", 2)))
 
 
 @given(histories(), st.integers(0, 200), st.integers(0, 2))
@@ -110,16 +110,18 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
     messages: list[Message], tokens: int, first: int
 ) -> None:
     summarizer = ScriptedSummarizer("s")
-    task = task_for(messages, Retention("tokens", tokens, first))
-    if task.split.is_empty:
+    plan = plan_for(messages, Retention("tokens", tokens, first))
+    if plan.split.is_empty:
         return
-    answer: Condensation = await native(summarizer).condense(task)
+    answer: Condensation = await native(summarizer).condense(plan)
     (request,) = summarizer.requests
-    kept = [task.messages[entry.index] for entry in answer.entries if isinstance(entry, Kept)]
+    kept = [
+        plan.messages[entry.index] for entry in answer.entries if isinstance(entry, KeptMessage)
+    ]
     assert len(kept) + len(request.messages) == len(messages)
     user_index = last_user_message(messages)
     assert user_index is not None
-    assert Kept(user_index) in answer.entries
+    assert KeptMessage(user_index) in answer.entries
 
 
 def test_what_stays_is_in_the_config() -> None:
@@ -137,8 +139,8 @@ def test_a_prompt_that_cannot_be_used_is_named() -> None:
 
 async def test_with_nothing_to_fold_nobody_is_asked() -> None:
     summarizer = ScriptedSummarizer()
-    task = task_for(CHAT, Retention("messages", 99))
-    answer = await native(summarizer).condense(task)
+    plan = plan_for(CHAT, Retention("messages", 99))
+    answer = await native(summarizer).condense(plan)
     assert answer.is_unchanged
     assert answer.warnings == ("there is nothing to fold",)
     assert summarizer.requests == []
@@ -150,8 +152,8 @@ async def test_every_attempt_costs() -> None:
             summary = await super().summarize(request)
             return replace(summary, usage=Usage(), cost=0.25)
 
-    task = task_for(CHAT, Retention("messages", 2), summary_tokens=100)
-    answer = await native(Paid("long " * 300, "Short.")).condense(task)
+    plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=100)
+    answer = await native(Paid("long " * 300, "Short.")).condense(plan)
     assert answer.cost == 0.5
 
 

@@ -31,14 +31,14 @@ class Idle:
     id = "idle"
     retention = Retention("messages", 1)
 
-    def touches(self, task):
+    def touches(self, plan):
         return ()
 
-    async def condense(self, task):
-        return unchanged(task, self.id, "idle")
+    async def condense(self, plan):
+        return unchanged(plan, self.id, "idle")
 
-    async def estimate(self, task, prices=None):
-        return Estimate(Reduction(task.tokens, task.tokens), Cost())
+    async def estimate(self, plan, prices=None):
+        return Estimate(Reduction(plan.tokens, plan.tokens), Cost())
 
 
 KIND = Kind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config, Idle)

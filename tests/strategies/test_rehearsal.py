@@ -9,7 +9,7 @@ from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.prompts import build
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import get
-from tests.strategies.tasks import TOKENIZER, strategy, task_for
+from tests.strategies.tasks import TOKENIZER, plan_for, strategy
 
 CHAT = tuple(
     user(f"{n} " + "alpha " * 200) if n % 2 == 0 else assistant(f"{n} " + "beta " * 200)
@@ -24,26 +24,26 @@ def price(author: str, input_tokens: int, output_tokens: int) -> float | None:
 async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
     paid = ScriptedSummarizer("the " * 150, name="paid")
     how = strategy("native", None, paid)
-    task = task_for(CHAT, how)
-    foretold = await how.estimate(task, price)
+    plan = plan_for(CHAT, how)
+    foretold = await how.estimate(plan, price)
     reduction, cost = foretold.reduction, foretold.cost
     assert paid.requests == []
-    answer = await how.condense(task)
+    answer = await how.condense(plan)
     prompt = build(paid.requests[0])
     read = sum(get(TOKENIZER).count_many([prompt.system, prompt.user]))
     assert (cost.calls, cost.input_tokens) == (1, read)
-    assert 150 <= cost.output_tokens <= task.summary_tokens
+    assert 150 <= cost.output_tokens <= plan.summary_tokens
     assert cost.dollars == pytest.approx(read * 1e-6 + cost.output_tokens * 4e-6)
-    assert answer.tokens(task) <= reduction.tokens_after < task.tokens
-    assert reduction.share == pytest.approx(1 - reduction.tokens_after / task.tokens)
+    assert answer.tokens(plan) <= reduction.tokens_after < plan.tokens
+    assert reduction.share == pytest.approx(1 - reduction.tokens_after / plan.tokens)
 
 
 async def test_what_is_read_in_pieces_is_several_calls() -> None:
     paid = ScriptedSummarizer("word " * 100, name="paid", max_input=4_000)
     how = strategy("native", None, paid)
-    task = task_for(CHAT * 8, how)
-    cost = (await how.estimate(task, price)).cost
-    await how.condense(task)
+    plan = plan_for(CHAT * 8, how)
+    cost = (await how.estimate(plan, price)).cost
+    await how.condense(plan)
     prompts = [build(request) for request in paid.requests]
     read = sum(sum(get(TOKENIZER).count_many([prompt.system, prompt.user])) for prompt in prompts)
     assert len(prompts) > 5
@@ -65,21 +65,21 @@ def _agent(turns: int) -> tuple[Message, ...]:
 
 async def test_a_summary_of_little_that_is_read_is_not_as_long_as_it_may_be() -> None:
     how = strategy("native", None, LocalSummarizer())
-    task = task_for(_agent(30), how)
-    reduction = (await how.estimate(task)).reduction
-    answer = await how.condense(task)
+    plan = plan_for(_agent(30), how)
+    reduction = (await how.estimate(plan)).reduction
+    answer = await how.condense(plan)
     assert answer.summary is not None
-    as_long_as_it_may_be = answer.tokens(task) - answer.summary.tokens + task.summary_tokens
-    assert answer.tokens(task) <= reduction.tokens_after < as_long_as_it_may_be * 0.6
+    as_long_as_it_may_be = answer.tokens(plan) - answer.summary.tokens + plan.summary_tokens
+    assert answer.tokens(plan) <= reduction.tokens_after < as_long_as_it_may_be * 0.6
 
 
 async def test_a_long_text_is_counted_by_samples() -> None:
     paid = ScriptedSummarizer("s", name="paid")
     how = strategy("native", None, paid)
     varied = [user(f"{n} " + f"palabra {n} 漢字 " * 40) for n in range(1_200)]
-    task = task_for((*varied, *CHAT), how)
-    cost = (await how.estimate(task)).cost
-    await how.condense(task)
+    plan = plan_for((*varied, *CHAT), how)
+    cost = (await how.estimate(plan)).cost
+    await how.condense(plan)
     prompt = build(paid.requests[0])
     read = sum(get(TOKENIZER).count_many([prompt.system, prompt.user]))
     assert cost.input_tokens == pytest.approx(read, rel=0.03)
@@ -108,15 +108,15 @@ async def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
     }
     both = (ScriptedSummarizer("s", name="paid"), ScriptedSummarizer("s", name="secret"))
     how = strategy("smart", config, *both)
-    cost = (await how.estimate(task_for(CHAT, how), price)).cost
+    cost = (await how.estimate(plan_for(CHAT, how), price)).cost
     assert [each.author for each in cost.by_author] == ["paid", "secret"]
     assert cost.calls == 2
     assert cost.output_tokens == 100
     assert cost.dollars is None
-    assert (await how.estimate(task_for(CHAT, how))).cost.dollars is None
+    assert (await how.estimate(plan_for(CHAT, how))).cost.dollars is None
 
 
 async def test_nothing_to_do_costs_nothing() -> None:
     how = strategy("native")
-    cost = (await how.estimate(task_for(CHAT[:1], how), price)).cost
+    cost = (await how.estimate(plan_for(CHAT[:1], how), price)).cost
     assert (cost.calls, cost.dollars) == (0, 0.0)

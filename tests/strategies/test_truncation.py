@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from enfold.condensation import Condensation, Edited, validate
+from enfold.condensation import Condensation, EditedMessage, validate
 from enfold.messages import Attachment, Data, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.testing import assistant, call, result, user
-from tests.strategies.tasks import strategy, task_for
+from tests.strategies.tasks import plan_for, strategy
 
 OUTPUT = "\n".join(f"line {n} of the output" for n in range(1, 101))
 CODE = "def f():\n    return 1\n" * 60
@@ -30,10 +30,10 @@ async def condense(
     messages: tuple[Message, ...] = CHAT, **config: Any
 ) -> tuple[list[Message], Condensation]:
     how = strategy("truncation", {"preserveRecentCount": 2, **config})
-    task = task_for(messages, how)
-    answer = await how.condense(task)
+    plan = plan_for(messages, how)
+    answer = await how.condense(plan)
     if not answer.is_unchanged:
-        validate(task, answer)
+        validate(plan, answer)
     edits = {edit.index: edit.message for edit in answer.edits}
     return [edits.get(index, message) for index, message in enumerate(messages)], answer
 
@@ -182,9 +182,11 @@ async def test_nothing_long_enough_is_said_and_changes_nothing() -> None:
 
 async def test_estimates_are_exact_and_cost_nothing() -> None:
     how = strategy("truncation")
-    task = task_for(CHAT * 3, how)
-    answer = await how.condense(task)
-    foretold = await how.estimate(task)
-    assert foretold.reduction.tokens_after == answer.tokens(task)
+    plan = plan_for(CHAT * 3, how)
+    answer = await how.condense(plan)
+    foretold = await how.estimate(plan)
+    assert foretold.reduction.tokens_after == answer.tokens(plan)
     assert (foretold.cost.calls, foretold.cost.dollars) == (0, 0.0)
-    assert set(how.touches(task)) == {e.index for e in answer.entries if isinstance(e, Edited)}
+    assert set(how.touches(plan)) == {
+        e.index for e in answer.entries if isinstance(e, EditedMessage)
+    }

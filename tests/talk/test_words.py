@@ -6,7 +6,7 @@ import pytest
 
 from enfold import errors
 from enfold.chat import commands
-from enfold.engine import Compression
+from enfold.engine import Outcome
 from enfold.errors import FACTS, BlockedError, CompressionError, EnfoldError, GatewayError
 from enfold.messages import Attachment
 from enfold.testing import user
@@ -35,7 +35,7 @@ def test_unknown_is_not_nothing(cost: float | None, said: str) -> None:
 
 
 def test_a_compression_says_before_after_cost_and_time() -> None:
-    done = Compression(
+    done = Outcome(
         "compressed",
         4_000,
         1_000,
@@ -53,7 +53,7 @@ def test_a_compression_says_before_after_cost_and_time() -> None:
 
 @pytest.mark.parametrize("outcome", ["kept", "no_gain", "nothing_new", "nothing_to_compress"])
 def test_nothing_done_is_said(outcome: str) -> None:
-    done = Compression(outcome, 1, 1)  # type: ignore[arg-type] # a table of its cases
+    done = Outcome(outcome, 1, 1)  # type: ignore[arg-type] # a table of its cases
     assert commands.compressed(done).startswith("Nothing was folded: ")
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, TypeVa
 from enfold import tokens, wiring
 from enfold.adapters.engines import of_extra
 from enfold.budget import AUTO_FLOOR, Decision, Limits, Load, Policy, decide
-from enfold.engine.stateless import Options, condense
+from enfold.engine.stateless import CondenseOptions, condense
 from enfold.errors import SummaryError
 from enfold.estimates import estimate
 from enfold.flush import Hook, hand_over
@@ -295,9 +295,9 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         reply = profile.get("max_output_tokens") or min(FALLBACK_MAX_OUTPUT, known // 10)
         return Limits(known, reply)
 
-    def _options(self, decision: Decision) -> Options:
+    def _options(self, decision: Decision) -> CondenseOptions:
         """Where to end: far enough below that the next time is far away."""
-        return Options(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
+        return CondenseOptions(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
 
 
 def _answer(

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from enfold.adapters.engines import of_extra
 from enfold.budget import DEFAULT_THRESHOLD, SAFETY_MARGIN
-from enfold.engine.stateless import Condensed, Options, condense
+from enfold.engine.stateless import Condensed, CondenseOptions, condense
 from enfold.errors import ConfigError
 from enfold.estimates import estimate
 from enfold.messages import (
@@ -244,7 +244,7 @@ class HistoryProcessor:
     ) -> None:
         if window < 1:
             raise ConfigError(f"window is {window}, at least 1 expected")
-        self._options = Options(tokenizer, window=window, keep_tokens=keep_tokens)
+        self._options = CondenseOptions(tokenizer, window=window, keep_tokens=keep_tokens)
         self._allowed = int(window * (1 - SAFETY_MARGIN) * DEFAULT_THRESHOLD)
         self._strategy = make_strategy(Settings(strategy=NATIVE), summarizer or local_summarizer())
         self._on_condensed = on_condensed

@@ -127,7 +127,7 @@ ENGINES: Mapping[str, Callable[[int], AbstractContextManager[Crew]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FileResult:
     """What came of one file."""
 
     place: Place
@@ -159,7 +159,7 @@ class Run:
     told: Callable[[int], None] = field(default=lambda _: None)
     """Given the bytes that were worked off since the last time."""
 
-    def outcomes(self) -> Generator[Outcome, None, None]:
+    def outcomes(self) -> Generator[FileResult, None, None]:
         """Do it; every file's outcome, in their order. Close it to stop."""
         waiting: deque[tuple[_File, Future[Piece] | None, int]] = deque()
         with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as crew:
@@ -235,20 +235,20 @@ class _File:
         """Give it up; if it is worth another try, the next run goes on from here."""
         self.error = self.error or error
 
-    def end(self) -> Outcome:
+    def end(self) -> FileResult:
         """Finish it, if nothing went wrong."""
         self.tell(self._untold)
         if self._already is not None:
-            return Outcome(self._place, "already", self._already)
+            return FileResult(self._place, "already", self._already)
         try:
             tally = self._finish()
         except EnfoldError as error:
             self.fail(error)
         if self.error is None:
-            return Outcome(self._place, "done", tally)
+            return FileResult(self._place, "done", tally)
         if self._part is not None and not facts(self.error).retryable:
             self._part.discard()
-        return Outcome(self._place, "failed", error=self.error)
+        return FileResult(self._place, "failed", error=self.error)
 
     def _finish(self) -> Tally:
         part = self._part
@@ -262,7 +262,7 @@ class _File:
         return part.tally
 
 
-def _collect(file: _File, future: Future[Piece] | None, size: int) -> Iterator[Outcome]:
+def _collect(file: _File, future: Future[Piece] | None, size: int) -> Iterator[FileResult]:
     """Take the next result, or end the file that has no more."""
     if future is None:
         yield file.end()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from enfold.bulk.files import Place
-from enfold.engine.stateless import Condensed, Options, restore
+from enfold.engine.stateless import Condensed, CondenseOptions, restore
 from enfold.engine.stateless import condense as condense_conversation
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
@@ -150,7 +150,7 @@ class Work(Protocol):
 
 
 async def condense_transcript(
-    transcript: Transcript, strategy: Strategy, options: Options
+    transcript: Transcript, strategy: Strategy, options: CondenseOptions
 ) -> Condensed:
     """The active branch, condensed. Other branches of the same array are the ledger's to give back.
 
@@ -171,7 +171,7 @@ class Condensing:
     """Making conversations smaller."""
 
     settings: Settings
-    options: Options
+    options: CondenseOptions
     dialect: str = AUTO
     profile: str | None = None
     """For whose sessions summaries are written. None: the local summarizer writes them."""

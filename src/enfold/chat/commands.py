@@ -11,7 +11,8 @@ from typing import Any, TypeAlias
 
 from enfold.amounts import number, when
 from enfold.chat.controller import Talk
-from enfold.engine import Compression, Status
+from enfold.engine import Outcome as Compression
+from enfold.engine import Status
 from enfold.engine.state import message_of
 from enfold.engine.turns import is_interrupted, unanswered
 from enfold.errors import (
@@ -166,7 +167,7 @@ class Effect(Enum):
     """Have the model answer what was said last."""
 
 
-Outcome: TypeAlias = str | Effect
+CommandResult: TypeAlias = str | Effect
 """Something to show, or something to do."""
 
 
@@ -174,7 +175,7 @@ Outcome: TypeAlias = str | Effect
 class Command:
     """One slash command."""
 
-    run: Callable[[Talk, str], Awaitable[Outcome]]
+    run: Callable[[Talk, str], Awaitable[CommandResult]]
     help: str
     argument: str = ""
     """What may follow it, as the help says it."""
@@ -187,7 +188,7 @@ def is_command(text: str) -> bool:
     return _COMMAND.fullmatch(text.rstrip()) is not None
 
 
-async def run(talk: Talk, text: str) -> Outcome:
+async def run(talk: Talk, text: str) -> CommandResult:
     """Do what the line says."""
     found = _COMMAND.fullmatch(text.rstrip())
     if found is None:
@@ -215,32 +216,32 @@ def completion(text: str) -> str:
     return next((name[len(begun) :] for name in COMMANDS if name.startswith(begun)), "")
 
 
-async def _help(_talk: Talk, _argument: str) -> Outcome:
+async def _help(_talk: Talk, _argument: str) -> CommandResult:
     named = {f"/{name} {each.argument}".rstrip(): each.help for name, each in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"{name:{width}}  {text}" for name, text in named.items()]
     return "\n".join((*lines, "", "A line that begins with a space is said, slash or not."))
 
 
-async def _summarize(talk: Talk, _argument: str) -> Outcome:
+async def _summarize(talk: Talk, _argument: str) -> CommandResult:
     return compressed(await talk.compress())
 
 
-async def _context(talk: Talk, _argument: str) -> Outcome:
+async def _context(talk: Talk, _argument: str) -> CommandResult:
     status = await talk.status()
     used = [each.text for each in await talk.session.summaries() if not each.undone]
     profile = talk.answerer.profile if talk.answerer is not None else None
     return context(status, profile, used[0] if used and status.summary_tokens else None)
 
 
-async def _undo(talk: Talk, _argument: str) -> Outcome:
+async def _undo(talk: Talk, _argument: str) -> CommandResult:
     undone = await talk.session.undo()
     if undone is None:
         return "Nothing to undo: no compression is in use."
     return "The compression is taken back: what it folded is shown again."
 
 
-async def _history(talk: Talk, argument: str) -> Outcome:
+async def _history(talk: Talk, argument: str) -> CommandResult:
     if argument.startswith("#"):
         return await _message(talk, argument)
     amount = _number(argument, "history") if argument else _SHOWN
@@ -258,13 +259,13 @@ async def _message(talk: Talk, argument: str) -> str:
     return f"#{place} {message.role}\n{said(message)}"
 
 
-async def _search(talk: Talk, argument: str) -> Outcome:
+async def _search(talk: Talk, argument: str) -> CommandResult:
     if not argument:
         raise InputError("there is no word to search for: /search WORDS")
     return hits(await talk.session.search(argument))
 
 
-async def _model(talk: Talk, argument: str) -> Outcome:
+async def _model(talk: Talk, argument: str) -> CommandResult:
     if argument:
         await talk.use(argument)
     if talk.answerer is None:
@@ -273,7 +274,7 @@ async def _model(talk: Talk, argument: str) -> Outcome:
     return f"{talk.answerer.connection.name}{by} answers."
 
 
-async def _retry(talk: Talk, _argument: str) -> Outcome:
+async def _retry(talk: Talk, _argument: str) -> CommandResult:
     if (await talk.status()).blocked is not None:
         return compressed(await talk.retry())
     if await unanswered(talk.session) is not None:
@@ -281,14 +282,14 @@ async def _retry(talk: Talk, _argument: str) -> Outcome:
     return "Nothing failed: there is nothing to try again."
 
 
-async def _acknowledge(talk: Talk, _argument: str) -> Outcome:
+async def _acknowledge(talk: Talk, _argument: str) -> CommandResult:
     if (await talk.status()).blocked is None:
         return "The session is not blocked: there is no risk to acknowledge."
     await talk.session.acknowledge()
     return "The risk is acknowledged: requests go out without the compression that failed."
 
 
-async def _quit(_talk: Talk, _argument: str) -> Outcome:
+async def _quit(_talk: Talk, _argument: str) -> CommandResult:
     return Effect.LEAVE
 
 

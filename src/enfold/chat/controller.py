@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from enfold.budget import DEFAULT_THRESHOLD
 from enfold.chat.meter import Meter
-from enfold.engine import Compression, Engine, Session, Status, turns
+from enfold.engine import Engine, Outcome, Session, Status, turns
 from enfold.engine.profiles import Roster
 from enfold.engine.turns import Answer, Answerer, Listener
 from enfold.errors import ConfigError, NotFoundError
@@ -67,11 +67,11 @@ class Talk:
         """Be answered to what was said last."""
         return await turns.answer(self.session, self._who(), listen, **self.settings)
 
-    async def compress(self) -> Compression:
+    async def compress(self) -> Outcome:
         """Fold what is old, now."""
         return await self.session.compress(**self.settings)
 
-    async def retry(self) -> Compression:
+    async def retry(self) -> Outcome:
         """Try again the compression whose failure blocked the session."""
         return await (self.session.retry() if self.window is None else self.compress())
 

@@ -17,12 +17,12 @@ from enfold import tokens
 from enfold.amounts import number
 from enfold.bulk import files as layout
 from enfold.bulk.files import Found, Place
-from enfold.bulk.run import Outcome, Run
+from enfold.bulk.run import FileResult, Run
 from enfold.bulk.work import Condensing, Tally, Work
 from enfold.bulk.workers import cores, jobs_for
 from enfold.cli.files import STANDARD_INPUT, Input, open_input, put_value, save
 from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
-from enfold.engine.stateless import Condensed, Options
+from enfold.engine.stateless import Condensed, CondenseOptions
 from enfold.errors import ConfigError, InputError, UnfinishedError
 from enfold.jsontext import dumps
 from enfold.llm.prices import Prices
@@ -95,7 +95,7 @@ class Errand:
         """Do it; `UnfinishedError` at the end if a file failed."""
         size = sum(_size(place.source) for place in self.places)
         workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
-        outcomes: list[Outcome] = []
+        outcomes: list[FileResult] = []
         with advancing(self.verb, size) as told:
             run = Run(self.work, self.places, self.out, workers, engine, told)
             with closing(run.outcomes()) as running:
@@ -110,7 +110,7 @@ class Errand:
             raise UnfinishedError(f"{failed:,} of {number(len(outcomes), 'file')} failed")
 
 
-def _tell(outcomes: Iterable[Outcome], others: int) -> None:
+def _tell(outcomes: Iterable[FileResult], others: int) -> None:
     """What came of it, in a few lines, and every file that failed."""
     tally, files, already = Tally(), 0, 0
     for outcome in outcomes:
@@ -128,7 +128,7 @@ def _tell(outcomes: Iterable[Outcome], others: int) -> None:
     say("; ".join((f"{done}: {change}" if tally.tokens_before else done, *asides)))
 
 
-def _failure(outcome: Outcome) -> str:
+def _failure(outcome: FileResult) -> str:
     """The error, which as a rule names its file."""
     source, error = str(outcome.place.source), str(outcome.error)
     return f"Failed: {error}" if source in error else f"Failed: {source}: {error}"
@@ -238,7 +238,7 @@ def condense(
     ] = False,
 ) -> None:
     """Make conversations smaller, with ledgers to restore them from."""
-    options = Options(
+    options = CondenseOptions(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
     settings = _settings(preset, strategy, config)

@@ -16,7 +16,7 @@ from enfold.errors import ConfigError
 from enfold.evaluation import report
 from enfold.evaluation.measures import NEWEST, Way
 from enfold.evaluation.metrics import metrics as measure_metrics
-from enfold.evaluation.run import Outcome, Plan, measure
+from enfold.evaluation.run import CaseResult, Plan, measure
 
 app = App(
     name="eval",
@@ -128,7 +128,7 @@ def _prompts(given: tuple[Path, ...]) -> list[tuple[str | None, str]]:
     return [(open_input(str(path)).text(), path.stem) for path in given]
 
 
-def _show(found: list[Outcome], *, json: bool) -> None:
+def _show(found: list[CaseResult], *, json: bool) -> None:
     summaries = report.summaries(found)
     rules = report.by_rule(summaries)
     if json:

@@ -20,7 +20,7 @@ from enfold.cli.screen import (
     say,
     working,
 )
-from enfold.engine import Compression, Preview, Status
+from enfold.engine import Outcome, Preview, Status
 from enfold.store.records import Session as Record
 from enfold.store.records import Snapshot
 from enfold.wiring import open_engine
@@ -103,7 +103,7 @@ async def compress(
     json: Json = False,
 ) -> None:
     """Fold what is old in a session into a summary, now."""
-    done: Compression | Preview
+    done: Outcome | Preview
     async with open_engine(db) as engine:
         found = await engine.find(session)
         if dry_run:
@@ -130,7 +130,7 @@ def _foreseen(preview: Preview) -> str:
     )
 
 
-def _done(compression: Compression) -> str:
+def _done(compression: Outcome) -> str:
     if not compression.compressed:
         return compression.outcome.replace("_", " ")
     return (

@@ -5,7 +5,7 @@ from plan to record, `viewing` stands between messages and stored rows.
 """
 
 from enfold.engine.engine import Engine
-from enfold.engine.results import Compression, Prepared, Preview, Status
+from enfold.engine.results import Outcome, Prepared, Preview, Status
 from enfold.engine.session import Session
 
-__all__ = ["Compression", "Engine", "Prepared", "Preview", "Session", "Status"]
+__all__ = ["Engine", "Outcome", "Prepared", "Preview", "Session", "Status"]

@@ -22,7 +22,9 @@ _TRIES = 3
 _log = logging.getLogger("enfold.engine")
 
 
-async def compress_soon(engine: Engine, session: Session, restorable_by: Means = "store") -> None:
+async def queue_compression(
+    engine: Engine, session: Session, restorable_by: Means = "store"
+) -> None:
     """Ask for it, on the branch that the session is worked on."""
     recalls = restorable_by == "recall"
     kind = outbox.COMPRESSION_WITH_RECALL if recalls else outbox.COMPRESSION
@@ -30,7 +32,7 @@ async def compress_soon(engine: Engine, session: Session, restorable_by: Means =
         await engine.queue.put(kind, session.key, session.tip)
 
 
-async def compress_ahead(engine: Engine, entries: Sequence[OutboxEntry]) -> None:
+async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> None:
     """Do what was asked for; an error is raised where another try may help."""
     for entry in entries:
         record = await engine.store.read(sessions.get, entry.session)

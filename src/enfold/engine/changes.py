@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal, TypeAlias
 
 from enfold.condensation import taken_out
-from enfold.engine.state import Level, message_of, read_session_settings
+from enfold.engine.state import SettingsLevel, message_of, read_session_settings
 from enfold.messages import Message, Text
 from enfold.receipt import Means, Receipt, receipt
 from enfold.store import records, snapshots, tree
@@ -22,7 +22,7 @@ from enfold.store.records import Edit, SessionKey, StoredMessage
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ViewChange:
     """What a compression took out of the view, and what the view was then."""
 
     gone: tuple[Message, ...]
@@ -35,7 +35,7 @@ class Change:
         return receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
 
 
-def read_change(db: Database, key: SessionKey, id: str) -> Change:
+def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
     """What the compression of that snapshot changed, undone since or not."""
     snapshot = snapshots.get(db, key, id)
     said = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
@@ -50,7 +50,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> Change:
             gone.append(taken_out(said[name], after[name]))
     recorded = snapshot.content.get("receipt") or {}
     means: Means = "recall" if recorded.get("restorable_by") == "recall" else "store"
-    return Change(tuple(gone), (*_summary(snapshot), *after.values()), means)
+    return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means)
 
 
 def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:
@@ -74,14 +74,14 @@ def shown_by(
         return dict(said)
     places = {name: place for place, name in enumerate(said)}
     names = list(said)
-    ids = [entry.edit for entry in snapshot.manifest if isinstance(entry, records.Edited)]
+    ids = [entry.edit for entry in snapshot.manifest if isinstance(entry, records.EditReference)]
     edits = snapshots.snapshots_edits(db, key, ids) if ids else {}
     shown: dict[str, Message] = {}
     for entry in snapshot.manifest:
-        if isinstance(entry, records.Edited):
+        if isinstance(entry, records.EditReference):
             edit = edits[entry.edit]
             shown[edit.message] = message_of(edit)
-        elif isinstance(entry, records.Kept):
+        elif isinstance(entry, records.KeptRange):
             kept = names[places[entry.first] : places[entry.last] + 1]
             shown.update((name, said[name]) for name in kept)
     cutoff = places[snapshot.cutoff] + 1 if snapshot.cutoff is not None else 0
@@ -122,7 +122,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
+class MessageRun:
     """Messages in a row with the same fate."""
 
     fate: Fate
@@ -135,7 +135,7 @@ class Comparison:
 
     snapshot: records.Snapshot
     summary_before: str | None
-    stretches: tuple[Stretch, ...]
+    stretches: tuple[MessageRun, ...]
     earlier: int
     """How many messages neither of them shows: they were folded before."""
 
@@ -166,7 +166,7 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
     return Comparison(
         snapshot,
         base.text if base is not None else None,
-        tuple(Stretch(fate, tuple(found)) for fate, found in grouped),
+        tuple(MessageRun(fate, tuple(found)) for fate, found in grouped),
         earlier=len(rows) - len(pairs),
     )
 
@@ -186,7 +186,7 @@ Standing: TypeAlias = Literal["shown", "shortened", "folded"]
 
 
 @dataclass(frozen=True, slots=True)
-class Placing:
+class MessagePlaces:
     """How the messages of a branch stand, by their place on it; the first is 1."""
 
     snapshot: str | None = None
@@ -204,19 +204,19 @@ class Placing:
         return "shown" if depth > self.cutoff or depth in self.shown else "folded"
 
 
-def read_placing(
-    db: Database, key: SessionKey, outside: Sequence[Level], tip: str | None = None
-) -> Placing:
+def read_message_places(
+    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel], tip: str | None = None
+) -> MessagePlaces:
     """How the messages of the branch that ends at `tip` stand, or of the current branch.
 
     The cost follows the size of the view, not that of the history.
     """
-    shared = read_session_settings(db, key, outside).share_across_branches
+    shared = read_session_settings(db, key, static_settings).share_across_branches
     snapshot = snapshots.applicable(db, key, tip, share_across_branches=shared)
     if snapshot is None:
-        return Placing()
+        return MessagePlaces()
     entries = views.entries(db, snapshot)
-    return Placing(
+    return MessagePlaces(
         snapshot.id,
         snapshot.cutoff_depth or 0,
         frozenset(row.depth for row in entries if isinstance(row, StoredMessage)),

@@ -17,8 +17,10 @@ from uuid import uuid4
 
 from enfold import wire
 from enfold.budget import Decision
-from enfold.condensation import Condensation, Edited, Folded, Kept, Task, accept
-from enfold.engine.results import Compression, Outcome, Preview
+from enfold.condensation import Condensation, EditedMessage, KeptMessage, SummarizedMessages, accept
+from enfold.condensation import Plan as Task
+from enfold.engine.results import Outcome as Compression
+from enfold.engine.results import OutcomeName, Preview
 from enfold.engine.state import POINTS_TO, SETTLED, message_of
 from enfold.errors import (
     BlockedError,
@@ -45,7 +47,7 @@ from enfold.jsontext import dumps
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
-from enfold.plan import Aim, Plan, plan, plan_for
+from enfold.plan import Aim, SizedSplit, plan, plan_for
 from enfold.receipt import Means
 from enfold.retention import Retention, Split, zones
 from enfold.store import catalog, outbox, records, sessions, snapshots, tree
@@ -59,7 +61,7 @@ from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import truncated
 from enfold.summaries import fence_tokens, summary_tokens
 from enfold.tokens import count_message
-from enfold.view import Shown, View
+from enfold.view import ShownMessage, View
 
 
 def without_pointers(db: Database, key: SessionKey, view: View) -> View:
@@ -72,7 +74,7 @@ def without_pointers(db: Database, key: SessionKey, view: View) -> View:
         message = message_of(row)
         is_counted = row.tokenizer == view.tokenizer
         tokens = row.tokens if is_counted else count_message(message, view.tokenizer)
-        shown[index] = Shown(row.id, message, tokens, row.estimate, depth=row.depth)
+        shown[index] = ShownMessage(row.id, message, tokens, row.estimate, depth=row.depth)
     return replace(view, shown=tuple(shown))
 
 
@@ -93,7 +95,7 @@ def still_holding(view: View, answer: Condensation) -> frozenset[int]:
     """
     if answer.summary is not None:
         return frozenset()
-    kept = {entry.index for entry in answer.entries if isinstance(entry, Kept)}
+    kept = {entry.index for entry in answer.entries if isinstance(entry, KeptMessage)}
     places = {shown.id: index for index, shown in enumerate(view.shown)}
     pointing = {index for index, shown in enumerate(view.shown) if shown.points_to}
     holding = pointing & kept
@@ -171,7 +173,7 @@ async def without_pointers_in(store: Store, job: Job) -> Job:
     return replace(job, pointerless=view)
 
 
-def planned(job: Job) -> Plan:
+def planned(job: Job) -> SizedSplit:
     """How tight the compression must be."""
     view = job.basis
     aim = Aim(
@@ -196,10 +198,10 @@ def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
     if last is None:
         raise NotFoundError("what the summary folds is no longer on this branch")
     at = next(
-        i for i, entry in enumerate(snapshot.manifest) if isinstance(entry, records.Summarized)
+        i for i, entry in enumerate(snapshot.manifest) if isinstance(entry, records.SummaryPlace)
     )
     head = sum(_length(entry, places) for entry in snapshot.manifest[:at])
-    kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, records.Kept)]
+    kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, records.KeptRange)]
     return Split(
         head=head,
         cut=last + 1,
@@ -211,12 +213,12 @@ def _same_split(job: Job, snapshot: records.Snapshot) -> Split | None:
 
 def _length(entry: records.ManifestEntry, places: Mapping[str, int]) -> int:
     """How many messages an entry shows."""
-    if isinstance(entry, records.Kept):
+    if isinstance(entry, records.KeptRange):
         return places[entry.last] - places[entry.first] + 1
     return 1
 
 
-def task_of(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) -> Task:
+def plan_of(job: Job, made: SizedSplit, said: Mapping[int, Message] = NOTHING_SAID) -> Task:
     """What a strategy is given; `said` is what edited messages were before."""
     view = job.basis
     divided = replace(made.split, cut=made.split.head) if made.folds_nothing else made.split
@@ -234,7 +236,7 @@ def task_of(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) ->
         target=job.goal if job.automatic or view.tokens > job.goal else None,
         is_due=job.automatic,
         zones=zones(job.counts, job.retention),
-        beside=load.system + load.tools,
+        static_tokens=load.system + load.tools,
         restorable_by=job.restorable_by,
         originals=said,
     )
@@ -243,7 +245,7 @@ def task_of(job: Job, made: Plan, said: Mapping[int, Message] = NOTHING_SAID) ->
 WARNINGS = "warnings"
 """The field of a snapshot's content with what there is to say of how it came about."""
 
-NOTHING_STILL: Mapping[int, Shown] = {}
+NOTHING_STILL: Mapping[int, ShownMessage] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +260,13 @@ class Recording:
 
 def record(
     view: View,
-    task: Task,
+    plan: Task,
     answer: Condensation,
     *,
     before: int,
     automatic: bool,
     instead_of: records.Snapshot | None = None,
-    still: Mapping[int, Shown] = NOTHING_STILL,
+    still: Mapping[int, ShownMessage] = NOTHING_STILL,
 ) -> Recording:
     """The snapshot of an answer to a view; `instead_of` is one that it replaces.
 
@@ -272,14 +274,14 @@ def record(
     before the compression began.
     """
     folded = answer.summary
-    edits = {edit.index: _edit(view, edit, task.tokenizer) for edit in answer.edits}
+    edits = {edit.index: _edit(view, edit, plan.tokenizer) for edit in answer.edits}
     covered, cutoff = _reach(view, answer, instead_of)
     shows_earlier = folded is None and view.summary is not None
     draft = records.SnapshotDraft(
         content={
             **_content(view, answer, automatic=automatic),
             "originalTokenCount": before,
-            "newTokenCount": tokens_after(task, answer, still),
+            "newTokenCount": tokens_after(plan, answer, still),
         },
         cutoff=cutoff,
         parent=view.tip,
@@ -296,7 +298,9 @@ def record(
     return Recording(draft, tuple(edits.values()), flush)
 
 
-def worded_by_hand(snapshot: records.Snapshot, text: str, tokenizer: str) -> records.SnapshotDraft:
+def draft_edited_summary(
+    snapshot: records.Snapshot, text: str, tokenizer: str
+) -> records.SnapshotDraft:
     """The same snapshot with somebody's own words for a summary."""
     return records.SnapshotDraft(
         content={**snapshot.content, "summaryText": text, "receipt": None, WARNINGS: []},
@@ -311,13 +315,13 @@ def worded_by_hand(snapshot: records.Snapshot, text: str, tokenizer: str) -> rec
     )
 
 
-def tokens_after(task: Task, answer: Condensation, still: Mapping[int, Shown]) -> int:
+def tokens_after(plan: Task, answer: Condensation, still: Mapping[int, ShownMessage]) -> int:
     """What the view takes afterwards."""
-    less = sum(task.counts[index] - shown.tokens for index, shown in still.items())
-    return answer.tokens(task) - less
+    less = sum(plan.counts[index] - shown.tokens for index, shown in still.items())
+    return answer.tokens(plan) - less
 
 
-def _edit(view: View, edit: Edited, tokenizer: str) -> records.EditDraft:
+def _edit(view: View, edit: EditedMessage, tokenizer: str) -> records.EditDraft:
     body = dumps(wire.get(edit.message.dialect).render_message(edit.message))
     shown = view.shown[edit.index]
     sources = {source.message for each in edit.shortenings for source in each.sources}
@@ -354,7 +358,7 @@ def _content(view: View, answer: Condensation, *, automatic: bool) -> dict[str, 
         settled = view.settled if view.summary is not None else 0
     else:
         settled = sum(
-            not isinstance(entry, Folded) and entry.index < max(folded.indexes)
+            not isinstance(entry, SummarizedMessages) and entry.index < max(folded.indexes)
             for entry in answer.entries
         )
     return {
@@ -377,42 +381,42 @@ def _entries(
     answer: Condensation,
     covered: int,
     edits: Mapping[int, records.EditDraft],
-    still: Mapping[int, Shown],
+    still: Mapping[int, ShownMessage],
 ) -> Iterator[tuple[records.ManifestEntry, int]]:
     """What is shown of the messages covered, each with its place in the history."""
     earlier_at = view.summary_at if answer.summary is None and view.summary is not None else None
     for entry in answer.entries:
-        if isinstance(entry, Folded):
-            yield records.Summarized(), 0
+        if isinstance(entry, SummarizedMessages):
+            yield records.SummaryPlace(), 0
             continue
         if entry.index >= covered:
             break
         if entry.index == earlier_at:
-            yield records.Summarized(), 0
+            yield records.SummaryPlace(), 0
         shown = still.get(entry.index, view.shown[entry.index])
         if entry.index in edits:
-            yield records.Edited(edits[entry.index].id), shown.depth
+            yield records.EditReference(edits[entry.index].id), shown.depth
         elif shown.edit is not None:
-            yield records.Edited(shown.edit), shown.depth
+            yield records.EditReference(shown.edit), shown.depth
         else:
-            yield records.Kept(shown.id, shown.id), shown.depth
+            yield records.KeptRange(shown.id, shown.id), shown.depth
     if earlier_at is not None and earlier_at >= covered:
-        yield records.Summarized(), 0
+        yield records.SummaryPlace(), 0
 
 
 def _joined(
     entries: Iterator[tuple[records.ManifestEntry, int]],
 ) -> Iterator[records.ManifestEntry]:
     """The entries, with messages that follow each other in the history as one stretch."""
-    stretch: records.Kept | None = None
+    stretch: records.KeptRange | None = None
     end = 0
     for entry, depth in entries:
-        if stretch is not None and isinstance(entry, records.Kept) and depth == end + 1:
-            stretch = records.Kept(stretch.first, entry.last)
+        if stretch is not None and isinstance(entry, records.KeptRange) and depth == end + 1:
+            stretch = records.KeptRange(stretch.first, entry.last)
         else:
             if stretch is not None:
                 yield stretch
-            stretch = entry if isinstance(entry, records.Kept) else None
+            stretch = entry if isinstance(entry, records.KeptRange) else None
             if stretch is None:
                 yield entry
         end = depth
@@ -433,8 +437,8 @@ async def preview(store: Store, job: Job) -> Preview:
     """What the compression would come to; no model is asked."""
     job = await without_pointers_in(store, job)
     made = planned(job)
-    task = task_of(job, made)
-    touched = job.strategy.touches(task)
+    plan = plan_of(job, made)
+    touched = job.strategy.touches(plan)
     before = job.view.tokens
     if not touched:
         return Preview(
@@ -447,7 +451,7 @@ async def preview(store: Store, job: Job) -> Preview:
             strategy=job.strategy.id,
             cost=0.0,
         )
-    estimate = await job.strategy.estimate(task, job.price_of)
+    estimate = await job.strategy.estimate(plan, job.price_of)
     folds_only = job.strategy.id == NATIVE
     after = made.most if folds_only else estimate.reduction.tokens_after
     return Preview(
@@ -481,17 +485,17 @@ async def _compress(store: Store, events: Events, job: Job) -> Compression:
     made = planned(job)
     if job.strategy.id == NATIVE:
         _refuse_hopeless(job, made)
-    said = await store.read(originals, job.session.key, job.basis, made.split.folded)
-    task = task_of(job, made, said)
-    touched = job.strategy.touches(task)
+    said = await store.read(originals, job.session.key, job.basis, made.split.middle)
+    plan = plan_of(job, made, said)
+    touched = job.strategy.touches(plan)
     if not touched:
-        outcome: Outcome = "nothing_to_compress" if job.view.snapshot is None else "nothing_new"
+        outcome: OutcomeName = "nothing_to_compress" if job.view.snapshot is None else "nothing_new"
         return Compression(outcome, job.view.tokens, job.view.tokens)
     events.emit(
         CompressionStarted(
             job.session.id,
             messages=len(touched),
-            tokens=sum(task.counts[index] for index in touched),
+            tokens=sum(plan.counts[index] for index in touched),
             strategy=job.strategy.id,
             automatic=job.automatic,
         )
@@ -500,7 +504,7 @@ async def _compress(store: Store, events: Events, job: Job) -> Compression:
     step = "summarizing" if job.strategy.id == NATIVE else "condensing"
     events.emit(CompressionProgress(job.session.id, step, len(touched)))
     try:
-        answer, still = await _answer(store, job, task)
+        answer, still = await _answer(store, job, plan)
     except NoGainError as error:
         if job.automatic:
             raise
@@ -510,7 +514,7 @@ async def _compress(store: Store, events: Events, job: Job) -> Compression:
         events.emit(_ended(job, CANCELLED, "it was called off; nothing was changed"))
         raise
     events.emit(CompressionProgress(job.session.id, "recording", len(touched)))
-    snapshot = await _record(store, job, task, answer, still)
+    snapshot = await _record(store, job, plan, answer, still)
     finished = _finished(job, made, answer, snapshot, monotonic() - started)
     events.emit(
         CompressionFinished(
@@ -540,10 +544,12 @@ def _ended(job: Job, code: str, reason: str) -> CompressionFailed:
     )
 
 
-async def _answer(store: Store, job: Job, task: Task) -> tuple[Condensation, Mapping[int, Shown]]:
+async def _answer(
+    store: Store, job: Job, plan: Task
+) -> tuple[Condensation, Mapping[int, ShownMessage]]:
     """What is to be shown, fit for use, and what of it is still shown as it was."""
     try:
-        return await _fit(job, task, await _asked(job, task))
+        return await _fit(job, plan, await _asked(job, plan))
     except CompressionError as error:
         if not (job.automatic and job.may_truncate):
             raise
@@ -551,26 +557,26 @@ async def _answer(store: Store, job: Job, task: Task) -> tuple[Condensation, Map
             "session %s: truncated, because no summary was made: %s", job.session.id, error
         )
         await store.write(activity.add_failure, job.session.key, facts(error).code, automatic=True)
-        return await _truncated(job, task, error)
+        return await _truncated(job, plan, error)
 
 
 async def _truncated(
-    job: Job, task: Task, error: CompressionError
-) -> tuple[Condensation, Mapping[int, Shown]]:
+    job: Job, plan: Task, error: CompressionError
+) -> tuple[Condensation, Mapping[int, ShownMessage]]:
     """What the last resort makes of it; the error, if that does not help either."""
     most = job.decision.threshold_tokens - job.view.estimate
-    task = replace(task, target=min(job.goal, most))
+    plan = replace(plan, target=min(job.goal, most))
     try:
-        return await _fit(job, task, await asyncio.to_thread(truncated, task, str(error)))
+        return await _fit(job, plan, await asyncio.to_thread(truncated, plan, str(error)))
     except CompressionError as other:
         raise type(error)(f"{error}; nor did it help to truncate: {other}") from error
 
 
-async def _asked(job: Job, task: Task) -> Condensation:
+async def _asked(job: Job, plan: Task) -> Condensation:
     """The strategy's answer, in time."""
     try:
         async with asyncio.timeout(job.timeout):
-            return await job.strategy.condense(task)
+            return await job.strategy.condense(plan)
     except TimeoutError:
         raise SummaryError(
             f"the summary by {job.author!r} was given up after {job.timeout:g} s; try again"
@@ -578,12 +584,12 @@ async def _asked(job: Job, task: Task) -> Condensation:
 
 
 async def _fit(
-    job: Job, task: Task, answer: Condensation
-) -> tuple[Condensation, Mapping[int, Shown]]:
+    job: Job, plan: Task, answer: Condensation
+) -> tuple[Condensation, Mapping[int, ShownMessage]]:
     """The answer, if it may be used, and what of it is still shown as it was."""
-    answer = await asyncio.to_thread(accept, task, answer)
+    answer = await asyncio.to_thread(accept, plan, answer)
     still = {index: job.view.shown[index] for index in still_holding(job.view, answer)}
-    tokens = tokens_after(task, answer, still)
+    tokens = tokens_after(plan, answer, still)
     if tokens >= job.view.tokens:
         raise NoGainError(
             f"{answer.strategy}: {job.view.tokens:,} tokens became {tokens:,}; nothing was changed"
@@ -599,11 +605,11 @@ async def _fit(
 
 
 async def _record(
-    store: Store, job: Job, task: Task, answer: Condensation, still: Mapping[int, Shown]
+    store: Store, job: Job, plan: Task, answer: Condensation, still: Mapping[int, ShownMessage]
 ) -> records.SnapshotDraft:
     recording = record(
         job.basis,
-        task,
+        plan,
         answer,
         before=job.view.tokens,
         automatic=job.automatic,
@@ -621,7 +627,7 @@ async def _record(
     return recording.draft
 
 
-def _refuse_hopeless(job: Job, made: Plan) -> None:
+def _refuse_hopeless(job: Job, made: SizedSplit) -> None:
     """What must stay is too much: say so once, before a model is asked."""
     least = job.basis.tokens if made.folds_nothing else made.most
     most = least + job.view.estimate
@@ -635,7 +641,7 @@ def _refuse_hopeless(job: Job, made: Plan) -> None:
 
 def _finished(
     job: Job,
-    made: Plan,
+    made: SizedSplit,
     answer: Condensation,
     snapshot: records.SnapshotDraft,
     seconds: float,
@@ -662,7 +668,7 @@ def _finished(
     )
 
 
-def _warnings(job: Job, made: Plan, after: int) -> tuple[str, ...]:
+def _warnings(job: Job, made: SizedSplit, after: int) -> tuple[str, ...]:
     warnings: list[str] = []
     if made.split.overshoot:
         warnings.append(
@@ -682,7 +688,7 @@ _POLL_SECONDS = 0.05
 
 
 @asynccontextmanager
-async def alone(
+async def session_lease(
     store: Store, session: records.Session, seconds: float, *, lasting: float = LEASE_SECONDS
 ) -> AsyncIterator[None]:
     """Wait until nobody else compresses the session, then be the one who does."""
@@ -730,7 +736,7 @@ def refuse_if_blocked(session: Session, on_failure: str) -> None:
 
 
 @asynccontextmanager
-async def telling(
+async def report_failures(
     store: Store, events: Events, session: Session, *, automatic: bool
 ) -> AsyncIterator[None]:
     """Tell of a compression that fails in here, and of a count that does, and keep count."""

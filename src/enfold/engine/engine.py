@@ -13,7 +13,7 @@ from enfold.engine.models import Models
 from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.profiles import Profiles
 from enfold.engine.session import Session
-from enfold.engine.state import Level, read_settings
+from enfold.engine.state import SettingsLevel, read_settings
 from enfold.errors import NotFoundError, StoreError
 from enfold.events import Events
 from enfold.queue import Queue
@@ -45,13 +45,13 @@ class Engine:
         profiles: Profiles,
         queue: Queue,
         strategy: StrategyChoice,
-        outside: Sequence[Level] = (),
+        static_settings: Sequence[SettingsLevel] = (),
     ) -> None:
         self.store = store
         self.profiles = profiles
         self.queue = queue
         self.strategy = strategy
-        self.outside = tuple(outside)
+        self.static_settings = tuple(static_settings)
         self.events = Events()
         self.models = Models(store)
         self.presets = Presets(store)
@@ -103,7 +103,7 @@ class Engine:
         """The settings that hold where no session or call says otherwise; a profile's, if named."""
         if profile is not None:
             await self.profiles.get(profile)
-        return await self.store.read(read_settings, self.outside, profile)
+        return await self.store.read(read_settings, self.static_settings, profile)
 
     async def prompt(self, profile: str | None = None) -> Prompt:
         """What a model is told when it condenses sessions, of that profile or without one."""
@@ -173,16 +173,16 @@ _DAY = 24 * 60 * 60 * 1_000
 _log = logging.getLogger("enfold.engine")
 
 
-async def write_down(engine: Engine, entry: AuditDraft) -> None:
+async def write_audit_entry(engine: Engine, entry: AuditDraft) -> None:
     """Log what was done. That cannot undo it, so a log that cannot be written is only told."""
     try:
-        await engine.store.write(_write, engine.outside, entry)
+        await engine.store.write(_write, engine.static_settings, entry)
     except StoreError as error:
         _log.error("the audit log could not be written: %s", error)
 
 
-def _write(db: Database, outside: Sequence[Level], entry: AuditDraft) -> None:
+def _write(db: Database, static_settings: Sequence[SettingsLevel], entry: AuditDraft) -> None:
     """One entry comes, and some of those that are too old go."""
     access.log(db, entry)
-    days = read_settings(db, outside).audit_days
+    days = read_settings(db, static_settings).audit_days
     access.forget(db, before=db.now() - days * _DAY)

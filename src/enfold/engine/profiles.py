@@ -10,7 +10,7 @@ from typing import Any
 from enfold.amounts import CallUsage
 from enfold.engine.models import Models, from_row
 from enfold.engine.presets import check_strategies
-from enfold.engine.state import OwnModel
+from enfold.engine.state import ClientModel
 from enfold.errors import ConfigError, NotFoundError, SummaryError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, Connection, Gateway, Secret
@@ -99,7 +99,7 @@ class Roster:
         return pricing(self.known_prices)(author, input_tokens, output_tokens)
 
     def summarizer(
-        self, settings: Settings, profile: str | None, own: OwnModel | None = None
+        self, settings: Settings, profile: str | None, own: ClientModel | None = None
     ) -> Summarizer:
         """Who writes under these settings in a session with that profile.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from enfold.budget import Policy
-from enfold.engine.state import Level, in_force, model_of, policy_of, threshold_of
+from enfold.engine.state import SettingsLevel, effective_settings, model_of, policy_of, threshold_of
 from enfold.identity import chain, content_hash
 from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
@@ -26,7 +26,7 @@ BY_CUTOFF = {"share_across_branches": True}
 
 
 @dataclass(frozen=True)
-class History:
+class ClientHistory:
     """What a client sent, as far as recognising it needs."""
 
     roles: tuple[Role, ...]
@@ -41,11 +41,11 @@ class History:
         parent = self.known[-1] if self.known else None
         return (*self.known, *chain(self.contents[len(self.known) :], parent))
 
-    def followed_by(self, messages: Iterable[Message]) -> History:
+    def followed_by(self, messages: Iterable[Message]) -> ClientHistory:
         """What it will be once these were said too."""
         said = tuple(messages)
         roles = (*self.roles, *(message.role for message in said))
-        return History(roles, (*self.contents, *map(content_hash, said)))
+        return ClientHistory(roles, (*self.contents, *map(content_hash, said)))
 
     def name(self) -> str | None:
         """The session's name; None before the first reply, when there is nothing to go by."""
@@ -55,7 +55,7 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RecognisedHistory:
     """What the store has of a history."""
 
     settings: Settings
@@ -67,7 +67,7 @@ class Known:
     tip: str | None = None
     """The last of these."""
     snapshot: records.Snapshot | None = None
-    shown: tuple[records.Shown, ...] = ()
+    shown: tuple[records.ViewRow, ...] = ()
     """What the snapshot shows."""
     exchanges: tuple[records.Exchange, ...] = ()
     """What was really said while the snapshot applied, where the client saw less."""
@@ -75,29 +75,29 @@ class Known:
     """The last two summaries of the session are on branches that were left again."""
 
 
-def read_known(
+def recognise_history(
     db: Database,
     namespace: str,
     name: str | None,
-    history: History,
+    history: ClientHistory,
     model_id: str,
-    outside: Sequence[Level],
-) -> Known:
+    static_settings: Sequence[SettingsLevel],
+) -> RecognisedHistory:
     """What the store has of the history in the session of that name."""
     session = sessions.find(db, namespace, name) if name is not None else None
-    settings, fields, _, _ = in_force(db, session, BY_CUTOFF, outside)
+    settings, fields, _, _ = effective_settings(db, session, BY_CUTOFF, static_settings)
     model = model_of(db, model_id)
     threshold = threshold_of(fields, model, settings)
     if session is None:
-        return Known(settings, model, policy_of(settings, threshold))
+        return RecognisedHistory(settings, model, policy_of(settings, threshold))
     found = tree.recognise_ids(db, history.ids, session=session.key)
     if found.tip is None:
-        return Known(settings, model, policy_of(settings, threshold), session)
+        return RecognisedHistory(settings, model, policy_of(settings, threshold), session)
     bottom = tree.nodes_tip(db, session.key, found.tip)
     snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
     undo = snapshots.last_undo(db, session.key, found.tip)
     suspended = undo is not None and "user" not in history.roles[undo.depth :]
-    return Known(
+    return RecognisedHistory(
         settings,
         model,
         policy_of(settings, threshold, suspended=suspended),

@@ -14,7 +14,9 @@ from enfold.report import Report
 from enfold.strategies.fallback import OPERATION
 from enfold.view import View
 
-Outcome: TypeAlias = Literal["compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"]
+OutcomeName: TypeAlias = Literal[
+    "compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,7 @@ class Prepared:
     view: View
     decision: Decision
     """Of the view as it is sent."""
-    compression: Compression | None = None
+    compression: Outcome | None = None
     """What was compressed on the way, if anything."""
     pending: tuple[Message, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -42,10 +44,10 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class Compression:
+class Outcome:
     """What came of a compression. That there was nothing to do is an outcome, not an error."""
 
-    outcome: Outcome
+    outcome: OutcomeName
     tokens_before: int
     tokens_after: int
     messages: int = 0

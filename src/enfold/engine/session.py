@@ -12,16 +12,16 @@ from enfold.budget import AUTO_FLOOR
 from enfold.engine import compression
 from enfold.engine import compression as blocking
 from enfold.engine.changes import read_change
-from enfold.engine.compression import Job, alone, worded_by_hand
+from enfold.engine.compression import Job, draft_edited_summary, session_lease
 from enfold.engine.presets import check_strategies
-from enfold.engine.results import Compression, Prepared, Preview, Status
+from enfold.engine.results import Outcome, Prepared, Preview, Status
 from enfold.engine.state import (
-    Keep,
-    Request,
-    Said,
-    State,
+    CallOptions,
+    KeepAmount,
+    MessageInput,
+    SessionState,
     as_messages,
-    decide_on,
+    decide_for,
     drafts,
     is_done_since,
     keeping,
@@ -75,7 +75,7 @@ class Session:
 
     async def append(
         self,
-        *said: Said,
+        *said: MessageInput,
         after: str | Place | None = None,
         dialect: str = "auto",
         forward_only: bool = False,
@@ -95,12 +95,12 @@ class Session:
 
     async def tokenizer(self) -> str:
         """Who counts for the session's model."""
-        id, model = await self._store.read(read_model, self.key, self._engine.outside)
+        id, model = await self._store.read(read_model, self.key, self._engine.static_settings)
         return (model or await self._engine.models.get(id)).tokenizer
 
     async def prepare(
         self,
-        pending: Said | None = None,
+        pending: MessageInput | None = None,
         *,
         system: str = "",
         tools: Iterable[Tool] = (),
@@ -113,9 +113,9 @@ class Session:
         the model has answered. `settings` hold for this call alone.
         """
         given = as_messages(() if pending is None else (pending,))
-        request = Request(given, system, tuple(tools), max_output, settings)
+        request = CallOptions(given, system, tuple(tools), max_output, settings)
         state, model = await self._state(settings)
-        view, decision = decide_on(state, model, request)
+        view, decision = decide_for(state, model, request)
         if decision.action != "must":
             return Prepared(view, decision, pending=given)
         if blocking.is_acknowledged(state.rows.session):
@@ -128,7 +128,7 @@ class Session:
                 raise
             return Prepared(view, decision, pending=given, warnings=(blocking.PASSED,))
         state, model = await self._state(settings)
-        view, decision = decide_on(state, model, request)
+        view, decision = decide_for(state, model, request)
         return Prepared(view, decision, done, given, done.warnings)
 
     async def compress(
@@ -140,37 +140,37 @@ class Session:
         asked_at: int | None = None,
         restorable_by: Means = "store",
         **settings: Any,
-    ) -> Compression:
+    ) -> Outcome:
         """Compress now; without `force` only if it is due, with `asked_at` unless done since then.
 
         `keep_tokens` or `keep_messages` is the retention of this run alone, and so are `settings`.
         `restorable_by` is how whoever is asked can have again what leaves the view.
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
-            return Compression("kept", status.decision.tokens, status.decision.tokens)
+            return Outcome("kept", status.decision.tokens, status.decision.tokens)
         record = await self._record()
         keep = keeping(keep_tokens, keep_messages)
-        async with blocking.telling(self._store, self._events, record, automatic=False):
-            request = Request(settings=settings, asked_at=asked_at, restorable_by=restorable_by)
+        async with blocking.report_failures(self._store, self._events, record, automatic=False):
+            request = CallOptions(settings=settings, asked_at=asked_at, restorable_by=restorable_by)
             done = await self._compress(request, keep=keep)
         if done.compressed:
             await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
-    async def make_room(self, request: Request) -> Compression:
+    async def make_room(self, request: CallOptions) -> Outcome:
         """Compress because it is due for that request; a failure blocks the session."""
         record = await self._record()
         try:
-            async with blocking.telling(self._store, self._events, record, automatic=True):
+            async with blocking.report_failures(self._store, self._events, record, automatic=True):
                 done = await self._compress(request, automatic=True)
         except CompressionError as error:
             raise await blocking.block(self._store, self._events, record, error) from error
         await blocking.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
-    async def retry(self) -> Compression:
+    async def retry(self) -> Outcome:
         """Try again the compression whose failure blocked the session."""
-        return await self.make_room(Request())
+        return await self.make_room(CallOptions())
 
     async def acknowledge(self) -> None:
         """Accept the risk: requests go on without the compression that failed."""
@@ -186,12 +186,12 @@ class Session:
     ) -> Preview:
         """What `compress` would do; no model is asked and nothing is written."""
         state, model = await self._state(settings)
-        job = await self._job(state, model, Request(), keep=keeping(keep_tokens, keep_messages))
+        job = await self._job(state, model, CallOptions(), keep=keeping(keep_tokens, keep_messages))
         return await compression.preview(self._store, job)
 
     async def status(
         self,
-        pending: Said | None = None,
+        pending: MessageInput | None = None,
         *,
         system: str = "",
         tools: Iterable[Tool] = (),
@@ -200,7 +200,7 @@ class Session:
         """How full the context is, and what a compression would keep."""
         given = as_messages(() if pending is None else (pending,))
         state, model = await self._state(settings)
-        view, decision = decide_on(state, model, Request(given, system, tuple(tools)))
+        view, decision = decide_for(state, model, CallOptions(given, system, tuple(tools)))
         policy = retention_of(state, model)
         divided = split(view.messages, [shown.tokens for shown in view.shown], policy)
         return Status(
@@ -210,8 +210,8 @@ class Session:
             threshold_token_count=decision.threshold_tokens,
             utilization=decision.utilization,
             retention_token_budget=int(policy.amount),
-            retained_message_count=len(view.shown) - len(divided.folded),
-            compressible_message_count=len(divided.folded),
+            retained_message_count=len(view.shown) - len(divided.middle),
+            compressible_message_count=len(divided.middle),
             estimated_tokens=decision.load.estimate,
             summary_tokens=view.summary_tokens,
             messages=state.rows.depth,
@@ -270,13 +270,17 @@ class Session:
             return None
         return await self._store.write(snapshots.undo, self.key, state.rows.snapshot.id)
 
-    async def regenerate(self, **settings: Any) -> Compression:
+    async def regenerate(self, **settings: Any) -> Outcome:
         """Write the summary in use anew, with the same cutoff."""
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
-        async with blocking.telling(self._store, self._events, state.rows.session, automatic=False):
-            return await self._compress(Request(settings=settings), instead_of=state.rows.snapshot)
+        async with blocking.report_failures(
+            self._store, self._events, state.rows.session, automatic=False
+        ):
+            return await self._compress(
+                CallOptions(settings=settings), instead_of=state.rows.snapshot
+            )
 
     async def edit_summary(self, text: str) -> records.Snapshot:
         """Put other words in place of the summary in use; the old ones stay on record."""
@@ -286,7 +290,7 @@ class Session:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
-        draft = worded_by_hand(current, text, model.tokenizer)
+        draft = draft_edited_summary(current, text, model.tokenizer)
         return await self._store.write(snapshots.record, self.key, draft, expected=current.id)
 
     async def delete_summary(self, id: str) -> records.Snapshot:
@@ -337,22 +341,27 @@ class Session:
 
     async def _state(
         self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
-    ) -> tuple[State, ModelConfig]:
+    ) -> tuple[SessionState, ModelConfig]:
         state = await self._store.read(
-            read_state, self.key, call or {}, self._engine.outside, tip=self.tip, without=without
+            read_state,
+            self.key,
+            call or {},
+            self._engine.static_settings,
+            tip=self.tip,
+            without=without,
         )
         return state, state.model or await self._engine.models.get(state.model_id)
 
     async def _compress(
         self,
-        request: Request,
+        request: CallOptions,
         *,
         automatic: bool = False,
-        keep: Keep | None = None,
+        keep: KeepAmount | None = None,
         instead_of: records.Snapshot | None = None,
-    ) -> Compression:
+    ) -> Outcome:
         state, _ = await self._state(request.settings)
-        async with alone(self._store, state.rows.session, state.settings.timeout):
+        async with session_lease(self._store, state.rows.session, state.settings.timeout):
             without: Collection[str] = ()
             if instead_of is not None:
                 without = await self._store.read(snapshots.wordings, self.key, instead_of.id)
@@ -362,7 +371,7 @@ class Session:
             job = await self._job(state, model, request, keep=keep)
             job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
             if (automatic and job.decision.action != "must") or is_done_since(state, request):
-                return Compression("kept", job.view.tokens, job.view.tokens)
+                return Outcome("kept", job.view.tokens, job.view.tokens)
             done = await compression.compress(self._store, self._events, job)
         if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
             note = f"only {done.tokens_before:,} tokens were there to compress"
@@ -370,9 +379,14 @@ class Session:
         return done
 
     async def _job(
-        self, state: State, model: ModelConfig, request: Request, *, keep: Keep | None = None
+        self,
+        state: SessionState,
+        model: ModelConfig,
+        request: CallOptions,
+        *,
+        keep: KeepAmount | None = None,
     ) -> Job:
-        view, decision = decide_on(state, model, request)
+        view, decision = decide_for(state, model, request)
         roster = await self._engine.profiles.roster()
         summarizer = roster.summarizer(state.settings, state.rows.session.profile, request.own)
 

@@ -39,20 +39,20 @@ from enfold.store.records import (
     Session,
     SessionKey,
     StoredMessage,
-    Summarized,
+    SummaryPlace,
     Undo,
     ViewRows,
 )
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
-from enfold.view import Shown, View
+from enfold.view import ShownMessage, View
 
-Said: TypeAlias = Message | Mapping[str, Any] | str
+MessageInput: TypeAlias = Message | Mapping[str, Any] | str
 """A message; a message of a dialect; or a text, which a user says."""
 
 
 @dataclass(frozen=True, slots=True)
-class OwnModel:
+class ClientModel:
     """A model that whoever asks brings along, with a key of their own; used for one call alone."""
 
     gateway: Gateway
@@ -60,7 +60,7 @@ class OwnModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class CallOptions:
     """What is sent beside the history, and what holds for this call alone."""
 
     pending: tuple[Message, ...] = ()
@@ -69,9 +69,9 @@ class Request:
     tools: tuple[Tool, ...] = ()
     max_output: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    beside: tuple[int, int] = (0, 0)
+    static_tokens: tuple[int, int] = (0, 0)
     """Tokens of a system prompt and of tools that somebody has counted already."""
-    own: OwnModel | None = None
+    own: ClientModel | None = None
     """Who writes where neither a setting nor a profile says so."""
     restorable_by: Means = "store"
     """How what leaves the view can be had again by whoever is asked."""
@@ -87,19 +87,19 @@ class Request:
         of_prompt = counted.by_role.get("system", 0) if prompt is not None else 0
         return Load(
             history=history,
-            system=of_prompt + self.beside[0],
-            tools=counted.tools + self.beside[1],
+            system=of_prompt + self.static_tokens[0],
+            tools=counted.tools + self.static_tokens[1],
             pending=counted.total - counted.tools - of_prompt,
             estimate=estimated + sum(map(estimate, self.pending)),
         )
 
 
-def as_messages(said: Iterable[Said], dialect: str = "auto") -> tuple[Message, ...]:
+def as_messages(said: Iterable[MessageInput], dialect: str = "auto") -> tuple[Message, ...]:
     """What callers give as messages, made into messages."""
     return tuple(_as_message(one, dialect) for one in said)
 
 
-def _as_message(said: Said, dialect: str) -> Message:
+def _as_message(said: MessageInput, dialect: str) -> Message:
     if isinstance(said, Message):
         return said
     if isinstance(said, str):
@@ -170,8 +170,8 @@ def message_of(row: StoredMessage | Edit) -> Message:
 
 def view_of(rows: ViewRows, tokenizer: str) -> View:
     """The view that the rows make up, every count by the tokenizer."""
-    entries = [row for row in rows.shown if not isinstance(row, Summarized)]
-    at = next((i for i, row in enumerate(rows.shown) if isinstance(row, Summarized)), 0)
+    entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
+    at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
     summary = rows.snapshot.text if rows.snapshot is not None else None
     shown = [_shown(row) for row in (*entries, *rows.after)]
     foreign = [i for i, row in enumerate((*entries, *rows.after)) if row.tokenizer != tokenizer]
@@ -197,21 +197,23 @@ def _settled(rows: ViewRows, entries: int) -> int:
     return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
 
 
-def _shown(row: StoredMessage | Edit) -> Shown:
+def _shown(row: StoredMessage | Edit) -> ShownMessage:
     if isinstance(row, Edit):
         points_to = tuple((row.ledger or {}).get(POINTS_TO, ()))
         message = message_of(row)
-        return Shown(row.message, message, row.tokens, row.estimate, row.id, row.depth, points_to)
-    return Shown(row.id, message_of(row), row.tokens, row.estimate, depth=row.depth)
+        return ShownMessage(
+            row.message, message, row.tokens, row.estimate, row.id, row.depth, points_to
+        )
+    return ShownMessage(row.id, message_of(row), row.tokens, row.estimate, depth=row.depth)
 
 
-Level: TypeAlias = tuple[str, Mapping[str, Any]]
-Keep: TypeAlias = tuple[Measure, float]
+SettingsLevel: TypeAlias = tuple[str, Mapping[str, Any]]
+KeepAmount: TypeAlias = tuple[Measure, float]
 """How much of the newest part stays in one run."""
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SessionState:
     """A session with its settings in force, its model, and its view as rows."""
 
     rows: ViewRows
@@ -232,19 +234,21 @@ def read_state(
     db: Database,
     key: SessionKey,
     call: Mapping[str, Any],
-    outside: Sequence[Level],
+    static_settings: Sequence[SettingsLevel],
     *,
     tip: str | None = None,
     without: Collection[str] = (),
-) -> State:
-    """The state of the session; `outside` are the levels that are not in the database.
+) -> SessionState:
+    """The state of the session; `static_settings` are the levels that are not in the database.
 
     `tip` is where the branch ends, the current one if it is None; `without` names snapshots
     to leave out of account.
     """
-    settings, fields, model_id, notes = in_force(db, sessions.get(db, key), call, outside)
+    settings, fields, model_id, notes = effective_settings(
+        db, sessions.get(db, key), call, static_settings
+    )
     model = model_of(db, model_id)
-    return State(
+    return SessionState(
         rows=views.view(
             db, key, tip, share_across_branches=settings.share_across_branches, without=without
         ),
@@ -259,18 +263,20 @@ def read_state(
 
 
 def read_model(
-    db: Database, key: SessionKey, outside: Sequence[Level]
+    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel]
 ) -> tuple[str, ModelConfig | None]:
     """The session's model and its config, without the cost of the view."""
-    _, _, model_id, _ = in_force(db, sessions.get(db, key), {}, outside)
+    _, _, model_id, _ = effective_settings(db, sessions.get(db, key), {}, static_settings)
     return model_id, model_of(db, model_id)
 
 
-def read_settings(db: Database, outside: Sequence[Level], profile: str | None = None) -> Settings:
+def read_settings(
+    db: Database, static_settings: Sequence[SettingsLevel], profile: str | None = None
+) -> Settings:
     """The settings that hold where a session or a call says nothing else; a profile's, if named."""
     row = catalog.profile(db, profile) if profile is not None else None
     own = _said_by_profile(row.fields) if row is not None else {}
-    given = (("profile", own), ("database", catalog.settings(db, "global")), *outside)
+    given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
     return resolve(expand(db, given)[0])
 
 
@@ -279,14 +285,19 @@ def _said_by_profile(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"prompt": fields.get("prompt"), **fields.get("settings", {})}
 
 
-def read_session_settings(db: Database, key: SessionKey, outside: Sequence[Level]) -> Settings:
+def read_session_settings(
+    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel]
+) -> Settings:
     """The settings in force in a session."""
-    settings, _, _, _ = in_force(db, sessions.get(db, key), {}, outside)
+    settings, _, _, _ = effective_settings(db, sessions.get(db, key), {}, static_settings)
     return settings
 
 
-def in_force(
-    db: Database, session: Session | None, call: Mapping[str, Any], outside: Sequence[Level]
+def effective_settings(
+    db: Database,
+    session: Session | None,
+    call: Mapping[str, Any],
+    static_settings: Sequence[SettingsLevel],
 ) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:
     """The settings, what the profile says, the model, and what there is to say of the settings.
 
@@ -301,7 +312,7 @@ def in_force(
             ("session", session.settings if session else {}),
             ("profile", _said_by_profile(fields)),
             ("database", catalog.settings(db, "global")),
-            *outside,
+            *static_settings,
         ),
     )
     settings = resolve(levels)
@@ -324,7 +335,9 @@ def model_of(db: Database, id: str) -> ModelConfig | None:
     return from_row(row) if row is not None else None
 
 
-def decide_on(state: State, model: ModelConfig, request: Request) -> tuple[View, Decision]:
+def decide_for(
+    state: SessionState, model: ModelConfig, request: CallOptions
+) -> tuple[View, Decision]:
     """The view, and whether it must be compressed before it is sent."""
     view = view_of(state.rows, model.tokenizer)
     load = request.load(view.tokens, view.estimate, model.tokenizer)
@@ -332,7 +345,7 @@ def decide_on(state: State, model: ModelConfig, request: Request) -> tuple[View,
     return view, decide(load, model.limits, policy, max_output=request.max_output)
 
 
-def keeping(tokens: int | None, messages: int | None) -> Keep | None:
+def keeping(tokens: int | None, messages: int | None) -> KeepAmount | None:
     """What stays in one run; None as always."""
     if tokens is not None and messages is not None:
         raise InputError("keep_tokens and keep_messages exclude each other; give one of them")
@@ -341,7 +354,7 @@ def keeping(tokens: int | None, messages: int | None) -> Keep | None:
     return None if tokens is None else ("tokens", tokens)
 
 
-def is_done_since(state: State, request: Request) -> bool:
+def is_done_since(state: SessionState, request: CallOptions) -> bool:
     """Whether nobody waits for it, and the view was compressed since it was asked for."""
     snapshot = state.rows.snapshot
     if request.asked_at is None or snapshot is None:
@@ -349,7 +362,9 @@ def is_done_since(state: State, request: Request) -> bool:
     return snapshot.created_at >= request.asked_at
 
 
-def retention_of(state: State, model: ModelConfig, keep: Keep | None = None) -> Retention:
+def retention_of(
+    state: SessionState, model: ModelConfig, keep: KeepAmount | None = None
+) -> Retention:
     """What stays verbatim, in this run or always."""
     if keep is not None:
         return Retention(*keep, state.settings.keep_first)
@@ -390,7 +405,7 @@ def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = Fal
     )
 
 
-def _is_suspended(state: State) -> bool:
+def _is_suspended(state: SessionState) -> bool:
     """After an undo nothing is folded unasked until the user has said something more."""
     undo = state.undo
     return undo is not None and not any(
@@ -421,11 +436,11 @@ class EffectiveThreshold:
 
 
 def read_effective(
-    db: Database, outside: Sequence[Level], session: SessionKey | None = None
+    db: Database, static_settings: Sequence[SettingsLevel], session: SessionKey | None = None
 ) -> EffectiveThreshold:
     """The threshold in force, in a session or where no session says otherwise."""
     record = None if session is None else sessions.get(db, session)
-    settings, profile, model_id, _ = in_force(db, record, {}, outside)
+    settings, profile, model_id, _ = effective_settings(db, record, {}, static_settings)
     model = model_of(db, model_id) or detect(model_id)
     threshold = threshold_of(profile, model, settings)
     decision = decide(Load(0), model.limits, policy_of(settings, threshold))

@@ -14,13 +14,21 @@ from typing import Any
 from enfold import ledger
 from enfold import wire as dialects
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
-from enfold.condensation import Condensation, Edited, Folded, Task, accept, receipt_for, unchanged
+from enfold.condensation import (
+    Condensation,
+    EditedMessage,
+    SummarizedMessages,
+    accept,
+    receipt_for,
+    unchanged,
+)
+from enfold.condensation import Plan as Task
 from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Conversation, Message
-from enfold.plan import Aim, Plan, plan, plan_for
+from enfold.plan import Aim, SizedSplit, plan, plan_for
 from enfold.receipt import Receipt
 from enfold.report import Report
 from enfold.retention import Retention, split, zones
@@ -28,14 +36,14 @@ from enfold.strategies.contract import Strategy
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import fence_tokens
 from enfold.tokens import count_conversation, count_messages
-from enfold.view import Shown, View
+from enfold.view import ShownMessage, View
 
 _MESSAGE_FIELDS = ("messages", "input", "contents")
 """Where request bodies have their messages."""
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class CondenseOptions:
     """How far to go."""
 
     tokenizer: str = "o200k_base"
@@ -89,7 +97,7 @@ class Condensed:
 async def condense(
     conversation: Conversation,
     strategy: Strategy,
-    options: Options,
+    options: CondenseOptions,
     *,
     whole: Conversation | None = None,
 ) -> Condensed:
@@ -98,22 +106,22 @@ async def condense(
     `whole` is what it is only a branch of, if it is: then the ledger leads back to that.
     """
     started = perf_counter()
-    beside = count_conversation(replace(conversation, messages=()), options.tokenizer).total
-    task = _task(conversation, strategy, options, beside)
-    answer = await _answer(task, strategy)
-    receipt = answer.receipt or receipt_for(task, answer)
-    smaller = _apply(conversation, task, answer)
+    static_tokens = count_conversation(replace(conversation, messages=()), options.tokenizer).total
+    plan = _task(conversation, strategy, options, static_tokens)
+    answer = await _answer(plan, strategy)
+    receipt = answer.receipt or receipt_for(plan, answer)
+    smaller = _apply(conversation, plan, answer)
     wire = dialects.render(smaller)
     report = Report(
         strategy=answer.strategy,
-        tokens_before=beside + task.tokens,
-        tokens_after=beside + answer.tokens(task),
+        tokens_before=static_tokens + plan.tokens,
+        tokens_after=static_tokens + answer.tokens(plan),
         seconds=perf_counter() - started - receipt.seconds,
         steps=answer.steps,
         operations=answer.operations,
-        warnings=(*answer.warnings, *_missed(task, answer)),
+        warnings=(*answer.warnings, *_missed(plan, answer)),
         cost=answer.cost,
-        saved=_saved(beside + task.tokens, beside + answer.tokens(task), options),
+        saved=_saved(static_tokens + plan.tokens, static_tokens + answer.tokens(plan), options),
     )
     before, after = _messages_in(dialects.render(whole or conversation)), _messages_in(wire)
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
@@ -121,7 +129,7 @@ async def condense(
     return Condensed(wire, report, written, receipt)
 
 
-def _saved(before: int, after: int, options: Options) -> float | None:
+def _saved(before: int, after: int, options: CondenseOptions) -> float | None:
     """What every later request costs less, sent without a prompt cache."""
     return savings(before, after, options.prices).later_turn
 
@@ -135,16 +143,20 @@ def restore(value: Any, written: Ledger) -> Any:
     return {**value, key: restored if isinstance(value[key], list) else restored[0]}
 
 
-def _plan(messages: Sequence[Message], counts: Sequence[int], aim: Aim, options: Options) -> Plan:
+def _plan(
+    messages: Sequence[Message], counts: Sequence[int], aim: Aim, options: CondenseOptions
+) -> SizedSplit:
     """As tight as the goal asks for; where there is none, exactly what retention says stays."""
     if options.has_goal:
         return plan(messages, counts, aim)
     return plan_for(counts, split(messages, counts, aim.retention, room=0), aim)
 
 
-def _task(conversation: Conversation, strategy: Strategy, options: Options, beside: int) -> Task:
+def _task(
+    conversation: Conversation, strategy: Strategy, options: CondenseOptions, static_tokens: int
+) -> Task:
     counts = tuple(count_messages(conversation.messages, options.tokenizer))
-    goal = max(1, options.goal(sum(counts) + beside) - beside)
+    goal = max(1, options.goal(sum(counts) + static_tokens) - static_tokens)
     retention = keeping_instructions(options.retention(strategy), conversation.messages)
     aim = Aim(retention, goal, fence=fence_tokens(options.tokenizer))
     planned = _plan(conversation.messages, counts, aim, options)
@@ -156,40 +168,43 @@ def _task(conversation: Conversation, strategy: Strategy, options: Options, besi
         summary_tokens=planned.summary_tokens,
         target=goal if options.has_goal else None,
         zones=zones(counts, retention),
-        beside=beside,
+        static_tokens=static_tokens,
         restorable_by="ledger",
     )
 
 
-async def _answer(task: Task, strategy: Strategy) -> Condensation:
+async def _answer(plan: Task, strategy: Strategy) -> Condensation:
     """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
     try:
-        answer = await strategy.condense(task)
-        return await asyncio.to_thread(accept, task, answer, may_be_unchanged=True)
+        answer = await strategy.condense(plan)
+        return await asyncio.to_thread(accept, plan, answer, may_be_unchanged=True)
     except NoGainError as error:
-        return accept(task, unchanged(task, strategy.id, str(error)), may_be_unchanged=True)
+        return accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
 
 
-def _missed(task: Task, answer: Condensation) -> tuple[str, ...]:
+def _missed(plan: Task, answer: Condensation) -> tuple[str, ...]:
     """What to say where the conversation does not end where it should."""
-    after = answer.tokens(task)
-    if task.target is None or after <= task.target:
+    after = answer.tokens(plan)
+    if plan.target is None or after <= plan.target:
         return ()
-    over = f"{task.beside + after:,} tokens stay, more than {task.beside + task.target:,}"
+    static = plan.static_tokens
+    over = f"{static + after:,} tokens stay, more than {static + plan.target:,}"
     return (f"{over}: what must stay verbatim is too much, or the strategy does not go further",)
 
 
-def _apply(conversation: Conversation, task: Task, answer: Condensation) -> Conversation:
+def _apply(conversation: Conversation, plan: Task, answer: Condensation) -> Conversation:
     """The conversation that the answer describes, the summary placed as its dialect has it."""
-    shown: list[Shown] = []
+    shown: list[ShownMessage] = []
     summary, summary_at = None, 0
     for entry in answer.entries:
-        if isinstance(entry, Folded):
+        if isinstance(entry, SummarizedMessages):
             summary, summary_at = entry.text, len(shown)
         else:
-            message = entry.message if isinstance(entry, Edited) else task.messages[entry.index]
-            shown.append(Shown("", message, 0))
-    view = View(tuple(shown), task.tokenizer, summary=summary, summary_at=summary_at)
+            message = (
+                entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
+            )
+            shown.append(ShownMessage("", message, 0))
+    view = View(tuple(shown), plan.tokenizer, summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))
 
 

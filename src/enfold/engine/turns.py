@@ -60,14 +60,14 @@ class Answerer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class QuestionStored:
     """The user's words are stored, and the model is asked now."""
 
     message: str
     """Their id."""
 
 
-Progress: TypeAlias = Prepared | Asked | Delta
+Progress: TypeAlias = Prepared | QuestionStored | Delta
 """What a turn tells while it runs: the view, that the question is stored, pieces of text."""
 Listener: TypeAlias = Callable[[Progress], None]
 
@@ -129,7 +129,7 @@ async def unanswered(session: Session) -> StoredMessage | None:
 async def _answer(
     session: Session, question: str, prepared: Prepared, answerer: Answerer, listen: Listener
 ) -> Answer:
-    listen(Asked(question))
+    listen(QuestionStored(question))
     started = perf_counter()
     received = _Received(listen)
     try:

@@ -13,7 +13,7 @@ from enfold import receipt as receipt_shown
 from enfold import wire
 from enfold.engine import Engine, Session, stateless
 from enfold.engine.recall import is_telling, recall_found
-from enfold.engine.stateless import Options
+from enfold.engine.stateless import CondenseOptions
 from enfold.errors import CompressionError, ConfigError
 from enfold.evaluation.cases import Case
 from enfold.history import cut_points
@@ -217,7 +217,7 @@ async def view_of(case: Case, way: Way, strategy: Strategy | None) -> View:
     started = perf_counter()
     try:
         done = await stateless.condense(
-            case.conversation, strategy, Options(way.tokenizer, target=way.target(before))
+            case.conversation, strategy, CondenseOptions(way.tokenizer, target=way.target(before))
         )
     except CompressionError as error:
         whole = _view(case, case.messages, before, before, perf_counter() - started)

@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from enfold.evaluation.cases import HALVES
 from enfold.evaluation.measures import LOOSEST, NEWEST, RULES, Evidence, Reach, Way
-from enfold.evaluation.run import Outcome
+from enfold.evaluation.run import CaseResult
 
 ALL = "all"
 
@@ -58,7 +58,7 @@ class Summary:
         return asdict(self)
 
 
-def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
+def summaries(outcomes: Sequence[CaseResult]) -> list[Summary]:
     """One for each way, of all cases and of each half; halves only if there are several cases."""
     ways = dict.fromkeys(outcome.way for outcome in outcomes)
     found: list[Summary] = []
@@ -70,7 +70,7 @@ def summaries(outcomes: Sequence[Outcome]) -> list[Summary]:
     return found
 
 
-def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def as_json(outcomes: Sequence[CaseResult]) -> dict[str, Any]:
     """All figures: the means, and case by case."""
     return {
         "summaries": [each.as_json() for each in summaries(outcomes)],
@@ -78,11 +78,11 @@ def as_json(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     }
 
 
-def _of(outcomes: Iterable[Outcome], way: Way) -> int:
+def _of(outcomes: Iterable[CaseResult], way: Way) -> int:
     return sum(each.way == way for each in outcomes)
 
 
-def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
+def _summary(way: Way, half: str, outcomes: Sequence[CaseResult]) -> Summary:
     restored = [each.is_restored for each in outcomes if each.is_restored is not None]
     chains = [each.decay for each in outcomes if each.decay is not None]
     return Summary(
@@ -108,7 +108,7 @@ def _summary(way: Way, half: str, outcomes: Sequence[Outcome]) -> Summary:
     )
 
 
-def _evidence(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def _evidence(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
     by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
     loosest = by_rule.get(LOOSEST)
     return {
@@ -146,7 +146,7 @@ def _reach(found: Sequence[Reach]) -> Reach:
     )
 
 
-def _marks(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def _marks(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
     found = [each.answered for each in outcomes if each.answered is not None]
     marked = [(each.mark, each.questions) for each in found if each.mark is not None]
     marks, weights = zip(*marked, strict=True) if marked else ((), ())

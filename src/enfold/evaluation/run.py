@@ -58,7 +58,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaseResult:
     """What was measured of one case, one way."""
 
     case: str
@@ -98,7 +98,7 @@ def measure(
     jobs: int = 1,
     told: Told = str,
     gateway: Gateway | None = None,
-) -> list[Outcome]:
+) -> list[CaseResult]:
     """Every case of the files, each way; `gateway` asks models in place of the real one."""
     if jobs == 1 or len(paths) == 1 or gateway is not None:
         found = [outcome for path in paths for outcome in _file(path, plan, told, gateway)]
@@ -108,8 +108,8 @@ def measure(
     return [replace(outcome, half=which[outcome.case]) for outcome in found]
 
 
-def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> list[Outcome]:
-    found: list[Outcome] = []
+def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> list[CaseResult]:
+    found: list[CaseResult] = []
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for path, outcomes in zip(paths, pool.map(_file, paths, [plan] * len(paths)), strict=True):
             found += outcomes
@@ -119,12 +119,12 @@ def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> l
 
 def _file(
     path: Path, plan: Plan, told: Told = str, gateway: Gateway | None = None
-) -> list[Outcome]:
+) -> list[CaseResult]:
     return asyncio.run(_measure(path, plan, told, gateway))
 
 
-async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) -> list[Outcome]:
-    found: list[Outcome] = []
+async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) -> list[CaseResult]:
+    found: list[CaseResult] = []
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
         await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
@@ -165,7 +165,7 @@ class _Bench:
     strategies: tuple[Strategy | None, ...]
     asker: Asker | None
 
-    async def outcomes(self, case: Case, file: str) -> AsyncIterator[Outcome]:
+    async def outcomes(self, case: Case, file: str) -> AsyncIterator[CaseResult]:
         """Of a case, each way."""
         session = await stored(self.engine, case, _MODEL)
         for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
@@ -179,10 +179,10 @@ class _Bench:
             yield replace(outcome, decay=chain, answered=marks)
 
 
-async def _outcome(case: Case, file: str, way: Way, view: View, session: Session) -> Outcome:
+async def _outcome(case: Case, file: str, way: Way, view: View, session: Session) -> CaseResult:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(message.parts) for message in case.messages if is_said_by_user(message)]
-    return Outcome(
+    return CaseResult(
         case.id,
         file,
         HALVES[0],

@@ -184,7 +184,7 @@ def select(standing: Standing, options: Options) -> Selection:
         # It stays beside the tail, so the tail has less room.
         wanted = _wanted(counts, total, options.trigger, room - counts[divided.pinned])
         divided = _split(parsed, counts, wanted, room)
-    folded = [index for index in divided.folded if index != divided.pinned]
+    folded = [index for index in divided.middle if index != divided.pinned]
     kept = sorted(set(range(len(live))).difference(folded))
     return Selection(
         tuple(live[index] for index in folded),

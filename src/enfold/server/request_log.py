@@ -19,7 +19,7 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
-from enfold.engine.engine import write_down
+from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text
 from enfold.server.callers import Caller
@@ -238,4 +238,4 @@ class Audit:
             session=None if named is None else name_in(named),
             counts=scope["state"].get("counts", {}),
         )
-        await write_down(self._engine, entry)
+        await write_audit_entry(self._engine, entry)

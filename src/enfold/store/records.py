@@ -129,7 +129,7 @@ class Recognition:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptRange:
     """A manifest's entry: messages that are shown as they are, from one to another."""
 
     first: str
@@ -137,20 +137,20 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Edited:
+class EditReference:
     """A manifest's entry: an edit shown in its message's place."""
 
     edit: str
 
 
 @dataclass(frozen=True, slots=True)
-class Summarized:
+class SummaryPlace:
     """A manifest's entry: where the summary stands; `index` says which one if there are several."""
 
     index: int | None = None
 
 
-ManifestEntry: TypeAlias = Kept | Edited | Summarized
+ManifestEntry: TypeAlias = KeptRange | EditReference | SummaryPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ class Undo:
     created_at: int
 
 
-Shown: TypeAlias = StoredMessage | Edit | Summarized
+ViewRow: TypeAlias = StoredMessage | Edit | SummaryPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class ViewRows:
     tip: str | None
     depth: int
     snapshot: Snapshot | None
-    shown: tuple[Shown, ...]
+    shown: tuple[ViewRow, ...]
     """The snapshot's manifest with its messages and edits in place of their ids."""
     after: tuple[StoredMessage, ...]
     """The messages after the snapshot's cutoff; all of the branch if there is no snapshot."""
@@ -404,24 +404,24 @@ def manifest_from_json(text: str) -> tuple[ManifestEntry, ...]:
 
 def _to_json(entry: ManifestEntry) -> dict[str, Any]:
     match entry:
-        case Kept(first, last) if first == last:
+        case KeptRange(first, last) if first == last:
             return {"message": first}
-        case Kept(first, last):
+        case KeptRange(first, last):
             return {"from": first, "to": last}
-        case Edited(edit):
+        case EditReference(edit):
             return {"edit": edit}
-        case Summarized(index):
+        case SummaryPlace(index):
             return {"summary": True if index is None else index}
 
 
 def _from_json(entry: Mapping[str, Any]) -> ManifestEntry:
     match entry:
         case {"message": id}:
-            return Kept(id, id)
+            return KeptRange(id, id)
         case {"from": first, "to": last}:
-            return Kept(first, last)
+            return KeptRange(first, last)
         case {"edit": edit}:
-            return Edited(edit)
+            return EditReference(edit)
         case {"summary": index}:
-            return Summarized(None if index is True else index)
+            return SummaryPlace(None if index is True else index)
     raise StoreError(f"a snapshot's manifest has an entry that is not known: {sorted(entry)}")

@@ -21,17 +21,17 @@ from enfold.store.database import Database, Row
 from enfold.store.records import (
     Edit,
     EditDraft,
-    Edited,
-    Kept,
+    EditReference,
+    KeptRange,
     ManifestEntry,
     SessionKey,
-    Shown,
     Snapshot,
     SnapshotDraft,
     SnapshotKind,
-    Summarized,
+    SummaryPlace,
     Undo,
     UsageEvent,
+    ViewRow,
     ViewRows,
     manifest_from_json,
     manifest_to_json,
@@ -358,26 +358,26 @@ def view(
     )
 
 
-def entries(db: Database, snapshot: Snapshot) -> list[Shown]:
+def entries(db: Database, snapshot: Snapshot) -> list[ViewRow]:
     """The manifest with messages and edits in place of their ids, in two queries."""
     manifest = snapshot.manifest
-    wanted = [entry.edit for entry in manifest if isinstance(entry, Edited)]
-    ends = [(entry.first, entry.last) for entry in manifest if isinstance(entry, Kept)]
+    wanted = [entry.edit for entry in manifest if isinstance(entry, EditReference)]
+    ends = [(entry.first, entry.last) for entry in manifest if isinstance(entry, KeptRange)]
     edits = snapshots_edits(db, snapshot.session, wanted) if wanted else {}
     stretches = iter(tree.segments(db, snapshot.session, ends) if ends else ())
-    shown: list[Shown] = []
+    shown: list[ViewRow] = []
     for entry in manifest:
         match entry:
-            case Kept():
+            case KeptRange():
                 shown.extend(_there(next(stretches), snapshot, entry))
-            case Edited(edit):
+            case EditReference(edit):
                 shown.extend(_there([edits[edit]] if edit in edits else [], snapshot, entry))
-            case Summarized():
+            case SummaryPlace():
                 shown.append(entry)
     return shown
 
 
-def _there(found: Sequence[Shown], snapshot: Snapshot, entry: ManifestEntry) -> Sequence[Shown]:
+def _there(found: Sequence[ViewRow], snapshot: Snapshot, entry: ManifestEntry) -> Sequence[ViewRow]:
     if found:
         return found
     raise IntegrityError(f"snapshot {snapshot.id} shows {entry}, which is not in the session")

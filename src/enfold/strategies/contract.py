@@ -19,7 +19,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Literal, Protocol, TypeAlias
 
-from enfold.condensation import Condensation, Step, Task
+from enfold.condensation import Condensation, Plan, Step
 from enfold.errors import ConfigError, SummaryError
 from enfold.retention import Retention
 from enfold.strategies import configs
@@ -106,9 +106,9 @@ class Estimate:
     cost: Cost
 
     @classmethod
-    def by_trying(cls, task: Task, answer: Condensation) -> Estimate:
+    def by_trying(cls, plan: Plan, answer: Condensation) -> Estimate:
         """Of a strategy that asks nobody: what it answers, exactly, and for nothing."""
-        reduction = Reduction(task.tokens, answer.tokens(task), answer.steps)
+        reduction = Reduction(plan.tokens, answer.tokens(plan), answer.steps)
         return cls(reduction, Cost(dollars=0.0))
 
 
@@ -141,15 +141,15 @@ class Strategy(Protocol):
         """What stays verbatim by its own config, where nothing else is asked for."""
         ...
 
-    def touches(self, task: Task) -> Sequence[int]:
+    def touches(self, plan: Plan) -> Sequence[int]:
         """Indexes of the messages that it may fold or edit; none if there is nothing to do."""
         ...
 
-    async def condense(self, task: Task) -> Condensation:
-        """The answer to the task; `validate` has the last word on it."""
+    async def condense(self, plan: Plan) -> Condensation:
+        """The answer to the plan; `validate` has the last word on it."""
         ...
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """What it would come to, and ask of summarizers at these prices; no model is asked."""
         ...
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 from enfold.condensation import (
     Condensation,
-    Folded,
+    Plan,
     Step,
-    Task,
+    SummarizedMessages,
     accept,
     receipt_for,
     unchanged,
-    with_middle_folded,
+    with_middle_summarized,
 )
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
@@ -46,39 +46,39 @@ class WithFallback:
         """That of the first."""
         return self.first.retention
 
-    def touches(self, task: Task) -> Sequence[int]:
+    def touches(self, plan: Plan) -> Sequence[int]:
         """What the first may touch; the second too where the target must be reached."""
-        touched = self.first.touches(task)
-        if not touched and self.second is not None and task.is_due:
-            return self.second.touches(task)
+        touched = self.first.touches(plan)
+        if not touched and self.second is not None and plan.is_due:
+            return self.second.touches(plan)
         return touched
 
-    async def condense(self, task: Task) -> Condensation:
+    async def condense(self, plan: Plan) -> Condensation:
         """The first's answer, or the second's with the reason."""
-        answer = await self._answer(task)
+        answer = await self._answer(plan)
         return replace(answer, warnings=(*self.notes, *answer.warnings))
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """That of the first."""
-        return await self.first.estimate(task, prices)
+        return await self.first.estimate(plan, prices)
 
-    async def _answer(self, task: Task) -> Condensation:
+    async def _answer(self, plan: Plan) -> Condensation:
         if self.second is None:
-            return await self.first.condense(task)
+            return await self.first.condense(plan)
         try:
-            answer = await _usable(self.first, task)
+            answer = await _usable(self.first, plan)
         except NoGainError as error:
-            if not task.is_due:
+            if not plan.is_due:
                 raise
-            return await self._in_its_place(self.second, task, str(error))
+            return await self._in_its_place(self.second, plan, str(error))
         except Exception as error:  # noqa: BLE001 - others' code, which must not cost a session
-            return await self._in_its_place(self.second, task, _reason(error))
-        if task.target is None or not task.is_due or answer.tokens(task) <= task.target:
+            return await self._in_its_place(self.second, plan, _reason(error))
+        if plan.target is None or not plan.is_due or answer.tokens(plan) <= plan.target:
             return answer
-        return await self._better(self.second, task, answer)
+        return await self._better(self.second, plan, answer)
 
-    async def _in_its_place(self, second: Strategy, task: Task, reason: str) -> Condensation:
-        answer = await second.condense(task)
+    async def _in_its_place(self, second: Strategy, plan: Plan, reason: str) -> Condensation:
+        answer = await second.condense(plan)
         note = f"the strategy {self.id} failed, {second.id} took its place: {reason}"
         return replace(
             answer,
@@ -86,19 +86,19 @@ class WithFallback:
             operations=(f"skip_{self.id}", *answer.operations),
         )
 
-    async def _better(self, second: Strategy, task: Task, answer: Condensation) -> Condensation:
+    async def _better(self, second: Strategy, plan: Plan, answer: Condensation) -> Condensation:
         """The second's answer if it is smaller."""
         missed = (
-            f"the strategy {self.id} ended at {answer.tokens(task):,} tokens, "
-            f"more than {task.target:,}"
+            f"the strategy {self.id} ended at {answer.tokens(plan):,} tokens, "
+            f"more than {plan.target:,}"
         )
         try:
-            other = await _usable(second, task)
+            other = await _usable(second, plan)
         except EnfoldError as error:
             if answer.is_unchanged:
                 raise
             return replace(answer, warnings=(f"{missed}: {error}", *answer.warnings))
-        if other.tokens(task) >= answer.tokens(task):
+        if other.tokens(plan) >= answer.tokens(plan):
             return replace(answer, warnings=(missed, *answer.warnings))
         return replace(
             other,
@@ -107,10 +107,10 @@ class WithFallback:
         )
 
 
-async def _usable(strategy: Strategy, task: Task) -> Condensation:
+async def _usable(strategy: Strategy, plan: Plan) -> Condensation:
     """The strategy's answer, checked; one that changes nothing is fine."""
-    answer = await strategy.condense(task)
-    return await asyncio.to_thread(accept, task, answer, may_be_unchanged=True)
+    answer = await strategy.condense(plan)
+    return await asyncio.to_thread(accept, plan, answer, may_be_unchanged=True)
 
 
 def _reason(error: Exception) -> str:
@@ -126,38 +126,38 @@ _LEFT_OUT = (
     "written. They are stored, and can be looked up.)"
 )
 _EVERYTHING_OLD = TruncationConfig(preserve_recent_count=0, preserve_first_count=0)
-"""What is old, the task says itself."""
+"""What is old, the plan says itself."""
 _WAYS_BACK = "nothing is lost: undo shows it again, regenerate writes the summary that is missing"
 
 
-def truncated(task: Task, reason: str) -> Condensation:
-    """The task without its old content; the gentler answer if it reaches the target.
+def truncated(plan: Plan, reason: str) -> Condensation:
+    """The plan without its old content; the gentler answer if it reaches the target.
 
     The receipt is part of it: whoever chose the last resort chose to go below the floors.
     """
-    answer = cut_short(task, _EVERYTHING_OLD)
-    if task.target is not None and answer.tokens(task) > task.target:
-        answer = min(answer, _left_out(task), key=lambda each: each.tokens(task))
+    answer = cut_short(plan, _EVERYTHING_OLD)
+    if plan.target is not None and answer.tokens(plan) > plan.target:
+        answer = min(answer, _left_out(plan), key=lambda each: each.tokens(plan))
     if answer.is_unchanged:
         return answer
     return replace(
         answer,
         warnings=(f"truncated, because the summary failed: {reason}", _WAYS_BACK),
         operations=(*answer.operations, OPERATION),
-        receipt=receipt_for(task, answer),
+        receipt=receipt_for(plan, answer),
     )
 
 
-def _left_out(task: Task) -> Condensation:
+def _left_out(plan: Plan) -> Condensation:
     """Old messages left out, after the summary that there is of what came before them."""
-    split = task.split
-    indexes = tuple(index for index in split.folded if index != split.pinned)
+    split = plan.split
+    indexes = tuple(index for index in split.middle if index != split.pinned)
     if not indexes:
-        return unchanged(task, KIND.id, "there is nothing to leave out")
+        return unchanged(plan, KIND.id, "there is nothing to leave out")
     notice = _LEFT_OUT.format(number=len(indexes))
-    text = notice if task.previous is None else f"{task.previous}\n\n{notice}"
-    folded = Folded(indexes, text, summary_tokens(text, task.tokenizer), KIND.id)
+    text = notice if plan.previous is None else f"{plan.previous}\n\n{notice}"
+    folded = SummarizedMessages(indexes, text, summary_tokens(text, plan.tokenizer), KIND.id)
     answer = Condensation(
-        KIND.id, with_middle_folded(task, folded), operations=("leave_out_completed",)
+        KIND.id, with_middle_summarized(plan, folded), operations=("leave_out_completed",)
     )
-    return replace(answer, steps=(Step("leave_out", task.tokens, answer.tokens(task)),))
+    return replace(answer, steps=(Step("leave_out", plan.tokens, answer.tokens(plan)),))

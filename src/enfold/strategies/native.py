@@ -14,7 +14,14 @@ from itertools import takewhile
 from typing import Annotated
 
 from enfold.amounts import add
-from enfold.condensation import Condensation, Folded, Step, Task, unchanged, with_middle_folded
+from enfold.condensation import (
+    Condensation,
+    Plan,
+    Step,
+    SummarizedMessages,
+    unchanged,
+    with_middle_summarized,
+)
 from enfold.errors import ConfigError, SummaryError
 from enfold.messages import Message, Text
 from enfold.retention import Retention
@@ -84,13 +91,13 @@ def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> R
     return replace(retention, keep_first=max(retention.keep_first, leading))
 
 
-def is_worth_folding(task: Task, indexes: Collection[int]) -> bool:
+def is_worth_folding(plan: Plan, indexes: Collection[int]) -> bool:
     """Whether these would bring anything new into a summary, or the target is still to reach.
 
     A summary of a summary alone says less and saves little.
     """
-    is_over = task.target is not None and task.tokens > task.target
-    return is_over or not all(is_summary(task.messages[index]) for index in indexes)
+    is_over = plan.target is not None and plan.tokens > plan.target
+    return is_over or not all(is_summary(plan.messages[index]) for index in indexes)
 
 
 KEEP_FIRST = 1
@@ -140,41 +147,41 @@ class Native:
             return Retention("messages", 0)
         return Retention("messages", self.config.keep_last, self.config.keep_first)
 
-    def touches(self, task: Task) -> tuple[int, ...]:
+    def touches(self, plan: Plan) -> tuple[int, ...]:
         """What lies between head and tail; a summary alone only if the target is still to reach."""
-        indexes = tuple(index for index in task.split.folded if index != task.split.pinned)
-        return indexes if is_worth_folding(task, indexes) else ()
+        indexes = tuple(index for index in plan.split.middle if index != plan.split.pinned)
+        return indexes if is_worth_folding(plan, indexes) else ()
 
-    async def condense(self, task: Task) -> Condensation:
-        """The task with its folded part summarized."""
-        indexes = self.touches(task)
+    async def condense(self, plan: Plan) -> Condensation:
+        """The plan with its folded part summarized."""
+        indexes = self.touches(plan)
         if not indexes:
-            return unchanged(task, self.id, "there is nothing to fold")
+            return unchanged(plan, self.id, "there is nothing to fold")
         request = SummaryRequest(
-            messages=tuple(map(task.as_said, indexes)),
-            previous=task.previous,
-            recent=task.messages[task.split.cut :] if task.show_recent else (),
-            max_tokens=task.summary_tokens,
-            tokenizer=task.tokenizer,
+            messages=tuple(map(plan.original, indexes)),
+            previous=plan.previous,
+            recent=plan.messages[plan.split.cut :] if plan.show_recent else (),
+            max_tokens=plan.summary_tokens,
+            tokenizer=plan.tokenizer,
             style=self.config.style,
             prompt=self.config.prompt,
         )
         summary = await fold(self.means.summarizer, request)
-        tokens = summary_tokens(summary.text, task.tokenizer)
-        folded = Folded(indexes, summary.text, tokens, summary.author)
+        tokens = summary_tokens(summary.text, plan.tokenizer)
+        folded = SummarizedMessages(indexes, summary.text, tokens, summary.author)
         answer = Condensation(
             self.id,
-            with_middle_folded(task, folded),
+            with_middle_summarized(plan, folded),
             operations=("summarize_completed",),
             cost=summary.cost,
             warnings=summary.notes,
         )
-        step = Step("summarize", task.tokens, answer.tokens(task))
+        step = Step("summarize", plan.tokens, answer.tokens(plan))
         return replace(answer, steps=(step,))
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With one call, or as many as it takes to read everything."""
-        return await rehearse(self, task, prices)
+        return await rehearse(self, plan, prices)
 
 
 KIND = Kind(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from math import ceil
 from typing import Any, Protocol, TypeVar
 
-from enfold.condensation import Condensation, Task
+from enfold.condensation import Condensation, Plan
 from enfold.strategies.contract import Calls, Cost, Estimate, Means, Prices, Reduction
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
@@ -41,7 +41,7 @@ class _Rehearsable(Protocol):
     @property
     def means(self) -> Means: ...
 
-    async def condense(self, task: Task) -> Condensation: ...
+    async def condense(self, plan: Plan) -> Condensation: ...
 
 
 Rehearsed = TypeVar("Rehearsed", bound=_Rehearsable)
@@ -99,7 +99,7 @@ def _tokens(text: str, tokenizer: str) -> int:
     return round(sum(count([text[at : at + length] for at in starts])) * len(text) / _COUNTED_WHOLE)
 
 
-async def rehearse(strategy: Rehearsed, task: Task, prices: Prices | None = None) -> Estimate:
+async def rehearse(strategy: Rehearsed, plan: Plan, prices: Prices | None = None) -> Estimate:
     """Run the strategy with understudies: what came of it, and what it would have cost."""
     company: dict[str, _Understudy] = {}
 
@@ -113,11 +113,11 @@ async def rehearse(strategy: Rehearsed, task: Task, prices: Prices | None = None
         means.parallel,
     )
     dataclass_strategy: Any = strategy
-    answer = await replace(dataclass_strategy, means=understudied).condense(task)
+    answer = await replace(dataclass_strategy, means=understudied).condense(plan)
     calls = tuple(
         Calls(each.name, each.calls, each.input_tokens, each.output_tokens)
         for each in company.values()
         if each.calls
     )
-    reduction = Reduction(task.tokens, answer.tokens(task), answer.steps)
+    reduction = Reduction(plan.tokens, answer.tokens(plan), answer.steps)
     return Estimate(reduction, _cost(calls, prices))

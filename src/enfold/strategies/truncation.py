@@ -11,7 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypeAlias
 
-from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
+from enfold.condensation import (
+    Condensation,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    Step,
+    unchanged,
+)
 from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
 from enfold.strategies.configs import Option
@@ -76,45 +84,45 @@ class Truncation:
         config = self.config
         return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
 
-    def touches(self, task: Task) -> tuple[int, ...]:
+    def touches(self, plan: Plan) -> tuple[int, ...]:
         """Old messages with something in them that is too long."""
-        return tuple(_edits(task, self.config))
+        return tuple(_edits(plan, self.config))
 
-    async def condense(self, task: Task) -> Condensation:
-        """The task with old content cut short, where that saves tokens."""
-        return cut_short(task, self.config)
+    async def condense(self, plan: Plan) -> Condensation:
+        """The plan with old content cut short, where that saves tokens."""
+        return cut_short(plan, self.config)
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
         """Exactly what it will be: it costs nothing to try."""
-        return Estimate.by_trying(task, await self.condense(task))
+        return Estimate.by_trying(plan, await self.condense(plan))
 
 
-def cut_short(task: Task, config: TruncationConfig) -> Condensation:
-    """The task with old content cut short, where that saves tokens."""
-    edits = _edits(task, config)
-    counts = count_messages(list(edits.values()), task.tokenizer)
+def cut_short(plan: Plan, config: TruncationConfig) -> Condensation:
+    """The plan with old content cut short, where that saves tokens."""
+    edits = _edits(plan, config)
+    counts = count_messages(list(edits.values()), plan.tokenizer)
     smaller = {
-        index: Edited(index, message, tokens)
+        index: EditedMessage(index, message, tokens)
         for (index, message), tokens in zip(edits.items(), counts, strict=True)
-        if tokens < task.counts[index]
+        if tokens < plan.counts[index]
     }
     if not smaller:
-        return unchanged(task, Truncation.id, "nothing old is long enough to be cut short")
-    entries: tuple[Entry, ...] = tuple(
-        smaller.get(index) or Kept(index) for index in range(len(task.messages))
+        return unchanged(plan, Truncation.id, "nothing old is long enough to be cut short")
+    entries: tuple[CondensationEntry, ...] = tuple(
+        smaller.get(index) or KeptMessage(index) for index in range(len(plan.messages))
     )
     step = config.truncation_mode
     answer = Condensation(Truncation.id, entries, operations=(f"{step}_completed",))
-    return replace(answer, steps=(Step(step, task.tokens, answer.tokens(task)),))
+    return replace(answer, steps=(Step(step, plan.tokens, answer.tokens(plan)),))
 
 
-def _edits(task: Task, config: TruncationConfig) -> dict[int, Message]:
+def _edits(plan: Plan, config: TruncationConfig) -> dict[int, Message]:
     first = config.preserve_first_count
-    recent = len(task.messages) - config.preserve_recent_count
-    cutter = _Cutter(config, get(task.tokenizer))
+    recent = len(plan.messages) - config.preserve_recent_count
+    cutter = _Cutter(config, get(plan.tokenizer))
     edited = {
-        index: cutter.message(task.messages[index])
-        for index in task.editable
+        index: cutter.message(plan.messages[index])
+        for index in plan.editable
         if first <= index < recent
     }
     return {index: message for index, message in edited.items() if message is not None}

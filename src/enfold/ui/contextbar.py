@@ -10,7 +10,14 @@ from nicegui import ui
 from enfold.budget import DEFAULT_MAX_TOKENS, Decision
 from enfold.chat.meter import FULL, WARM
 from enfold.engine import Session
-from enfold.engine.state import Level, Request, decide_on, read_model, read_state, retention_of
+from enfold.engine.state import (
+    CallOptions,
+    SettingsLevel,
+    decide_for,
+    read_model,
+    read_state,
+    retention_of,
+)
 from enfold.messages import Message, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
 from enfold.retention import split
@@ -77,14 +84,16 @@ class Fill:
 async def read_fill(window: Window, session: Session) -> Fill:
     """How full the session's context is; the counting is done beside the loop, not in it."""
     engine = window.engine
-    id, known = await engine.store.read(read_model, session.key, engine.outside)
+    id, known = await engine.store.read(read_model, session.key, engine.static_settings)
     model = known or await engine.models.get(id)
-    return await engine.store.read(_fill, session.key, engine.outside, model)
+    return await engine.store.read(_fill, session.key, engine.static_settings, model)
 
 
-def _fill(db: Database, key: SessionKey, outside: Sequence[Level], model: ModelConfig) -> Fill:
-    state = read_state(db, key, {}, outside)
-    view, decision = decide_on(state, model, Request())
+def _fill(
+    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel], model: ModelConfig
+) -> Fill:
+    state = read_state(db, key, {}, static_settings)
+    view, decision = decide_for(state, model, CallOptions())
     load = decision.load
     tools = sum(shown.tokens for shown in view.shown if _is_of_tools(shown.message))
     divided = split(
@@ -97,7 +106,7 @@ def _fill(db: Database, key: SessionKey, outside: Sequence[Level], model: ModelC
         "tools": tools,
         "estimated": load.estimate,
     }
-    folded = len(divided.folded)
+    folded = len(divided.middle)
     return Fill(decision, model, parts, state.rows.depth, len(view.shown) - folded, folded)
 
 

@@ -317,7 +317,7 @@ async def _facts(window: Window, activity: Activity) -> Facts:
     engine = window.engine
     return Facts(
         activity,
-        await engine.store.read(read_effective, engine.outside),
+        await engine.store.read(read_effective, engine.static_settings),
         await _nearing(window),
         await _cheaper(window, activity),
     )

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from enfold.engine import Session
-from enfold.engine.changes import Placing, Standing, read_placing
+from enfold.engine.changes import MessagePlaces, Standing, read_message_places
 from enfold.engine.state import message_of
 from enfold.store import tree
 from enfold.store.records import Branch, Hit, StoredMessage
@@ -151,7 +151,9 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
     first = (page - 1) * PAGE + 1
     store = window.engine.store
     rows = await store.read(tree.between, session.key, session.tip, first, first + PAGE - 1)
-    placing = await store.read(read_placing, session.key, window.engine.outside, session.tip)
+    placing = await store.read(
+        read_message_places, session.key, window.engine.static_settings, session.tip
+    )
     # What is slow is done elsewhere first, and at hand when the page is drawn.
     await asyncio.to_thread(_look_ahead, rows, asked.query)
     _pages(session.id, asked, page, depth)
@@ -184,7 +186,7 @@ def _pages(session: str, asked: Asked, page: int, depth: int) -> None:
             )
 
 
-def _standing(session: str, placing: Placing, standing: Standing) -> None:
+def _standing(session: str, placing: MessagePlaces, standing: Standing) -> None:
     """Whether the model is sent it; what it is sent in its place is one step away."""
     name, tone, meaning = _STANDINGS[standing]
     if standing == "shown":
@@ -194,7 +196,7 @@ def _standing(session: str, placing: Placing, standing: Standing) -> None:
         badge(name, tone)
 
 
-def _message(session: str, row: StoredMessage, placing: Placing, asked: Asked) -> None:
+def _message(session: str, row: StoredMessage, placing: MessagePlaces, asked: Asked) -> None:
     standing = placing.standing(row.depth)
     article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
     article.props(f"id=m{row.depth}")

@@ -13,7 +13,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from enfold.engine import Engine, Session
-from enfold.engine.engine import write_down
+from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError, facts
 from enfold.store import sessions
 from enfold.store.access import AuditDraft
@@ -72,7 +72,7 @@ class Window:
                 request_id="",
                 session=session,
             )
-            await write_down(self.engine, entry)
+            await write_audit_entry(self.engine, entry)
 
     async def title(self, session: Session) -> str:
         """What the session is called."""

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from enfold.errors import ConfigError
 from enfold.messages import Conversation, Message
 from enfold.wire import anthropic, enfold, gemini, langchain, openai, openai_responses
-from enfold.wire.detection import detect as detect
+from enfold.wire.detection import detect
 
 
 class Dialect(Protocol):

@@ -14,7 +14,7 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold.engine.recognition import History
+from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
 from enfold.server.proxy import bodies
 from enfold.server.proxy.recorder import Accounts, Answered, Heard
@@ -69,7 +69,7 @@ async def test_calls_are_written_together_in_their_sessions(store: Store) -> Non
 
 
 async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: Store) -> None:
-    begun = History(("user",), (content_hash(user("Hello")),))
+    begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}
     body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
     heard = Heard(bodies.OPENAI, [], [json.dumps(body).encode()])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from enfold.engine import Engine
-from enfold.engine.recognition import History, read_known
+from enfold.engine.recognition import ClientHistory, recognise_history
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Memory, parse
 from enfold.store.tree import ROOT
@@ -44,8 +44,10 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
     ids = await session.append(*messages, after=ROOT)
     done = await session.at(ids[-1]).compress(share_across_branches=True, **settings)
     assert done.compressed
-    history = History(tuple(fact.role for fact in facts), contents)
-    known = await engine.store.read(read_known, "", "s", history, "openai:gpt-4o", engine.outside)
+    history = ClientHistory(tuple(fact.role for fact in facts), contents)
+    known = await engine.store.read(
+        recognise_history, "", "s", history, "openai:gpt-4o", engine.static_settings
+    )
     assert known.snapshot is not None
     wording = Wording("anthropic", TOKENIZER)
     return assemble(known.snapshot, known.shown, raws, facts, history, wording)

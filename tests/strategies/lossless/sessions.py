@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from enfold import ledger
 from enfold import wire as dialects
-from enfold.condensation import Condensation, Edited, Task, validate
+from enfold.condensation import Condensation, EditedMessage, Plan, validate
 from enfold.encodings import prefix
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
@@ -73,11 +73,11 @@ def code(name: str, size: int) -> list[str]:
     return [f"    {name}_{n} = compute({name!r}, {n * 7919}) + offset_{n % 5}" for n in range(size)]
 
 
-def task_for(messages: Iterable[Message], retention: Retention = NOTHING_KEPT) -> Task:
-    """The task of condensing them."""
+def plan_for(messages: Iterable[Message], retention: Retention = NOTHING_KEPT) -> Plan:
+    """The plan of condensing them."""
     all_messages = tuple(messages)
     counts = tuple(count_messages(all_messages, TOKENIZER))
-    return Task(
+    return Plan(
         all_messages,
         counts,
         split(all_messages, counts, retention, room=0),
@@ -86,10 +86,10 @@ def task_for(messages: Iterable[Message], retention: Retention = NOTHING_KEPT) -
     )
 
 
-def view(task: Task, answer: Condensation) -> list[Message]:
+def view(plan: Plan, answer: Condensation) -> list[Message]:
     """The messages that the answer shows."""
     return [
-        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
         for entry in answer.entries
         if not hasattr(entry, "indexes")
     ]
@@ -97,24 +97,24 @@ def view(task: Task, answer: Condensation) -> list[Message]:
 
 def condense(messages: Iterable[Message], **config: Any) -> list[Message]:
     """The messages after the strategy, its answer checked in every way."""
-    task = task_for(messages)
-    answer = shorten(task, LosslessConfig(**config))
-    check(task, answer)
-    return view(task, answer)
+    plan = plan_for(messages)
+    answer = shorten(plan, LosslessConfig(**config))
+    check(plan, answer)
+    return view(plan, answer)
 
 
-def check(task: Task, answer: Condensation) -> None:
+def check(plan: Plan, answer: Condensation) -> None:
     """Valid, counted exactly, never larger, and exactly restored through a file."""
-    after = view(task, answer)
-    assert sum(count_messages(after, task.tokenizer)) + task.previous_tokens == answer.tokens(task)
+    after = view(plan, answer)
+    assert sum(count_messages(after, plan.tokenizer)) + plan.previous_tokens == answer.tokens(plan)
     if answer.is_unchanged:
-        assert answer.tokens(task) == task.tokens
+        assert answer.tokens(plan) == plan.tokens
         return
-    validate(task, answer)
-    assert answer.tokens(task) < task.tokens
-    assert answer.steps[0].tokens_before == task.tokens
-    assert answer.steps[-1].tokens_after == answer.tokens(task)
-    conversation = Conversation(task.messages, dialect=task.messages[0].dialect)
+    validate(plan, answer)
+    assert answer.tokens(plan) < plan.tokens
+    assert answer.steps[0].tokens_before == plan.tokens
+    assert answer.steps[-1].tokens_after == answer.tokens(plan)
+    conversation = Conversation(plan.messages, dialect=plan.messages[0].dialect)
     restores(conversation, answer, after)
 
 

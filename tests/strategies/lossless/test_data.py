@@ -15,7 +15,7 @@ from enfold.retention import Retention
 from enfold.strategies.lossless import shorten
 from enfold.strategies.lossless.config import LosslessConfig
 from enfold.tokens import count_conversation
-from tests.strategies.lossless.sessions import restores, task_for, view
+from tests.strategies.lossless.sessions import plan_for, restores, view
 
 SETS = ("pi_sessions", "cc_viewer_samples", "agentv_claude", "swe_agent_traj", "cc_cipherbox")
 AS_USUAL = Retention("messages", 3, keep_first=1)
@@ -28,13 +28,13 @@ def test_every_session_is_restored_and_none_is_larger(data_dir: Path, name: str)
         pytest.skip(f"there is no {file}")
     for line in file.read_bytes().splitlines():
         conversation = wire.parse(loads(line)["messages"])
-        task = task_for(conversation.messages, AS_USUAL)
-        answer = shorten(task)
-        after = view(task, answer)
+        plan = plan_for(conversation.messages, AS_USUAL)
+        answer = shorten(plan)
+        after = view(plan, answer)
         assert orphans(after) == orphans(conversation.messages)
-        assert answer.tokens(task) <= task.tokens
+        assert answer.tokens(plan) <= plan.tokens
         if not answer.is_unchanged:
-            validate(task, answer)
+            validate(plan, answer)
             restores(conversation, answer, after)
 
 
@@ -44,10 +44,10 @@ def test_a_long_session_becomes_much_smaller(data_dir: Path, obsolete: bool, sha
     if not file.exists():
         pytest.skip(f"there is no {file}")
     conversation = wire.parse(loads(file.read_bytes().splitlines()[0])["messages"])
-    task = task_for(conversation.messages, AS_USUAL)
-    answer = shorten(task, LosslessConfig(remove_obsolete_state=obsolete))
+    plan = plan_for(conversation.messages, AS_USUAL)
+    answer = shorten(plan, LosslessConfig(remove_obsolete_state=obsolete))
     before, after = (
         count_conversation(Conversation(tuple(messages))).by_part["tool_result"]
-        for messages in (task.messages, view(task, answer))
+        for messages in (plan.messages, view(plan, answer))
     )
     assert after < before * (1 - share)

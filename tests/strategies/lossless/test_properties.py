@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold import wire as dialects
-from enfold.condensation import Edited
+from enfold.condensation import EditedMessage
 from enfold.history import open_loop_start, orphans
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, Text, ToolResult
@@ -20,9 +20,9 @@ from tests.histories import histories
 from tests.strategies.lossless.sessions import (
     POINTER,
     check,
+    plan_for,
     restores,
     sessions,
-    task_for,
     view,
 )
 
@@ -45,49 +45,49 @@ retentions = st.builds(
 def test_every_answer_holds(
     messages: list[Message], config: LosslessConfig, retention: Retention
 ) -> None:
-    task = task_for(messages, retention)
-    answer = shorten(task, config)
-    check(task, answer)
-    assert orphans(view(task, answer)) == orphans(messages)
-    assert shorten(task, config) == answer
+    plan = plan_for(messages, retention)
+    answer = shorten(plan, config)
+    check(plan, answer)
+    assert orphans(view(plan, answer)) == orphans(messages)
+    assert shorten(plan, config) == answer
 
 
 @given(histories(), configs)
 def test_histories_of_any_shape_hold(messages: list[Message], config: LosslessConfig) -> None:
-    task = task_for(messages)
-    check(task, shorten(task, config))
+    plan = plan_for(messages)
+    check(plan, shorten(plan, config))
 
 
 @given(sessions(), configs, retentions)
 def test_open_loops_and_the_last_user_message_are_left_alone(
     messages: list[Message], config: LosslessConfig, retention: Retention
 ) -> None:
-    task = task_for(messages, retention)
-    answer = shorten(task, config)
-    touched = {entry.index for entry in answer.entries if isinstance(entry, Edited)}
+    plan = plan_for(messages, retention)
+    answer = shorten(plan, config)
+    touched = {entry.index for entry in answer.entries if isinstance(entry, EditedMessage)}
     assert not touched & set(range(open_loop_start(messages), len(messages)))
-    assert not touched & task.untouchable
+    assert not touched & plan.protected
     protected = {edit.index for edit in answer.edits if not edit.lossless}
-    assert protected <= set(task.editable)
+    assert protected <= set(plan.editable)
 
 
 @given(sessions(), configs, retentions)
 def test_only_results_are_edited_in_their_order_and_each_is_smaller(
     messages: list[Message], config: LosslessConfig, retention: Retention
 ) -> None:
-    task = task_for(messages, retention)
-    answer = shorten(task, config)
-    after = view(task, answer)
+    plan = plan_for(messages, retention)
+    answer = shorten(plan, config)
+    after = view(plan, answer)
     assert [_frame(message) for message in after] == [_frame(message) for message in messages]
-    assert all(edit.tokens < task.counts[edit.index] for edit in answer.edits)
+    assert all(edit.tokens < plan.counts[edit.index] for edit in answer.edits)
     for was, now in zip(messages, after, strict=True):
         assert was == now or was.role == "tool"
 
 
 @given(sessions(), configs)
 def test_errors_stay_separate(messages: list[Message], config: LosslessConfig) -> None:
-    task = task_for(messages)
-    after = view(task, shorten(task, replace(config, reencode=False)))
+    plan = plan_for(messages)
+    after = view(plan, shorten(plan, replace(config, reencode=False)))
     for was, now in zip(messages, after, strict=True):
         for before, shown in zip(_errors(was), _errors(now), strict=True):
             assert shown[:10] == before[:10]
@@ -108,8 +108,8 @@ def _errors(message: Message) -> list[str]:
 def test_markers_name_messages_that_are_there(
     messages: list[Message], config: LosslessConfig
 ) -> None:
-    task = task_for(messages)
-    for edit in shorten(task, config).edits:
+    plan = plan_for(messages)
+    for edit in shorten(plan, config).edits:
         for short in edit.shortenings:
             named = {int(number) for number in POINTER.findall(short.shown)}
             sources = {source.message + 1 for source in short.sources}
@@ -121,8 +121,8 @@ def test_markers_name_messages_that_are_there(
 def test_a_view_that_was_condensed_stays_as_it_is(
     messages: list[Message], config: LosslessConfig, retention: Retention
 ) -> None:
-    task = task_for(messages, retention)
-    again = task_for(view(task, shorten(task, config)), retention)
+    plan = plan_for(messages, retention)
+    again = plan_for(view(plan, shorten(plan, config)), retention)
     assert shorten(again, config).is_unchanged
 
 
@@ -133,6 +133,6 @@ def test_every_dialect_is_restored_byte_for_byte(
 ) -> None:
     wire = dialects.render(Conversation(tuple(messages)), dialect)
     conversation = dialects.parse(loads(dumps(wire)), dialect)
-    task = task_for(conversation.messages)
-    answer = shorten(task, config)
-    restores(conversation, answer, view(task, answer))
+    plan = plan_for(conversation.messages)
+    answer = shorten(plan, config)
+    restores(conversation, answer, view(plan, answer))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from enfold.condensation import Edited, validate
+from enfold.condensation import EditedMessage, validate
 from enfold.errors import CompressionError, ConfigError
 from enfold.jsontext import dumps
 from enfold.messages import Conversation, Message, Text, ToolResult
@@ -22,9 +22,9 @@ from tests.strategies.lossless.sessions import (
     code,
     condense,
     numbered,
+    plan_for,
     restores,
     results,
-    task_for,
     view,
 )
 
@@ -65,10 +65,10 @@ def test_what_cannot_be_set_is_refused_by_name(value: dict[str, Any], words: str
 
 
 async def test_it_answers_with_steps_and_asks_nobody() -> None:
-    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    plan = plan_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
     strategy = make({"removeObsoleteState": False})
-    answer = await strategy.condense(task)
-    validate(task, answer)
+    answer = await strategy.condense(plan)
+    validate(plan, answer)
     assert answer.strategy == "lossless"
     assert [step.name for step in answer.steps] == [
         "reencoding",
@@ -77,80 +77,80 @@ async def test_it_answers_with_steps_and_asks_nobody() -> None:
         "block_deduplication",
     ]
     assert answer.operations[0] == "reencoding_completed"
-    foretold = await strategy.estimate(task)
-    assert foretold.reduction.tokens_after == answer.tokens(task)
+    foretold = await strategy.estimate(plan)
+    assert foretold.reduction.tokens_after == answer.tokens(plan)
     assert foretold.cost.dollars == 0
-    assert strategy.touches(task) == (2, 4)
+    assert strategy.touches(plan) == (2, 4)
     assert not NOBODY.requests
 
 
 async def test_nothing_to_do_is_said() -> None:
-    answer = await make().condense(task_for([user("Hi."), assistant("Hello."), user("Bye.")]))
+    answer = await make().condense(plan_for([user("Hi."), assistant("Hello."), user("Bye.")]))
     assert answer.is_unchanged
     assert answer.warnings == ("nothing that may be shortened is said twice",)
 
 
 async def test_an_empty_view_is_left_empty() -> None:
-    answer = await make().condense(replace(task_for([user("a")]), messages=(), counts=()))
+    answer = await make().condense(replace(plan_for([user("a")]), messages=(), counts=()))
     assert answer.entries == ()
 
 
 def test_what_is_protected_may_only_refer() -> None:
     session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP[:30]))
     messages = [*session.messages, assistant("Done."), user("And?"), assistant("Yes.")]
-    task = task_for(messages, Retention("messages", 9, keep_first=9))
-    assert task.editable == ()
-    first, second = results(view(task, shorten(task)))
+    plan = plan_for(messages, Retention("messages", 9, keep_first=9))
+    assert plan.editable == ()
+    first, second = results(view(plan, shorten(plan)))
     assert first == numbered(APP)
     assert second == "⟨ lines 1-30 as in message #3 ⟩"
-    validate(task, shorten(task))
+    validate(plan, shorten(plan))
 
 
 def test_an_edit_in_a_protected_place_that_hides_something_is_refused() -> None:
     session = Session().read("a.py", numbered(APP)).read("b.py", numbered(code("b", 9)))
     messages = session.end()
-    answer = shorten(task_for(messages))
-    validate(task_for(messages), answer)
+    answer = shorten(plan_for(messages))
+    validate(plan_for(messages), answer)
     with pytest.raises(CompressionError, match="protected"):
-        validate(task_for(messages, Retention("messages", 9, keep_first=9)), answer)
+        validate(plan_for(messages, Retention("messages", 9, keep_first=9)), answer)
 
 
 def test_an_open_loop_is_left_alone() -> None:
     messages = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).messages
-    assert shorten(task_for(messages)).is_unchanged
+    assert shorten(plan_for(messages)).is_unchanged
 
 
 def test_a_reference_whose_source_is_gone_is_refused() -> None:
-    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
-    answer = shorten(task)
+    plan = plan_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    answer = shorten(plan)
     entries = list(answer.entries)
     edit = entries[2]
-    assert isinstance(edit, Edited)
+    assert isinstance(edit, EditedMessage)
     other = replace(edit.message, parts=(ToolResult("call_1", (Text("gone"),)),))
-    entries[2] = Edited(2, other, 9)
+    entries[2] = EditedMessage(2, other, 9)
     with pytest.raises(CompressionError, match="message 4 points to message 2"):
-        validate(task, replace(answer, entries=tuple(entries)))
+        validate(plan, replace(answer, entries=tuple(entries)))
 
 
 def test_more_than_the_shortened_texts_may_not_change() -> None:
-    task = task_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
-    answer = shorten(task)
+    plan = plan_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
+    answer = shorten(plan)
     edit = answer.entries[4]
-    assert isinstance(edit, Edited)
+    assert isinstance(edit, EditedMessage)
     (part,) = edit.message.parts
     assert isinstance(part, ToolResult)
     worse = replace(edit.message, parts=(replace(part, extras={"x": 1}),))
     entries = (*answer.entries[:4], replace(edit, message=worse), *answer.entries[5:])
     with pytest.raises(CompressionError, match="changed in more"):
-        validate(task, replace(answer, entries=entries))
+        validate(plan, replace(answer, entries=entries))
 
 
 def test_numbers_count_the_summary_where_it_is_a_message() -> None:
-    task = task_for(Session().read("a.py", numbered(APP)).end())
-    assert numbers_of(task)[:3] == [1, 2, 3]
-    later = replace(task, previous="before", previous_tokens=9, previous_at=1)
+    plan = plan_for(Session().read("a.py", numbered(APP)).end())
+    assert numbers_of(plan)[:3] == [1, 2, 3]
+    later = replace(plan, previous="before", previous_tokens=9, previous_at=1)
     assert numbers_of(later)[:3] == [1, 3, 4]
-    merged = tuple(replace(message, dialect="anthropic") for message in task.messages)
+    merged = tuple(replace(message, dialect="anthropic") for message in plan.messages)
     assert numbers_of(replace(later, messages=merged))[:3] == [1, 2, 3]
     alone = replace(later, messages=merged, previous_at=2)
     assert numbers_of(alone)[:4] == [1, 2, 4, 5]
@@ -184,7 +184,7 @@ def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:
         "self.name options.length compute alpha index()"
     )
     session = Session().run("one", f"{line}\nfirst\nsecond").run("two", f"{{\n{line}\n\ny")
-    assert shorten(task_for(session.end()), LosslessConfig(min_saving=1)).is_unchanged
+    assert shorten(plan_for(session.end()), LosslessConfig(min_saving=1)).is_unchanged
 
 
 def test_what_stays_verbatim_can_be_set() -> None:
@@ -198,10 +198,10 @@ def test_the_ledger_of_repeats_holds_places_and_hashes_and_no_content() -> None:
     session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP))
     session.read("a.py", numbered([*APP[:20], "    new = True", *APP[20:]]))
     session.run("ls", listing).run("ls", listing)
-    task = task_for(session.end())
-    answer = shorten(task, LosslessConfig(reencode=False))
-    conversation = Conversation(task.messages, dialect=task.messages[0].dialect)
-    written = dumps(restores(conversation, answer, view(task, answer)).as_json()).decode()
+    plan = plan_for(session.end())
+    answer = shorten(plan, LosslessConfig(reencode=False))
+    conversation = Conversation(plan.messages, dialect=plan.messages[0].dialect)
+    written = dumps(restores(conversation, answer, view(plan, answer)).as_json()).decode()
     assert len(answer.edits) == 3
     assert all(each.recipe.digest in written for edit in answer.edits for each in edit.shortenings)
     assert not any(word in written for word in ("compute", "file_", "new = True"))

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from enfold.condensation import Condensation, Edited, Folded, Task, validate
+from enfold.condensation import Condensation, EditedMessage, Plan, SummarizedMessages, validate
 from enfold.errors import SummaryError
 from enfold.history import orphans, unanswered
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult
@@ -19,7 +19,7 @@ from enfold.strategies.smart.passes import SUMMARIZED
 from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedSummarizer, assistant, call, result, system, user
 from enfold.tokens import count_messages
-from tests.strategies.tasks import TOKENIZER, strategy, task_for
+from tests.strategies.tasks import TOKENIZER, plan_for, strategy
 
 OUTPUT = "\n".join(f"line {n} of some output" for n in range(1, 81))
 NO_PRELUDE = {"enabled": False}
@@ -84,20 +84,20 @@ async def condense(
     summarizers: tuple[ScriptedSummarizer, ...] = (),
     parallel: int = 4,
     **values: Any,
-) -> tuple[Task, Condensation]:
+) -> tuple[Plan, Condensation]:
     config = {"losslessPrelude": prelude, "passes": list(passes)}
     how = strategy("smart", config, *summarizers, parallel=parallel)
-    task = task_for(messages, how, **values)
-    answer = await how.condense(task)
-    validate(task, answer, may_be_unchanged=True)
-    return task, answer
+    plan = plan_for(messages, how, **values)
+    answer = await how.condense(plan)
+    validate(plan, answer, may_be_unchanged=True)
+    return plan, answer
 
 
-def shown(task: Task, answer: Condensation) -> list[Message]:
+def shown(plan: Plan, answer: Condensation) -> list[Message]:
     return [
-        entry.message if isinstance(entry, Edited) else task.messages[entry.index]
+        entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
         for entry in answer.entries
-        if not isinstance(entry, Folded)
+        if not isinstance(entry, SummarizedMessages)
     ]
 
 
@@ -109,24 +109,24 @@ def output(message: Message) -> str:
 
 
 async def test_messages_stay_in_order_and_the_recent_ones_as_they_are() -> None:
-    task, answer = await condense(individual(toolResults="suppress"))
-    seen = shown(task, answer)
+    plan, answer = await condense(individual(toolResults="suppress"))
+    seen = shown(plan, answer)
     assert [message.role for message in seen] == [message.role for message in CHAT]
     assert seen[-4:] == list(CHAT[-4:])
     assert [output(seen[n]) == SUPPRESSED for n in (3, 7, 11, 15, 19, 23)] == [True] * 5 + [False]
     assert answer.operations == ("one_completed",)
     assert answer.steps[0].name == "Pass one"
-    assert answer.steps[0].tokens_after == answer.tokens(task)
+    assert answer.steps[0].tokens_after == answer.tokens(plan)
 
 
 async def test_each_type_of_content_has_its_own_operation() -> None:
     written = assistant("I write.", call("w", "write", {"path": "a.py", "content": OUTPUT}))
     messages = (user("Go. " + OUTPUT), written, result("w", OUTPUT), *CHAT)
-    task, answer = await condense(
+    plan, answer = await condense(
         individual(messageText=truncate(1), toolParameters=truncate(2), toolResults="suppress"),
         messages=messages,
     )
-    seen = shown(task, answer)
+    seen = shown(plan, answer)
     assert isinstance(seen[0].parts[0], Text)
     assert seen[0].parts[0].text.startswith("Go. line 1 of some output\n⟨ ... truncated, 79 of 80")
     assert seen[1].parts[0] == Text("I write.")
@@ -143,8 +143,8 @@ async def test_one_message_can_be_treated_otherwise() -> None:
         {"messageIndex": 7, "operations": {"toolResults": "keep"}},
         {"messageIndex": 11, "operations": {"toolResults": truncate(2)}},
     ]
-    task, answer = await condense(individual(toolResults="suppress", overrides=overrides))
-    seen = shown(task, answer)
+    plan, answer = await condense(individual(toolResults="suppress", overrides=overrides))
+    seen = shown(plan, answer)
     assert output(seen[3]) == SUPPRESSED
     assert seen[7] == CHAT[7]
     assert output(seen[11]).count("\n") == 2
@@ -189,10 +189,10 @@ async def test_instructions_are_left_alone_unless_asked_for() -> None:
 
 async def test_errors_are_not_suppressed() -> None:
     failed = (user("Go."), assistant("", call("e")), result("e", OUTPUT, is_error=True), *CHAT)
-    task, answer = await condense(individual(toolResults="suppress"), messages=failed)
-    assert shown(task, answer)[2] == failed[2]
-    task, answer = await condense(individual(toolResults=truncate()), messages=failed)
-    part = shown(task, answer)[2].parts[0]
+    plan, answer = await condense(individual(toolResults="suppress"), messages=failed)
+    assert shown(plan, answer)[2] == failed[2]
+    plan, answer = await condense(individual(toolResults=truncate()), messages=failed)
+    part = shown(plan, answer)[2].parts[0]
     assert isinstance(part, ToolResult)
     assert part.is_error
 
@@ -203,10 +203,10 @@ async def test_files_ids_and_reasoning_are_dealt_with_as_everywhere() -> None:
     spoken = Message("assistant", (thinking, Text(OUTPUT), call("x")))
     seen_result = Message("tool", (ToolResult("x", (Text(OUTPUT), image)),))
     messages = (user("Go.", image), spoken, seen_result, *CHAT)
-    task, answer = await condense(
+    plan, answer = await condense(
         individual(messageText=truncate(), toolResults="suppress"), messages=messages
     )
-    seen = shown(task, answer)
+    seen = shown(plan, answer)
     assert seen[0] == messages[0]
     assert [type(part) for part in seen[1].parts] == [Text, ToolCall]
     part = seen[2].parts[0]
@@ -216,18 +216,18 @@ async def test_files_ids_and_reasoning_are_dealt_with_as_everywhere() -> None:
 
 async def test_a_batch_folds_like_native() -> None:
     writer = ScriptedSummarizer("They talked.")
-    task, answer = await condense(batch(), summarizers=(writer,))
+    plan, answer = await condense(batch(), summarizers=(writer,))
     folded = answer.summary
     assert folded is not None
     assert (folded.text, folded.author) == ("They talked.", "scripted")
-    kept = [entry.index for entry in answer.entries if not isinstance(entry, Folded)]
+    kept = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert kept == [0, 1, 22, 23, 24, 25]
     assert folded.indexes == tuple(range(2, 22))
-    assert isinstance(answer.entries[2], Folded)
+    assert isinstance(answer.entries[2], SummarizedMessages)
     (request,) = writer.requests
     assert request.messages == CHAT[2:22]
     assert request.recent == CHAT[22:]
-    assert orphans(shown(task, answer)) == unanswered(shown(task, answer)) == ()
+    assert orphans(shown(plan, answer)) == unanswered(shown(plan, answer)) == ()
 
 
 async def test_a_batch_that_keeps_does_nothing() -> None:
@@ -251,41 +251,41 @@ async def test_a_batch_has_its_own_profile_and_prompt() -> None:
 async def test_a_second_batch_takes_in_the_first_summary() -> None:
     writer = ScriptedSummarizer("First.", "Second.")
     first, second = batch("one", keep=12), batch("two", keep=2)
-    task, answer = await condense(first, second, summarizers=(writer,))
+    plan, answer = await condense(first, second, summarizers=(writer,))
     assert [request.previous for request in writer.requests] == [None, "First."]
-    assert sum(isinstance(entry, Folded) for entry in answer.entries) == 1
+    assert sum(isinstance(entry, SummarizedMessages) for entry in answer.entries) == 1
     assert answer.summary is not None
     assert answer.summary.text == "Second."
     assert not any(each in writer.requests[0].messages for each in writer.requests[1].messages)
     read = len(writer.requests[0].messages) + len(writer.requests[1].messages)
     assert read == len(answer.summary.indexes)
-    assert len(shown(task, answer)) + read == len(CHAT)
+    assert len(shown(plan, answer)) + read == len(CHAT)
 
 
 async def test_a_batch_takes_in_the_summary_that_the_view_shows() -> None:
     writer = ScriptedSummarizer("All of it.")
-    task, answer = await condense(
+    plan, answer = await condense(
         batch(), summarizers=(writer,), previous="Before.", previous_tokens=50, previous_at=1
     )
     assert writer.requests[0].previous == "Before."
-    assert isinstance(answer.entries[1], Folded)
-    kept = [entry.index for entry in answer.entries if not isinstance(entry, Folded)]
+    assert isinstance(answer.entries[1], SummarizedMessages)
+    kept = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert kept == [0, 22, 23, 24, 25]
-    assert answer.tokens(task) < task.tokens - 50
+    assert answer.tokens(plan) < plan.tokens - 50
 
 
 async def test_the_users_last_message_stays_even_in_a_long_run() -> None:
     run = (user("Do it all."), *(m for m in CHAT[1:-1] if m.role != "user"))
-    task, answer = await condense(batch(keepFirst=0), messages=run)
-    assert shown(task, answer)[0] == run[0]
+    plan, answer = await condense(batch(keepFirst=0), messages=run)
+    assert shown(plan, answer)[0] == run[0]
     assert answer.summary is not None
     assert 0 not in answer.summary.indexes
 
 
 async def test_tool_groups_are_folded_whole_or_not_at_all() -> None:
     for last in range(8):
-        task, answer = await condense(batch(keepLast=last))
-        seen = shown(task, answer)
+        plan, answer = await condense(batch(keepLast=last))
+        seen = shown(plan, answer)
         assert orphans(seen) == unanswered(seen) == ()
 
 
@@ -295,11 +295,11 @@ async def test_passes_run_in_order_until_the_target_is_reached() -> None:
         individual("b", toolResults="suppress"),
         batch("c"),
     )
-    task, answer = await condense(*three)
+    plan, answer = await condense(*three)
     assert answer.operations == ("a_completed", "b_completed", "c_completed")
     after = [step.tokens_after for step in answer.steps]
     assert after == sorted(after, reverse=True)
-    assert after[-1] == answer.tokens(task)
+    assert after[-1] == answer.tokens(plan)
     _, answer = await condense(*three, target=after[0])
     assert answer.operations == ("a_completed",)
     _, answer = await condense(*three, target=after[1])
@@ -318,18 +318,18 @@ async def test_what_is_sent_beside_the_view_counts_for_the_threshold() -> None:
     tokens = sum(count_messages(CHAT, TOKENIZER))
     execution = {"type": "conditional", "condition": {"tokenThreshold": tokens}}
     step = individual("x", toolResults="suppress", execution=execution)
-    _, answer = await condense(step, beside=1)
+    _, answer = await condense(step, static_tokens=1)
     assert answer.operations == ("x_completed",)
 
 
 async def test_a_pass_that_fails_is_skipped_and_said_and_the_others_go_on() -> None:
     away = ScriptedSummarizer(SummaryError("the model is away"))
-    task, answer = await condense(
+    plan, answer = await condense(
         batch("fold"), individual("cut", toolResults="suppress"), summarizers=(away,)
     )
     assert answer.operations == ("skip_fold", "cut_completed")
     assert answer.warnings == ("the pass fold was skipped: the model is away",)
-    assert answer.tokens(task) < task.tokens
+    assert answer.tokens(plan) < plan.tokens
 
 
 async def test_a_summary_that_is_no_gain_is_a_pass_that_failed() -> None:
@@ -342,9 +342,9 @@ async def test_a_summary_that_is_no_gain_is_a_pass_that_failed() -> None:
 
 async def test_summaries_of_single_messages_are_edits() -> None:
     writer = ScriptedSummarizer("A file.")
-    task, answer = await condense(individual(toolResults=summarize()), summarizers=(writer,))
+    plan, answer = await condense(individual(toolResults=summarize()), summarizers=(writer,))
     assert answer.summary is None
-    assert output(shown(task, answer)[3]) == f"{SUMMARIZED}\nA file."
+    assert output(shown(plan, answer)[3]) == f"{SUMMARIZED}\nA file."
     assert len(writer.requests) == 5
     assert {request.max_tokens for request in writer.requests} == {60}
 
@@ -371,12 +371,12 @@ async def test_summaries_are_written_side_by_side_up_to_a_limit_and_stay_in_orde
 
     for parallel in (1, 3):
         running = most = 0
-        task, answer = await condense(
+        plan, answer = await condense(
             individual(toolResults=summarize()),
             summarizers=(ScriptedSummarizer(slow),),
             parallel=parallel,
         )
-        seen = [output(message) for message in shown(task, answer) if message.role == "tool"]
+        seen = [output(message) for message in shown(plan, answer) if message.role == "tool"]
         assert most == parallel
         assert [text.split("\n")[1] for text in seen[:5]] == [
             f"This was file {n}." for n in range(5)
@@ -399,12 +399,12 @@ async def test_the_same_text_is_summarized_once() -> None:
 
 async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
     replies = (SummaryError("busy"), "Fine.")
-    task, answer = await condense(
+    plan, answer = await condense(
         individual(toolResults=summarize()),
         summarizers=(ScriptedSummarizer(*replies),),
         parallel=1,
     )
-    assert output(shown(task, answer)[3]).startswith("file 0")
+    assert output(shown(plan, answer)[3]).startswith("file 0")
     assert len(answer.edits) == 4
     assert "1 of 5 summaries failed" in answer.warnings[0]
     assert answer.operations == ("one_completed",)
@@ -414,7 +414,7 @@ async def test_a_profile_that_is_not_there_is_replaced_and_said() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(apiProfile="gone")]}
     writer = ScriptedSummarizer("Here.")
     how = contract.get("smart").make_from(config, Means(writer))
-    answer = await how.condense(task_for(CHAT, how))
+    answer = await how.condense(plan_for(CHAT, how))
     assert answer.summary is not None
     assert answer.summary.author == "scripted"
     assert answer.warnings == ("no profile 'gone' is at hand here; scripted writes instead",)
@@ -435,37 +435,37 @@ def repeats(rounds: int) -> tuple[Message, ...]:
 
 async def test_the_prelude_comes_first_and_loses_nothing() -> None:
     messages = (*repeats(6), user("And now?"))
-    task, answer = await condense(messages=messages, prelude={"enabled": True})
+    plan, answer = await condense(messages=messages, prelude={"enabled": True})
     assert answer.operations == ("lossless_prelude_completed",)
     assert answer.steps[0].name == "lossless_prelude"
-    assert answer.tokens(task) < task.tokens / 2
+    assert answer.tokens(plan) < plan.tokens / 2
     assert all(edit.shortenings for edit in answer.edits)
 
 
 async def test_what_the_prelude_points_to_is_never_cut_away_under_it() -> None:
     messages = (*repeats(6), user("And now?"))
     for operation in ("suppress", truncate(2), truncate(60)):
-        task, answer = await condense(
+        plan, answer = await condense(
             individual(keep=2, toolResults=operation), messages=messages, prelude={"enabled": True}
         )
-        validate(task, answer)
-        assert answer.tokens(task) < task.tokens
+        validate(plan, answer)
+        assert answer.tokens(plan) < plan.tokens
 
 
 async def test_a_summary_puts_back_what_pointed_to_messages_that_are_gone() -> None:
     messages = (*repeats(6), user("And now?"))
-    task, answer = await condense(batch(), messages=messages, prelude={"enabled": True})
+    plan, answer = await condense(batch(), messages=messages, prelude={"enabled": True})
     assert answer.summary is not None
     assert answer.edits == ()
-    assert shown(task, answer)[-2] == messages[-2]
-    assert answer.tokens(task) < task.tokens
+    assert shown(plan, answer)[-2] == messages[-2]
+    assert answer.tokens(plan) < plan.tokens
 
 
 async def test_after_a_summary_what_is_left_points_to_what_is_left() -> None:
     messages = (*repeats(9), user("And now?"))
-    task, answer = await condense(batch(keepLast=9), messages=messages, prelude={"enabled": True})
+    plan, answer = await condense(batch(keepLast=9), messages=messages, prelude={"enabled": True})
     assert answer.summary is not None
-    seen = [output(message) for message in shown(task, answer) if message.role == "tool"]
+    seen = [output(message) for message in shown(plan, answer) if message.role == "tool"]
     assert seen[0] == OUTPUT
     assert all("message #" in text or "above" in text for text in seen[1:])
     assert len(answer.edits) == len(seen) - 1
@@ -481,7 +481,7 @@ async def test_the_summarizer_reads_what_was_said_not_markers() -> None:
 async def test_what_an_earlier_compression_cut_is_summarized_as_it_was_said() -> None:
     writer = ScriptedSummarizer("Read.")
     how = strategy("smart", {"losslessPrelude": NO_PRELUDE, "passes": [batch()]}, writer)
-    cut = replace(task_for(CHAT, how), originals={5: user("The whole of it.")})
+    cut = replace(plan_for(CHAT, how), originals={5: user("The whole of it.")})
     await how.condense(cut)
     assert writer.requests[0].messages[3] == user("The whole of it.")
 
@@ -494,9 +494,9 @@ async def test_the_cost_is_that_of_all_summaries() -> None:
 async def test_what_is_touched_is_what_the_passes_select() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(keep=12)]}
     how = strategy("smart", config)
-    task = task_for(CHAT, how)
-    answer = await how.condense(task)
+    plan = plan_for(CHAT, how)
+    answer = await how.condense(plan)
     assert answer.summary is not None
-    assert tuple(how.touches(task)) == answer.summary.indexes
+    assert tuple(how.touches(plan)) == answer.summary.indexes
     everything = strategy("smart", {"passes": []})
-    assert tuple(everything.touches(task)) == task.editable
+    assert tuple(everything.touches(plan)) == plan.editable

@@ -27,7 +27,7 @@ from enfold.chat.meter import FREE, SIGNS, Level, Meter
 from enfold.cli.screen import harmless
 from enfold.engine import Prepared
 from enfold.engine.state import message_of
-from enfold.engine.turns import Asked, Progress, is_interrupted, unanswered
+from enfold.engine.turns import Progress, QuestionStored, is_interrupted, unanswered
 from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, CompressionStarted, Event
 from enfold.llm.calls import Delta
@@ -349,7 +349,7 @@ class ChatApp(App[None]):
 
         def listen(progress: Progress) -> None:
             nonlocal stored
-            stored = stored or isinstance(progress, Asked)
+            stored = stored or isinstance(progress, QuestionStored)
             self._hear(progress, reply)
 
         try:
@@ -392,7 +392,7 @@ class ChatApp(App[None]):
         match progress:
             case Delta(text):
                 reply.hear(text)
-            case Asked():
+            case QuestionStored():
                 self.query_one(Working).what = f"{self._model_name} {_ANSWERING}"
             case Prepared():
                 self._show_preparation(progress, before=reply)

@@ -359,7 +359,7 @@ async def change_settings(
 async def session_settings(session: TheSession, engine: TheEngine) -> dict[str, SettingShape]:
     """What is in force in the session, each value with the level that set it."""
     return settings_shown(
-        await engine.store.read(read_session_settings, session.key, engine.outside)
+        await engine.store.read(read_session_settings, session.key, engine.static_settings)
     )
 
 
@@ -372,7 +372,7 @@ async def change_session_settings(
     """For this session alone."""
     await session.configure(**checked(changes.settings))
     return settings_shown(
-        await engine.store.read(read_session_settings, session.key, engine.outside)
+        await engine.store.read(read_session_settings, session.key, engine.static_settings)
     )
 
 

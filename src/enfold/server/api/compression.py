@@ -166,7 +166,7 @@ async def manual(options: Manual, engine: TheEngine, caller: TheCaller) -> Compr
 async def config(session_id: SessionId, engine: TheEngine, caller: TheCaller) -> CompressionConfig:
     """What is in force for the session."""
     session = await engine.find(session_id, namespace=caller.namespace)
-    settings = await engine.store.read(read_session_settings, session.key, engine.outside)
+    settings = await engine.store.read(read_session_settings, session.key, engine.static_settings)
     found = await session.status()
     return CompressionConfig(
         auto_compress=settings.auto_compress,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from enfold import wire
 from enfold.budget import Decision
-from enfold.engine import Compression, Preview, Status
+from enfold.engine import Outcome, Preview, Status
 from enfold.engine.state import as_messages
 from enfold.errors import InputError
 from enfold.events import payload
@@ -284,7 +284,7 @@ def status_shape(status: Status) -> StatusShape:
     )
 
 
-def compression_shape(done: Compression) -> CompressionShape:
+def compression_shape(done: Outcome) -> CompressionShape:
     """A compression as the API has it."""
     report = done.report.as_json()
     return CompressionShape(
@@ -310,7 +310,7 @@ def compression_shape(done: Compression) -> CompressionShape:
     )
 
 
-def _counted(done: Compression, request: Request) -> CompressionShape:
+def _counted(done: Outcome, request: Request) -> CompressionShape:
     count(
         request.scope,
         messages=done.messages,

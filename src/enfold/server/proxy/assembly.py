@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from enfold import wire
-from enfold.engine.recognition import History
+from enfold.engine.recognition import ClientHistory
 from enfold.engine.state import message_of
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads, texts_within
 from enfold.messages import Message
 from enfold.server.proxy.bodies import Body, Facts, parse
 from enfold.server.proxy.recorder import Heard
-from enfold.store.records import Edit, Shown, Snapshot, StoredMessage, Summarized
+from enfold.store.records import Edit, Snapshot, StoredMessage, SummaryPlace, ViewRow
 from enfold.summaries import HEADING, summary_tokens
 from enfold.tokens import count_message
 from enfold.view import place_summary
@@ -155,10 +155,10 @@ class Wording:
 
 def assemble(
     snapshot: Snapshot,
-    entries: Iterable[Shown],
+    entries: Iterable[ViewRow],
     sent: Sequence[bytes],
     facts: Sequence[Facts],
-    history: History,
+    history: ClientHistory,
     wording: Wording,
 ) -> list[Piece]:
     """What a snapshot shows of the messages that were sent, with these facts and that history."""
@@ -167,7 +167,7 @@ def assemble(
     pieces: list[Piece] = []
     summary_at = None
     for shown in entries:
-        if isinstance(shown, Summarized):
+        if isinstance(shown, SummaryPlace):
             summary_at = len(pieces)
         else:
             pieces.append(_piece(shown, own, places, wording))

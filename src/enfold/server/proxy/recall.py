@@ -20,7 +20,7 @@ from enfold import wire
 from enfold.budget import Decision
 from enfold.engine import Session
 from enfold.engine.recall import quote, recall, recall_found, room_for
-from enfold.engine.recognition import History
+from enfold.engine.recognition import ClientHistory
 from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, UnavailableError
 from enfold.identity import content_hash
 from enfold.jsontext import dumps, loads
@@ -102,7 +102,7 @@ class Exchange:
 
 def put_back(
     exchanges: Iterable[records.Exchange],
-    history: History,
+    history: ClientHistory,
     sent: Sequence[bytes],
     *,
     dialect: str,

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from enfold import wire
-from enfold.engine.recognition import History
+from enfold.engine.recognition import ClientHistory
 from enfold.errors import InputError, StoreError
 from enfold.llm.prices import Prices, prices
 from enfold.llm.summarizer import cost_of_call
@@ -108,7 +108,7 @@ class Answered:
     model: str
     """As provider:model."""
     heard: Heard
-    begun: History | None = None
+    begun: ClientHistory | None = None
     """What was asked, where a session is named after the reply too."""
 
     def name(self) -> str | None:

@@ -20,9 +20,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
-from enfold.engine.background import compress_soon
-from enfold.engine.recognition import BY_CUTOFF, History, Known, read_known
-from enfold.engine.state import OwnModel, Request
+from enfold.engine.background import queue_compression
+from enfold.engine.recognition import BY_CUTOFF, ClientHistory, RecognisedHistory, recognise_history
+from enfold.engine.state import CallOptions, ClientModel
 from enfold.errors import BlockedError, CompressionError, EnfoldError, InputError, StoreError
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
@@ -93,9 +93,9 @@ class Seen:
     lead: Sequence[bytes]
     """System messages before the history. They often say the date, and are never folded."""
     sent: Sequence[bytes]
-    history: History
+    history: ClientHistory
     name: str | None
-    known: Known
+    known: RecognisedHistory
     pieces: tuple[Piece, ...]
     tokens_before: int
     """Of all that came."""
@@ -147,7 +147,7 @@ def _resend(body: Body, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes
 _SECONDS = 1.0
 """How long what another process changes may go unnoticed. This one's changes hold at once."""
 _MOST = 1_000
-_NOTHING = History((), ())
+_NOTHING = ClientHistory((), ())
 
 
 class Beginnings:
@@ -155,14 +155,16 @@ class Beginnings:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[int, float, asyncio.Future[Known]]] = {}
+        self._known: dict[str, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
 
-    async def known(self, model: str) -> Known:
+    async def known(self, model: str) -> RecognisedHistory:
         """What is known of one that begins with that model."""
         store = self._engine.store
         writes, until, known = self._known.get(model, (-1, 0.0, None))
         if known is None or writes != store.writes or monotonic() >= until:
-            reading = store.read(read_known, "", None, _NOTHING, model, self._engine.outside)
+            reading = store.read(
+                recognise_history, "", None, _NOTHING, model, self._engine.static_settings
+            )
             known = asyncio.ensure_future(reading)
             known.add_done_callback(lambda done: self._forget_failed(model, done))
             if len(self._known) >= _MOST:
@@ -171,7 +173,7 @@ class Beginnings:
         # Whoever hangs up leaves it to the others who wait for it.
         return known.result() if known.done() else await asyncio.shield(known)
 
-    def _forget_failed(self, model: str, reading: asyncio.Future[Known]) -> None:
+    def _forget_failed(self, model: str, reading: asyncio.Future[RecognisedHistory]) -> None:
         if reading.cancelled() or reading.exception() is not None:
             self._known.pop(model, None)
 
@@ -192,13 +194,13 @@ def connection_of(call: Call, model: str, address: str) -> Connection | None:
 
 
 @asynccontextmanager
-async def own_model(connection: Connection | None) -> AsyncIterator[OwnModel | None]:
+async def own_model(connection: Connection | None) -> AsyncIterator[ClientModel | None]:
     """The client's model for one compression, if there is a way to it; nothing of it stays open."""
     if connection is None:
         yield None
         return
     async with ModelGateway() as gateway:
-        yield OwnModel(gateway, connection)
+        yield ClientModel(gateway, connection)
 
 
 def _key(call: Call) -> str | None:
@@ -316,11 +318,18 @@ class Turns:
             asked.prefix.learn(tokenizer, facts)
         return facts
 
-    async def _known(self, asked: Asked, name: str | None, history: History) -> Known:
+    async def _known(
+        self, asked: Asked, name: str | None, history: ClientHistory
+    ) -> RecognisedHistory:
         if name is None:
             return await self._beginnings.known(asked.model)
         return await self._engine.store.read(
-            read_known, asked.namespace, name, history, asked.model, self._engine.outside
+            recognise_history,
+            asked.namespace,
+            name,
+            history,
+            asked.model,
+            self._engine.static_settings,
         )
 
     def _restorable_by(self, seen: Seen) -> Means:
@@ -330,7 +339,7 @@ class Turns:
             return "recall"
         return "store"
 
-    def _offer(self, asked: Asked, known: Known) -> Offer | None:
+    def _offer(self, asked: Asked, known: RecognisedHistory) -> Offer | None:
         """Once there is a summary the tool is there, and stays: what comes after it is cached."""
         if known.snapshot is None or not asked.may_recall:
             return None
@@ -388,10 +397,10 @@ class Turns:
         if record is not None and compression.is_acknowledged(record):
             return seen.outgoing(seen.as_is, "risk-acknowledged")
         load = seen.decision.load
-        request = Request(
+        request = CallOptions(
             max_output=seen.asked.body.max_output(),
             settings=BY_CUTOFF,
-            beside=(load.system, load.tools),
+            static_tokens=(load.system, load.tools),
             restorable_by=self._restorable_by(seen),
         )
         try:
@@ -453,24 +462,24 @@ class Turns:
                 seen = await self._look(seen.asked)
             session = await self._record(seen)
             if compress and not seen.known.is_diverging:
-                await compress_soon(self._engine, session, self._restorable_by(seen))
+                await queue_compression(self._engine, session, self._restorable_by(seen))
         except EnfoldError as error:
             # It costs nothing but another try: the next turn brings the same history again.
             _log.warning("session %s: work in the background failed: %s", seen.name, error)
 
 
-def _history(prefix: Prefix | None, facts: Sequence[Facts], lead: int) -> History:
+def _history(prefix: Prefix | None, facts: Sequence[Facts], lead: int) -> ClientHistory:
     """The history after the leading system messages."""
     roles = tuple(fact.role for fact in facts[lead:])
     contents = tuple(fact.content for fact in facts[lead:])
     if prefix is None:
-        return History(roles, contents)
-    history = History(roles, contents, tuple(prefix.ids))
+        return ClientHistory(roles, contents)
+    history = ClientHistory(roles, contents, tuple(prefix.ids))
     prefix.learn_ids(history.ids, lead)
     return history
 
 
-def _whole_name(history: History) -> str:
+def _whole_name(history: ClientHistory) -> str:
     """The session's name where there is no reply to go by: all that was said."""
     return f"c-{history.ids[-1]}"
 

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from enfold.condensation import Condensation, Edited, Entry, Kept, Step, Task, unchanged
+from enfold.condensation import (
+    Condensation,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    Step,
+    unchanged,
+)
 from enfold.jsontext import Path
 from enfold.ledger import Shortening
 from enfold.messages import Message
@@ -41,16 +49,16 @@ __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "short
 
 
 class Work:
-    """A task on its way to an answer; messages `left_alone` stay as they are."""
+    """A plan on its way to an answer; messages `left_alone` stay as they are."""
 
-    def __init__(self, task: Task, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
-        numbers = numbers_of(task)
-        self._task = task
+    def __init__(self, plan: Plan, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
+        numbers = numbers_of(plan)
+        self._task = plan
         self._config = config
         self._terms = Terms(
-            get(task.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
+            get(plan.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
         )
-        texts = texts_of(task)
+        texts = texts_of(plan)
         self._drafts = [Draft.of(shown) for shown in texts]
         frozen = left_alone | pointed_at(texts, numbers.__getitem__)
         for draft in self._drafts:
@@ -95,7 +103,7 @@ class Work:
                 done.append(Step(name, before, tokens))
         return tuple(done)
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CondensationEntry, ...]:
         """One entry for every message."""
         drafts, shown, edited = self._drafts, self._shown, self._edited
         shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
@@ -103,20 +111,20 @@ class Work:
             if draft.is_changed:
                 shortenings[draft.was.message].append(shortening(drafts, index, shown))
         return tuple(
-            Edited(index, edited[index], self._counts[index], tuple(shortenings[index]))
+            EditedMessage(index, edited[index], self._counts[index], tuple(shortenings[index]))
             if index in edited
-            else Kept(index)
+            else KeptMessage(index)
             for index in range(len(self._task.messages))
         )
 
     def _count(self) -> int:
         """The tokens of the view as it is now."""
-        task = self._task
+        plan = self._task
         self._shown = [draft.shown() for draft in self._drafts]
         self._edited = self._with_shown()
         counts = count_messages(tuple(self._edited.values()), self._terms.tokenizer)
         self._counts = dict(zip(self._edited, counts, strict=True))
-        return task.tokens + sum(counts) - sum(task.counts[index] for index in self._edited)
+        return plan.tokens + sum(counts) - sum(plan.counts[index] for index in self._edited)
 
     def _with_shown(self) -> dict[int, Message]:
         """The messages that are no longer as they were, by index."""
@@ -129,12 +137,12 @@ class Work:
         return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
 
 
-def numbers_of(task: Task) -> list[int]:
+def numbers_of(plan: Plan) -> list[int]:
     """The number of every message in the view, counted from 1, with the summary among them."""
-    messages, at = task.messages, task.previous_at
+    messages, at = plan.messages, plan.previous_at
     beside = messages[max(0, at - 1) : at + 1]
     is_merged = any(m.role == "user" and m.dialect in USER_ROLE_SUMMARIES for m in beside)
-    is_message = task.previous is not None and not is_merged
+    is_message = plan.previous is not None and not is_merged
     return [
         index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
     ]
@@ -155,37 +163,37 @@ class Lossless:
         config = self.config
         return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
 
-    def touches(self, task: Task) -> tuple[int, ...]:
+    def touches(self, plan: Plan) -> tuple[int, ...]:
         """Messages with results of tools that may be shortened."""
-        shown = texts_of(task)
+        shown = texts_of(plan)
         return tuple(dict.fromkeys(each.message for each in shown if each.right))
 
-    async def condense(self, task: Task) -> Condensation:
-        """The task with markers for what is in view already."""
-        return await asyncio.to_thread(shorten, task, self.config)
+    async def condense(self, plan: Plan) -> Condensation:
+        """The plan with markers for what is in view already."""
+        return await asyncio.to_thread(shorten, plan, self.config)
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
         """Exactly what it will be: it costs nothing to try."""
-        return Estimate.by_trying(task, await self.condense(task))
+        return Estimate.by_trying(plan, await self.condense(plan))
 
 
-def shorten(task: Task, config: LosslessConfig | None = None) -> Condensation:
-    """The task with markers for what is in view already."""
+def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
+    """The plan with markers for what is in view already."""
     left_alone: set[int] = set()
     while True:
-        work = Work(task, config or LosslessConfig(), left_alone)
+        work = Work(plan, config or LosslessConfig(), left_alone)
         steps = work.run()
         entries = work.entries()
         larger = {
             entry.index
             for entry in entries
-            if isinstance(entry, Edited) and entry.tokens >= task.counts[entry.index]
+            if isinstance(entry, EditedMessage) and entry.tokens >= plan.counts[entry.index]
         }
         if not larger:
             break
         left_alone |= larger  # single markers pay, and all together once in a blue moon do not
-    if all(isinstance(entry, Kept) for entry in entries):
-        return unchanged(task, Lossless.id, "nothing that may be shortened is said twice")
+    if all(isinstance(entry, KeptMessage) for entry in entries):
+        return unchanged(plan, Lossless.id, "nothing that may be shortened is said twice")
     operations = tuple(f"{step.name}_completed" for step in steps)
     return Condensation(Lossless.id, entries, steps, operations=operations)
 

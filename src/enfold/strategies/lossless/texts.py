@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 from operator import add
 from typing import Any
 
-from enfold.condensation import Task
+from enfold.condensation import Plan
 from enfold.encodings import bodies, is_numbered, runs
 from enfold.errors import InputError
 from enfold.jsontext import Path, loads, texts_within, with_text_at
@@ -71,12 +71,12 @@ class Shown:
     is_error: bool = False
 
 
-def texts_of(task: Task) -> list[Shown]:
+def texts_of(plan: Plan) -> list[Shown]:
     """The texts of the view, in order: all results, and of the rest what is long enough."""
-    rights = _rights(task)
+    rights = _rights(plan)
     calls: dict[str, ToolCall] = {}
     found: list[Shown] = []
-    for index, message in enumerate(task.messages):
+    for index, message in enumerate(plan.messages):
         for number, part in enumerate(message.parts):
             match part:
                 case Text(text) if len(text) >= SHORTEST:
@@ -128,14 +128,14 @@ def _with_text(part: Part, inner: int, path: Path, text: str) -> Part:
     return replace(part, parts=tuple(contents))
 
 
-def _rights(task: Task) -> list[Right]:
+def _rights(plan: Plan) -> list[Right]:
     """What may be done to the results of each message."""
-    rights = [Right.REFERENCE] * len(task.messages)
-    for index in task.editable:
+    rights = [Right.REFERENCE] * len(plan.messages)
+    for index in plan.editable:
         rights[index] = Right.ANYTHING
-    for index in task.untouchable:
+    for index in plan.protected:
         rights[index] = Right.NOTHING
-    for index, message in enumerate(task.messages):
+    for index, message in enumerate(plan.messages):
         if message.role == "assistant":
             rights[index] = Right.NOTHING
     return rights

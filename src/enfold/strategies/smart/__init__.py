@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from enfold.amounts import add
-from enfold.condensation import Condensation, Step, Task, unchanged, validate
+from enfold.condensation import Condensation, Plan, Step, unchanged, validate
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
 from enfold.strategies import contract
@@ -48,17 +48,17 @@ class Smart:
         """The last message; each pass says what else it leaves alone."""
         return Retention("messages", 1)
 
-    def touches(self, task: Task) -> tuple[int, ...]:
+    def touches(self, plan: Plan) -> tuple[int, ...]:
         """What any of the passes may touch; everything that may be edited where a prelude runs."""
-        working = Working.begin(task)
+        working = Working.begin(plan)
         found = {index for step in self.config.passes for index in touched(step, working)}
         if self.config.lossless_prelude.enabled:
-            found.update(task.editable)
+            found.update(plan.editable)
         return tuple(sorted(found))
 
-    async def condense(self, task: Task) -> Condensation:
-        """What the passes make of the task."""
-        journey = _Journey(Working.begin(task), Crew(self.means, _turns(self.means)))
+    async def condense(self, plan: Plan) -> Condensation:
+        """What the passes make of the plan."""
+        journey = _Journey(Working.begin(plan), Crew(self.means, _turns(self.means)))
         if self.config.lossless_prelude.enabled:
             await self._prelude(journey)
         for step in self.config.passes:
@@ -70,9 +70,9 @@ class Smart:
             await self._pass(step, journey)
         return journey.answer(self.id)
 
-    async def estimate(self, task: Task, prices: Prices | None = None) -> Estimate:
+    async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With all the summaries that would be written."""
-        return await rehearse(self, task, prices)
+        return await rehearse(self, plan, prices)
 
     async def _prelude(self, journey: _Journey) -> None:
         """The lossless strategy; if it fails, the passes go on from what there is."""
@@ -126,7 +126,7 @@ class _Journey:
     @property
     def has_arrived(self) -> bool:
         """True if the target is reached."""
-        target = self.working.task.target
+        target = self.working.plan.target
         return target is not None and self.working.tokens <= target
 
     def go_on(self, id: str, name: str, working: Working) -> None:
@@ -154,7 +154,7 @@ class _Journey:
         )
         if not answer.is_unchanged:
             return answer
-        why = unchanged(self.working.task, strategy, "no pass found anything to do")
+        why = unchanged(self.working.plan, strategy, "no pass found anything to do")
         return Condensation(
             strategy,
             why.entries,
@@ -174,7 +174,7 @@ def _is_due(step: Pass, working: Working) -> bool:
     condition = step.execution.condition
     if step.execution.type == "always" or condition is None:
         return True
-    return working.tokens + working.task.beside > condition.token_threshold
+    return working.tokens + working.plan.static_tokens > condition.token_threshold
 
 
 KIND = Kind(

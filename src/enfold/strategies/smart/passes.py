@@ -11,7 +11,14 @@ from itertools import pairwise
 from math import ceil
 from typing import Any, TypeAlias
 
-from enfold.condensation import Condensation, Edited, Entry, Folded, Kept, Task
+from enfold.condensation import (
+    Condensation,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    SummarizedMessages,
+)
 from enfold.errors import CompressionError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.jsontext import dump_text, loads
@@ -275,35 +282,35 @@ def _texts(content: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Working:
-    """A task on its way."""
+    """A plan on its way."""
 
-    task: Task
-    edits: Mapping[int, Edited]
-    folded: Folded | None = None
+    plan: Plan
+    edits: Mapping[int, EditedMessage]
+    folded: SummarizedMessages | None = None
 
     @classmethod
-    def begin(cls, task: Task) -> Working:
+    def begin(cls, plan: Plan) -> Working:
         """Nothing done yet."""
-        return cls(task, {})
+        return cls(plan, {})
 
     @cached_property
     def shown(self) -> tuple[int, ...]:
         """Indexes of the messages that are not folded."""
         folded = set(self.folded.indexes) if self.folded is not None else set()
-        return tuple(i for i in range(len(self.task.messages)) if i not in folded)
+        return tuple(i for i in range(len(self.plan.messages)) if i not in folded)
 
     @cached_property
     def tokens(self) -> int:
         """What the view takes now."""
-        return Condensation("", self.entries).tokens(self.task)
+        return Condensation("", self.entries).tokens(self.plan)
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CondensationEntry, ...]:
         """What the view is made of; the summary stands where the first message it folds stood.
 
         It never stands after an earlier summary that it takes in.
         """
-        entries: list[Entry] = [self.edits.get(i) or Kept(i) for i in self.shown]
+        entries: list[CondensationEntry] = [self.edits.get(i) or KeptMessage(i) for i in self.shown]
         if self.folded is not None:
             entries.insert(self._place(self._summary_at), self.folded)
         return tuple(entries)
@@ -311,31 +318,31 @@ class Working:
     def material(self, index: int) -> Message:
         """A message for whoever edits or summarizes it: without markers that point elsewhere."""
         edit = self.edits.get(index)
-        return self.task.messages[index] if edit is None or edit.shortenings else edit.message
+        return self.plan.messages[index] if edit is None or edit.shortenings else edit.message
 
     def count(self, index: int) -> int:
         """What a message takes now."""
-        return self.edits[index].tokens if index in self.edits else self.task.counts[index]
+        return self.edits[index].tokens if index in self.edits else self.plan.counts[index]
 
     @property
-    def rest(self) -> Task:
-        """What is shown as a task of its own, for a strategy that knows nothing of the others."""
-        task, messages = self.task, self.messages
-        zones = task.zones or Zones(task.split.head, task.split.cut)
+    def rest(self) -> Plan:
+        """What is shown as a plan of its own, for a strategy that knows nothing of the others."""
+        plan, messages = self.plan, self.messages
+        zones = plan.zones or Zones(plan.split.head, plan.split.cut)
         first, recent = self._place(zones.first), self._place(zones.recent)
         return replace(
-            task,
+            plan,
             messages=tuple(messages[i] for i in self.shown),
             counts=tuple(self.count(i) for i in self.shown),
             split=Split(first, recent, None, tail_tokens=0, overshoot=0),
             zones=Zones(first, recent),
-            previous=self.folded.text if self.folded is not None else task.previous,
-            previous_tokens=self.folded.tokens if self.folded is not None else task.previous_tokens,
+            previous=self.folded.text if self.folded is not None else plan.previous,
+            previous_tokens=self.folded.tokens if self.folded is not None else plan.previous_tokens,
             previous_at=self._place(self._summary_at),
             originals={},
         )
 
-    def with_shortened(self, edits: Iterable[Edited]) -> Working:
+    def with_shortened(self, edits: Iterable[EditedMessage]) -> Working:
         """With messages of the rest that were shortened without loss.
 
         What was edited before is not shortened as well: it could no longer be told how it was.
@@ -351,11 +358,11 @@ class Working:
         An edit of what others point to puts those back, or has them edited too. Where that takes
         more tokens than it saves, what is pointed to stays as it is.
         """
-        counts = count_messages(list(messages.values()), self.task.tokenizer)
+        counts = count_messages(list(messages.values()), self.plan.tokenizer)
         edits = {
-            index: Edited(index, message, tokens)
+            index: EditedMessage(index, message, tokens)
             for (index, message), tokens in zip(messages.items(), counts, strict=True)
-            if tokens < self.task.counts[index]
+            if tokens < self.plan.counts[index]
         }
         smaller = {i: edit for i, edit in edits.items() if edit.tokens < self.count(i)}
         freely = replace(self, edits={**self.edits, **smaller}).with_what_holds(edits)
@@ -366,7 +373,7 @@ class Working:
         sparing = replace(self, edits={**self.edits, **spared})
         return freely if freely.tokens < sparing.tokens else sparing
 
-    def with_folded(self, folded: Folded) -> Working:
+    def with_folded(self, folded: SummarizedMessages) -> Working:
         """With a summary, in place of the one that was there.
 
         The messages after it have other numbers now, so whatever points to one is put back.
@@ -378,7 +385,7 @@ class Working:
         }
         return replace(self, folded=folded, edits=kept)
 
-    def with_what_holds(self, instead: Mapping[int, Edited]) -> Working:
+    def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> Working:
         """Without shortened texts whose sources are no longer shown as they were.
 
         `instead` are edits to show in place of those; the others are shown in full again.
@@ -393,8 +400,8 @@ class Working:
     @property
     def messages(self) -> dict[int, Message]:
         """What is shown of every message, by index."""
-        task, edits = self.task, self.edits
-        return {i: edits[i].message if i in edits else task.messages[i] for i in self.shown}
+        plan, edits = self.plan, self.edits
+        return {i: edits[i].message if i in edits else plan.messages[i] for i in self.shown}
 
     @property
     def shortenings(self) -> dict[int, tuple[Shortening, ...]]:
@@ -414,18 +421,18 @@ class Working:
     @property
     def _summary_at(self) -> int:
         """The index before which the summary stands."""
-        previous_at = self.task.previous_at
+        previous_at = self.plan.previous_at
         if self.folded is None:
             return previous_at
         first = min(self.folded.indexes)
-        return min(first, previous_at) if self.task.previous is not None else first
+        return min(first, previous_at) if self.plan.previous is not None else first
 
     def _place(self, index: int) -> int:
         """How many of the messages shown stand before an index."""
         return bisect_left(self.shown, index)
 
 
-def _renumbered(edit: Edited, shown: Sequence[int]) -> Edited:
+def _renumbered(edit: EditedMessage, shown: Sequence[int]) -> EditedMessage:
     """An edit of the rest with the indexes of the whole."""
     shortenings = tuple(
         replace(
@@ -475,7 +482,7 @@ def selected(selection: Selection, working: Working) -> tuple[int, ...]:
 
     System messages are instructions, and left alone unless their role is asked for.
     """
-    shown, messages = working.shown, working.task.messages
+    shown, messages = working.shown, working.plan.messages
     if selection.type == "custom":
         found = [
             index
@@ -501,7 +508,7 @@ def touched(step: Pass, working: Working) -> frozenset[int]:
     """Indexes of the messages that a pass may fold or edit."""
     if step.mode == "batch":
         return _to_fold(step, working)
-    return frozenset(selected(step.selection, working)).intersection(working.task.editable)
+    return frozenset(selected(step.selection, working)).intersection(working.plan.editable)
 
 
 async def run(step: Pass, working: Working, crew: Crew) -> Working:
@@ -515,29 +522,29 @@ async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
     if not new or step.batch_config is None:
         return working
     how = step.batch_config.summarization_config
-    task, earlier = working.task, working.folded
+    plan, earlier = working.plan, working.folded
     tokens = sum(working.count(index) for index in new)
     request = SummaryRequest(
         messages=tuple(_material(working, index) for index in sorted(new)),
-        previous=earlier.text if earlier is not None else task.previous,
-        recent=_recent(working, new) if task.show_recent else (),
+        previous=earlier.text if earlier is not None else plan.previous,
+        recent=_recent(working, new) if plan.show_recent else (),
         max_tokens=_room_for_summary(working, tokens),
-        tokenizer=task.tokenizer,
+        tokenizer=plan.tokenizer,
         prompt=how.custom_prompt,
     )
     summary = await crew.write(how.api_profile, request)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
-    size = summary_tokens(summary.text, task.tokenizer)
-    return working.with_folded(Folded(indexes, summary.text, size, summary.author))
+    size = summary_tokens(summary.text, plan.tokenizer)
+    return working.with_folded(SummarizedMessages(indexes, summary.text, size, summary.author))
 
 
 def _room_for_summary(working: Working, folded: int) -> int:
-    """Half of what is folded at most, the task's limit, and what the rest leaves of the target."""
-    task, earlier = working.task, working.folded
-    most = min(task.summary_tokens, folded // 2)
-    if task.target is not None:
+    """Half of what is folded at most, the plan's limit, and what the rest leaves of the target."""
+    plan, earlier = working.plan, working.folded
+    most = min(plan.summary_tokens, folded // 2)
+    if plan.target is not None:
         stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
-        most = min(most, task.target - stays - fence_tokens(task.tokenizer))
+        most = min(most, plan.target - stays - fence_tokens(plan.tokenizer))
     return max(TIGHTEST_SUMMARY, most)
 
 
@@ -546,19 +553,19 @@ def _to_fold(step: Pass, working: Working) -> frozenset[int]:
     config = step.batch_config
     if config is None or config.operation == "keep":
         return frozenset()
-    task = working.task
+    plan = working.plan
     chosen = _without_ends(selected(step.selection, working), config.summarization_config, working)
-    pinned = last_user_message(task.messages)
-    allowed = {i for i in task.split.folded if i not in (pinned, task.split.pinned)}
+    pinned = last_user_message(plan.messages)
+    allowed = {i for i in plan.split.middle if i not in (pinned, plan.split.pinned)}
     candidates = allowed.intersection(chosen)
     shown = set(working.shown)
     found: set[int] = set()
-    for first, end in pairwise(cut_points(task.messages)):
+    for first, end in pairwise(cut_points(plan.messages)):
         unit = {index for index in range(first, end) if index in shown}
         stays = unit - candidates
-        if stays <= {pinned} and not any(answers_a_call(task.messages[i]) for i in stays):
+        if stays <= {pinned} and not any(answers_a_call(plan.messages[i]) for i in stays):
             found |= unit & candidates
-    return frozenset(found) if is_worth_folding(task, found) else frozenset()
+    return frozenset(found) if is_worth_folding(plan, found) else frozenset()
 
 
 def _without_ends(
@@ -575,13 +582,13 @@ def _without_ends(
 def _summary_at(working: Working) -> int | None:
     if working.folded is not None:
         return min(working.folded.indexes)
-    return working.task.previous_at if working.task.previous is not None else None
+    return working.plan.previous_at if working.plan.previous is not None else None
 
 
 def _material(working: Working, index: int) -> Message:
     """A message for the summarizer; what an earlier compression cut is read as it was said."""
-    task = working.task
-    return working.material(index) if index in working.edits else task.as_said(index)
+    plan = working.plan
+    return working.material(index) if index in working.edits else plan.original(index)
 
 
 def _recent(working: Working, folded: Iterable[int]) -> tuple[Message, ...]:
@@ -594,7 +601,7 @@ async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
     config = step.individual_config
     if config is None:
         return working
-    tokenizer = get(working.task.tokenizer)
+    tokenizer = get(working.plan.tokenizer)
     chosen = {
         index: (working.material(index), operations_for(index, config))
         for index in sorted(touched(step, working))
@@ -604,7 +611,7 @@ async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
         for message, operations in chosen.values()
         for text in texts_to_summarize(message, operations, tokenizer)
     )
-    editor = Editor(tokenizer, await _summaries(step, list(wanted), working.task, crew))
+    editor = Editor(tokenizer, await _summaries(step, list(wanted), working.plan, crew))
     edited = {
         index: new
         for index, (message, operations) in chosen.items()
@@ -614,11 +621,11 @@ async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
 
 
 async def _summaries(
-    step: Pass, wanted: Sequence[Wanted], task: Task, crew: Crew
+    step: Pass, wanted: Sequence[Wanted], plan: Plan, crew: Crew
 ) -> Mapping[Wanted, str]:
     """Summaries of all texts, written side by side; a text that none was made of is left out."""
     done = await asyncio.gather(
-        *(_summary(text, task, crew) for text in wanted), return_exceptions=True
+        *(_summary(text, plan, crew) for text in wanted), return_exceptions=True
     )
     failures = [each for each in done if isinstance(each, BaseException)]
     for failure in failures:
@@ -634,11 +641,11 @@ async def _summaries(
     return {text: each for text, each in zip(wanted, done, strict=True) if isinstance(each, str)}
 
 
-async def _summary(wanted: Wanted, task: Task, crew: Crew) -> str:
+async def _summary(wanted: Wanted, plan: Plan, crew: Crew) -> str:
     request = SummaryRequest(
         messages=(Message(wanted.role, (Text(wanted.text),)),),
         max_tokens=wanted.how.max_tokens,
-        tokenizer=task.tokenizer,
+        tokenizer=plan.tokenizer,
         prompt=wanted.how.custom_prompt,
     )
     return marked((await crew.write(wanted.how.api_profile, request)).text)

@@ -265,7 +265,9 @@ class Room:
         """Look whether somebody else has changed the session."""
         engine = self._window.engine
         try:
-            found = await engine.store.read(read_standing, self._session.key, engine.outside)
+            found = await engine.store.read(
+                read_standing, self._session.key, engine.static_settings
+            )
         except NotFoundError:
             ui.navigate.to("/")
             return

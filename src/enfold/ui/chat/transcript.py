@@ -65,7 +65,10 @@ class Transcript:
             if self._earlier is None or self._earlier.earlier is None:
                 return
             page = await self._window.engine.store.read(
-                read_page, self._session.key, self._window.engine.outside, self._earlier.earlier
+                read_page,
+                self._session.key,
+                self._window.engine.static_settings,
+                self._earlier.earlier,
             )
             self._names |= await asyncio.to_thread(prepare, page.entries)
             with self._list:
@@ -80,7 +83,7 @@ class Transcript:
 
     async def _read(self) -> Page:
         engine = self._window.engine
-        return await engine.store.read(read_page, self._session.key, engine.outside)
+        return await engine.store.read(read_page, self._session.key, engine.static_settings)
 
     def _draw(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from enfold.engine.state import Level, read_session_settings
+from enfold.engine.state import SettingsLevel, read_session_settings
 from enfold.store import sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store import tree as nodes
 from enfold.store.database import Database
-from enfold.store.records import Edit, Session, SessionKey, Snapshot, StoredMessage, Summarized
+from enfold.store.records import Edit, Session, SessionKey, Snapshot, StoredMessage, SummaryPlace
 
 PAGE = 50
 """Entries that are read, and drawn, at a time."""
@@ -71,11 +71,11 @@ class Page:
 
 
 def read_standing(
-    db: Database, key: SessionKey, outside: Sequence[Level]
+    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel]
 ) -> tuple[int, str | None, str | None]:
     """What tells whether anything has changed: when, the last message, the compression in use."""
     session = sessions.get(db, key)
-    share = read_session_settings(db, key, outside).share_across_branches
+    share = read_session_settings(db, key, static_settings).share_across_branches
     snapshot = snapshots.applicable(db, key, share_across_branches=share)
     return session.updated_at, session.tip, snapshot.id if snapshot is not None else None
 
@@ -83,13 +83,13 @@ def read_standing(
 def read_page(
     db: Database,
     key: SessionKey,
-    outside: Sequence[Level],
+    static_settings: Sequence[SettingsLevel],
     before: Mark | None = None,
     *,
     limit: int = PAGE,
 ) -> Page:
     """The last page of the current branch, or the one before a mark."""
-    share = read_session_settings(db, key, outside).share_across_branches
+    share = read_session_settings(db, key, static_settings).share_across_branches
     bottom = nodes.nodes_tip(db, key, None)
     snapshot = snapshots.applicable_at(db, key, bottom, share_across_branches=share)
     cutoff = (snapshot.cutoff_depth or 0) if snapshot else 0
@@ -120,7 +120,9 @@ def read_page(
 def _shown(db: Database, snapshot: Snapshot) -> list[Item]:
     """What the snapshot shows; one that shows no summary is said to have been at work first."""
     entries = views.entries(db, snapshot)
-    shown: list[Item] = [snapshot if isinstance(entry, Summarized) else entry for entry in entries]
+    shown: list[Item] = [
+        snapshot if isinstance(entry, SummaryPlace) else entry for entry in entries
+    ]
     return shown if snapshot in shown else [snapshot, *shown]
 
 

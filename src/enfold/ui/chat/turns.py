@@ -12,7 +12,7 @@ from nicegui import background_tasks, ui
 from enfold.chat import commands
 from enfold.chat.controller import Talk
 from enfold.engine import Prepared
-from enfold.engine.turns import Answer, Asked, Listener, Progress, unanswered
+from enfold.engine.turns import Answer, Listener, Progress, QuestionStored, unanswered
 from enfold.errors import EnfoldError
 from enfold.llm.calls import Delta
 from enfold.store.records import StoredMessage
@@ -169,7 +169,7 @@ class Asking:
                 reply.take(text)
             case Prepared():
                 reply.say("is asked")
-            case Asked():
+            case QuestionStored():
                 background_tasks.create(self._show_question(), name="show a question")
 
     async def _show_question(self) -> None:

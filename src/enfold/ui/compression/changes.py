@@ -9,7 +9,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from enfold.engine import Session
-from enfold.engine.changes import Comparison, Pair, Stretch, read_comparison
+from enfold.engine.changes import Comparison, MessageRun, Pair, read_comparison
 from enfold.messages import Message
 from enfold.receipt import Fate, Receipt
 from enfold.store.records import Snapshot
@@ -41,7 +41,7 @@ def show_comparison(found: Comparison) -> None:
         rows = tuple(_rows(found))
         first = next((row for row in rows if row.fate == "folded"), None)
 
-        def show(row: Stretch) -> None:
+        def show(row: MessageRun) -> None:
             if row is first and found.summary_after is not None and found.is_summary_new:
                 _gone(row, found.summary_before)
                 _summary(found.summary_after, "Summary", is_new=True)
@@ -55,11 +55,11 @@ def show_comparison(found: Comparison) -> None:
         few_at_a_time(rows, show, at_once=_AT_ONCE, classes="ef-contents")
 
 
-def _rows(found: Comparison) -> Iterator[Stretch]:
+def _rows(found: Comparison) -> Iterator[MessageRun]:
     """Stretches as they are shown: of what was edited every message for itself."""
     for stretch in found.stretches:
         if stretch.fate == "edited":
-            yield from (Stretch("edited", (pair,)) for pair in stretch.pairs)
+            yield from (MessageRun("edited", (pair,)) for pair in stretch.pairs)
         else:
             yield stretch
 
@@ -75,7 +75,7 @@ def _summary(text: str, name: str, *, is_new: bool = False) -> None:
         _words(text)
 
 
-def _kept(stretch: Stretch) -> None:
+def _kept(stretch: MessageRun) -> None:
     """Messages that both show as they are: across both, closed if they are many."""
     number = len(stretch.pairs)
     with ui.element("div").classes("ef-across"):
@@ -87,13 +87,13 @@ def _kept(stretch: Stretch) -> None:
         _closed(f"{number_of(number, 'message')} unchanged ({places})", stretch.pairs)
 
 
-def _folded(stretch: Stretch) -> None:
+def _folded(stretch: MessageRun) -> None:
     """Messages that only the view before shows; the first have the summary beside them."""
     _gone(stretch)
     _nothing("Folded: the summary stands for these too.")
 
 
-def _gone(stretch: Stretch, summary: str | None = None) -> None:
+def _gone(stretch: MessageRun, summary: str | None = None) -> None:
     """What left the view: messages, and the summary that stood for others."""
     places = _places(stretch.pairs)
     with ui.element("div").classes("ef-side ef-side-gone"):
@@ -107,7 +107,7 @@ def _words(summary: str) -> None:
     markdown(summary).classes("ef-summary-text")
 
 
-def _shown_again(stretch: Stretch) -> None:
+def _shown_again(stretch: MessageRun) -> None:
     """Messages that only the view after shows."""
     _nothing("Was not shown.")
     with ui.element("div").classes("ef-side"):
@@ -115,7 +115,7 @@ def _shown_again(stretch: Stretch) -> None:
         _closed(f"{number_of(len(stretch.pairs), 'message')} shown again", stretch.pairs)
 
 
-def _edited(stretch: Stretch) -> None:
+def _edited(stretch: MessageRun) -> None:
     """Messages that the view after shows with other content, each beside what it was."""
     for pair in stretch.pairs:
         with ui.element("div").classes("ef-side"):

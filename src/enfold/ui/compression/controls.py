@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from nicegui import background_tasks, ui
 
-from enfold.engine import Compression, Engine, Session
+from enfold.engine import Engine, Outcome, Session
 from enfold.engine.compression import CANCELLED
 from enfold.engine.state import read_session_settings
 from enfold.errors import BlockedError, CompressionError, EnfoldError, TokenCountError
@@ -249,7 +249,9 @@ class Compressing:
     async def show(self) -> None:
         """Put on the page what there is to say, and follow the session from now on."""
         engine = self._window.engine
-        settings = await engine.store.read(read_session_settings, self._session.key, engine.outside)
+        settings = await engine.store.read(
+            read_session_settings, self._session.key, engine.static_settings
+        )
         self.notices = Notices(settings.notifications)
         with ui.element("div").classes("ef-outcomes"):
             self._standing = ui.element("div")
@@ -286,7 +288,7 @@ class Compressing:
         words = "There is nothing to undo." if undone is None else "Undone: all is shown again."
         ui.notify(words, position="bottom")
 
-    def _do(self, action: str, work: Callable[[], Awaitable[Compression]]) -> None:
+    def _do(self, action: str, work: Callable[[], Awaitable[Outcome]]) -> None:
         if self._task is not None and not self._task.done():
             ui.notify("A compression runs already.", position="bottom")
             return
@@ -294,7 +296,7 @@ class Compressing:
             self._run(action, work), name="compress a session", context=self._latest
         )
 
-    async def _run(self, action: str, work: Callable[[], Awaitable[Compression]]) -> None:
+    async def _run(self, action: str, work: Callable[[], Awaitable[Outcome]]) -> None:
         try:
             async with self._window.doing(action, self._session.id):
                 done = await work()

@@ -52,7 +52,9 @@ class Scope:
         engine = self.window.engine
         if self.session is None:
             return await engine.settings()
-        return await engine.store.read(read_session_settings, self.session.key, engine.outside)
+        return await engine.store.read(
+            read_session_settings, self.session.key, engine.static_settings
+        )
 
     async def own(self) -> Mapping[str, Any]:
         """What is set here, and not at another level."""
@@ -83,7 +85,7 @@ class Scope:
         """The threshold in force."""
         engine = self.window.engine
         key = None if self.session is None else self.session.key
-        return await engine.store.read(read_effective, engine.outside, key)
+        return await engine.store.read(read_effective, engine.static_settings, key)
 
 
 async def session_choices(window: Window) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from enfold.engine.recognition import History
+from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
 from enfold.server.proxy.bodies import parse
 from enfold.server.proxy.recall import Exchange, put_back
@@ -30,9 +30,9 @@ def _raws(*messages: Any) -> list[bytes]:
     return [json.dumps(each).encode() for each in messages]
 
 
-def _history(raws: list[bytes], dialect: str = "openai") -> History:
+def _history(raws: list[bytes], dialect: str = "openai") -> ClientHistory:
     messages = [parse(raw, dialect) for raw in raws]
-    return History(
+    return ClientHistory(
         tuple(each.role for each in messages), tuple(content_hash(each) for each in messages)
     )
 
