@@ -11,10 +11,10 @@ from enfold.engine.activity import Activity, Saving
 from enfold.engine.state import EffectiveThreshold
 from enfold.llm.costs import Recommendation
 from enfold.store.catalog import DayOfFailures
-from enfold.ui.dashboard import Facts, Nearing, advise
+from enfold.ui.dashboard import AdviceFacts, SessionAlert, advise
 
 USUAL = EffectiveThreshold("a:b", 95, 100, 105, 0.95, "threshold", "default", is_automatic=True)
-FINE = Facts(Activity(), USUAL)
+FINE = AdviceFacts(Activity(), USUAL)
 SAVED = Saving(date(2026, 1, 1), "native", "a:b", 10, 10, 0.1)
 USELESS = replace(SAVED, tokens=0, spared=0)
 
@@ -23,9 +23,12 @@ USELESS = replace(SAVED, tokens=0, spared=0)
     ("facts", "titles"),
     [
         (FINE, []),
-        (replace(FINE, sessions=[Nearing("x", "X", 0.81)]), ["“X” is nearly full"]),
-        (replace(FINE, sessions=[Nearing("x", "X", 0.99, "no key")]), ["“X” waits"]),
-        (replace(FINE, sessions=[Nearing("x", "X", 0, fault="no")]), ["“X” cannot be counted"]),
+        (replace(FINE, sessions=[SessionAlert("x", "X", 0.81)]), ["“X” is nearly full"]),
+        (replace(FINE, sessions=[SessionAlert("x", "X", 0.99, "no key")]), ["“X” waits"]),
+        (
+            replace(FINE, sessions=[SessionAlert("x", "X", 0, fault="no")]),
+            ["“X” cannot be counted"],
+        ),
         (
             replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 3, 1),))),
             ["Many compressions fail"],
@@ -69,7 +72,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
         "useful",
     ],
 )
-def test_what_is_said(facts: Facts, titles: list[str]) -> None:
+def test_what_is_said(facts: AdviceFacts, titles: list[str]) -> None:
     assert [each.title for each in advise(facts)] == titles
 
 
@@ -77,7 +80,7 @@ def test_the_most_urgent_comes_first() -> None:
     facts = replace(
         FINE,
         threshold=replace(USUAL, share=0.3),
-        sessions=[Nearing("near", "Near", 0.9), Nearing("x", "X", 0.5, "no key")],
+        sessions=[SessionAlert("near", "Near", 0.9), SessionAlert("x", "X", 0.5, "no key")],
     )
     found = advise(facts)
     assert [each.tone for each in found] == ["bad", "warm", "warm"]

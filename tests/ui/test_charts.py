@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enfold.ui.charts import BAD, Series, options
+from enfold.ui.dashboard import BAD, Series, options
 
 
 def test_fonts_colours_and_legend_are_set() -> None:

@@ -12,7 +12,7 @@ from playwright.async_api import Browser, Page, expect
 
 from enfold.engine import Engine
 from enfold.testing import assistant, user
-from enfold.ui.history import Asked
+from enfold.ui.history import HistoryQuery
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
 from tests.ui.talks import in_engine, talk
@@ -145,4 +145,4 @@ async def test_on_a_phone_nothing_is_wider_than_the_page(
     ids=str,
 )
 def test_the_address_says_which_page(given: dict[str, str], depth: int, page: int) -> None:
-    assert Asked.read(given).page_of(depth) == page
+    assert HistoryQuery.read(given).page_of(depth) == page

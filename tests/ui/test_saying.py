@@ -12,7 +12,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.ui.plain_messages import Section, sections
+from enfold.ui.message_text import TextSection, sections
 
 
 def test_every_part_can_be_read() -> None:
@@ -31,16 +31,16 @@ def test_every_part_can_be_read() -> None:
         ),
     )
     assert sections(message) == (
-        Section("First this.", "Reasoning"),
-        Section("Hello."),
-        Section('{"path":"a.txt"}', "Call of read", is_code=True),
-        Section('{"broken', "Call of write", is_code=True),
-        Section("line", "Result of read", is_code=True),
-        Section('{"n":1}', "Result of read", is_code=True),
-        Section("no", "Error", is_code=True),
-        Section("plan.pdf, application/pdf, 1,234 bytes", "Attachment"),
-        Section("without a name", "Attachment"),
-        Section("(of a kind that enfold does not know)", "Other"),
+        TextSection("First this.", "Reasoning"),
+        TextSection("Hello."),
+        TextSection('{"path":"a.txt"}', "Call of read", is_code=True),
+        TextSection('{"broken', "Call of write", is_code=True),
+        TextSection("line", "Result of read", is_code=True),
+        TextSection('{"n":1}', "Result of read", is_code=True),
+        TextSection("no", "Error", is_code=True),
+        TextSection("plan.pdf, application/pdf, 1,234 bytes", "Attachment"),
+        TextSection("without a name", "Attachment"),
+        TextSection("(of a kind that enfold does not know)", "Other"),
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from itertools import accumulate
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from nicegui import ui
 
@@ -16,10 +16,139 @@ from enfold.engine.state import EffectiveThreshold, read_effective
 from enfold.errors import EnfoldError, NotFoundError
 from enfold.llm.costs import Figures, Recommendation, recommend
 from enfold.ui import figures
-from enfold.ui.charts import BAD, SECOND, Series, chart, totals
 from enfold.ui.frame import frame
 from enfold.ui.settings.profiles import candidates_of
 from enfold.ui.window import Window, path_of
+
+Kind: TypeAlias = Literal["bar", "line"]
+
+FIRST, SECOND, BAD = "#5b6ce0", "#2a93a8", "#cf5a4e"
+"""Seen well on white and on near black."""
+_GRID = "rgba(128, 136, 152, 0.25)"
+_FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
+_LABELS = {"%": "{value} %", "$": "${value}"}
+_MANY = 14
+"""Days from which on not each has room for its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Figures of one kind, one for each place on the axis."""
+
+    name: str
+    values: Sequence[float | None]
+    kind: Kind = "bar"
+    colour: str = FIRST
+    stack: str = ""
+    second_axis: bool = False
+    """On the right-hand axis, for what has another unit."""
+
+
+def chart(title: str, places: Sequence[str], series: Sequence[Series], unit: str = "") -> None:
+    """Series over the same places, with a table of the same figures below."""
+    with ui.element("figure").classes("db-figure").props("role=group") as figure:
+        figure.props["aria-label"] = title
+        ui.label(title).classes("db-title")
+        drawn = ui.echart(options(places, series, unit), renderer="svg").classes("db-chart")
+        drawn.props["aria-label"] = f"{title}, drawn; the same figures are in the table below"
+        drawn.props("role=img")
+        with ui.expansion("As a table").classes("db-table").props("dense"):
+            _table(places, series)
+
+
+def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> dict[str, Any]:
+    """What the chart library is told."""
+    has_second = any(each.second_axis for each in series)
+    axes = [_axis(unit)] + ([{**_axis("$"), "splitLine": {"show": False}}] if has_second else [])
+    has_legend = len(series) > 1
+    return {
+        "color": [each.colour for each in series],
+        "textStyle": {"fontFamily": _FONT, "fontSize": 12},
+        "animation": False,
+        "grid": {
+            "left": 8,
+            "right": 8,
+            "top": 36 if has_legend else 12,
+            "bottom": 8,
+            "containLabel": True,
+        },
+        "legend": {"show": has_legend, "top": 0, "left": 0, "itemWidth": 14, "icon": "circle"},
+        "tooltip": {"trigger": "axis", "confine": True},
+        "xAxis": {
+            "type": "category",
+            "data": list(places),
+            "axisLine": {"lineStyle": {"color": _GRID}},
+            "axisTick": {"show": False},
+            "axisLabel": {"hideOverlap": True},
+        },
+        "yAxis": axes,
+        "series": [_series(each, len(places)) for each in series],
+    }
+
+
+def totals(title: str, by_name: Mapping[str, float], unit: str) -> None:
+    """Names side by side, longest bar first, with the figures beside them."""
+    with ui.element("figure").classes("db-figure").props("role=group") as figure:
+        figure.props["aria-label"] = title
+        ui.label(title).classes("db-title")
+        most = max(by_name.values(), default=0.0)
+        for name, value in by_name.items():
+            with ui.element("div").classes("db-bar"):
+                ui.label(name).classes("ef-small ef-wrap").props("dir=auto")
+                ui.label(f"{value:,.0f} {unit}").classes("ef-small ef-figure")
+                share = value / most if most else 0.0
+                bar = ui.element("div").classes("db-length").props("aria-hidden=true")
+                bar.style(f"width: {max(share, 0.005):.1%}; background: {FIRST}")
+
+
+def _axis(unit: str) -> dict[str, Any]:
+    return {
+        "type": "value",
+        "axisLabel": {"formatter": _LABELS.get(unit, "{value}")},
+        "minInterval": 1 if unit != "$" else 0,
+        "splitLine": {"lineStyle": {"color": _GRID}},
+    }
+
+
+def _series(series: Series, places: int) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "name": series.name,
+        "type": series.kind,
+        "data": list(series.values),
+        "yAxisIndex": int(series.second_axis),
+    }
+    if series.stack:
+        found["stack"] = series.stack
+    if series.kind == "line":
+        found |= {"connectNulls": True, "symbolSize": 6, "showSymbol": places <= _MANY}
+    else:
+        found["barMaxWidth"] = 28
+    return found
+
+
+def _table(places: Sequence[str], series: Sequence[Series]) -> None:
+    rows = [(place, [each.values[at] for each in series]) for at, place in enumerate(places)]
+    with ui.element("div").classes("db-scroll"), ui.element("table").classes("db-figures"):
+        with ui.element("tr"):
+            for title in ("", *(each.name for each in series)):
+                with ui.element("th").props("scope=col"):
+                    ui.label(title)
+        for place, values in rows:
+            if not any(values):
+                continue
+            with ui.element("tr"):
+                with ui.element("th").props("scope=row"):
+                    ui.label(place)
+                for value in values:
+                    with ui.element("td"):
+                        ui.label(_figure(value))
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.4g}" if value % 1 else f"{value:,.0f}"
+
 
 Tone: TypeAlias = Literal["good", "warm", "bad"]
 
@@ -45,7 +174,7 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True)
-class Nearing:
+class SessionAlert:
     """A session that is near its limit, waits, or cannot be looked at."""
 
     id: str
@@ -57,17 +186,17 @@ class Nearing:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class AdviceFacts:
     """What advice is made from."""
 
     activity: Activity
     threshold: EffectiveThreshold
-    sessions: Sequence[Nearing] = ()
+    sessions: Sequence[SessionAlert] = ()
     cheaper: Recommendation | None = None
     """Who would write summaries for less, if somebody would."""
 
 
-def advise(facts: Facts) -> tuple[Advice, ...]:
+def advise(facts: AdviceFacts) -> tuple[Advice, ...]:
     """What there is to say, most urgent first."""
     return (
         *_blocked(facts),
@@ -80,7 +209,7 @@ def advise(facts: Facts) -> tuple[Advice, ...]:
     )
 
 
-def _blocked(facts: Facts) -> Iterator[Advice]:
+def _blocked(facts: AdviceFacts) -> Iterator[Advice]:
     for each in facts.sessions:
         if each.blocked is not None:
             yield Advice(
@@ -92,7 +221,7 @@ def _blocked(facts: Facts) -> Iterator[Advice]:
             )
 
 
-def _faulty(facts: Facts) -> Iterator[Advice]:
+def _faulty(facts: AdviceFacts) -> Iterator[Advice]:
     for each in facts.sessions:
         if each.fault is not None:
             yield Advice(
@@ -104,7 +233,7 @@ def _faulty(facts: Facts) -> Iterator[Advice]:
             )
 
 
-def _failures(facts: Facts) -> Iterator[Advice]:
+def _failures(facts: AdviceFacts) -> Iterator[Advice]:
     failed, done = facts.activity.failed, facts.activity.total.compressions
     if failed >= _FAILURES:
         reasons = sorted({each.code for each in facts.activity.failures})
@@ -118,7 +247,7 @@ def _failures(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _near(facts: Facts) -> Iterator[Advice]:
+def _near(facts: AdviceFacts) -> Iterator[Advice]:
     near = [each for each in facts.sessions if each.utilization >= NEAR and not each.blocked]
     for each in near:
         yield Advice(
@@ -129,7 +258,7 @@ def _near(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _threshold(facts: Facts) -> Iterator[Advice]:
+def _threshold(facts: AdviceFacts) -> Iterator[Advice]:
     found, total = facts.threshold, facts.activity.total
     if found.share is not None and found.share < _LOW_THRESHOLD:
         yield Advice(
@@ -156,7 +285,7 @@ def _threshold(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _advice_cheaper(facts: Facts) -> Iterator[Advice]:
+def _advice_cheaper(facts: AdviceFacts) -> Iterator[Advice]:
     cheaper = facts.cheaper
     if cheaper is not None and cheaper.saved is not None and cheaper.saved > 0:
         yield Advice(
@@ -167,7 +296,7 @@ def _advice_cheaper(facts: Facts) -> Iterator[Advice]:
         )
 
 
-def _unknown(facts: Facts) -> Iterator[Advice]:
+def _unknown(facts: AdviceFacts) -> Iterator[Advice]:
     if facts.activity.total.unknown:
         yield Advice(
             "A price is unknown",
@@ -210,7 +339,7 @@ def _asked() -> int:
     return next((days for days in SPANS if str(days) == said), _USUAL)
 
 
-def _show(activity: Activity, days: Sequence[date], facts: Facts) -> None:
+def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
     _advice(advise(facts))
     if activity.is_empty:
         _nothing_yet()
@@ -313,9 +442,9 @@ def _advice(found: Sequence[Advice]) -> None:
                 ui.link(each.action, each.path).classes("ef-small")
 
 
-async def _facts(window: Window, activity: Activity) -> Facts:
+async def _facts(window: Window, activity: Activity) -> AdviceFacts:
     engine = window.engine
-    return Facts(
+    return AdviceFacts(
         activity,
         await engine.store.read(read_effective, engine.static_settings),
         await _nearing(window),
@@ -323,10 +452,10 @@ async def _facts(window: Window, activity: Activity) -> Facts:
     )
 
 
-async def _nearing(window: Window) -> list[Nearing]:
+async def _nearing(window: Window) -> list[SessionAlert]:
     """Those of the last used sessions that are near their limit, wait, or cannot be counted."""
     newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
-    found: list[Nearing] = []
+    found: list[SessionAlert] = []
     for each in newest:
         title = each.title or each.id
         try:
@@ -334,10 +463,10 @@ async def _nearing(window: Window) -> list[Nearing]:
         except NotFoundError:
             continue  # it was deleted meanwhile
         except EnfoldError as error:
-            found.append(Nearing(each.id, title, 0.0, fault=str(error)))
+            found.append(SessionAlert(each.id, title, 0.0, fault=str(error)))
             continue
         if status.blocked is not None or status.utilization >= NEAR:
-            found.append(Nearing(each.id, title, status.utilization, status.blocked))
+            found.append(SessionAlert(each.id, title, status.utilization, status.blocked))
     return found
 
 

@@ -12,7 +12,7 @@ from nicegui import app, ui
 
 from enfold.errors import EnfoldError
 from enfold.ui import markdown
-from enfold.ui.sessions import Sessions
+from enfold.ui.session_list import SessionList
 from enfold.ui.window import Window, explain
 
 Scheme = Literal["light", "dark", "auto"]
@@ -77,7 +77,7 @@ def scheme_button() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NavigationItem:
     """One entry of the navigation."""
 
     path: str
@@ -86,9 +86,9 @@ class Place:
 
 
 PLACES = (
-    Place("/", "Chat", "chat_bubble_outline"),
-    Place("/dashboard", "Dashboard", "insights"),
-    Place("/settings", "Settings", "tune"),
+    NavigationItem("/", "Chat", "chat_bubble_outline"),
+    NavigationItem("/dashboard", "Dashboard", "insights"),
+    NavigationItem("/settings", "Settings", "tune"),
 )
 
 
@@ -99,7 +99,7 @@ class Frame:
     title: ui.label
     actions: ui.element
     """At the header's end; `with frame.actions:` puts buttons there."""
-    sessions: Sessions
+    sessions: SessionList
     """The list at the side; `await frame.sessions.refresh()` after one was added or renamed."""
 
 
@@ -118,7 +118,7 @@ async def frame(
     with ui.left_drawer(value=False, bordered=True, top_corner=True, bottom_corner=True) as drawer:
         drawer.classes("ef-drawer").props("show-if-above width=288 breakpoint=900")
         _brand()
-        sessions = Sessions(window, session)
+        sessions = SessionList(window, session)
         await sessions.show()
         _navigation(at)
     with ui.header().classes("ef-header"):

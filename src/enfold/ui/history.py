@@ -17,10 +17,10 @@ from enfold.engine.changes import MessagePlaces, Standing, read_message_places
 from enfold.engine.state import message_of
 from enfold.store import tree
 from enfold.store.records import Branch, Hit, StoredMessage
-from enfold.ui import figures, plain_messages
-from enfold.ui.blocks import Tone, age_of, badge, heading, made_at, number_of
+from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import found_in, markup
+from enfold.ui.widgets import Tone, age_label, age_of_record, badge, heading, number_of
 from enfold.ui.window import Window, path_of
 
 PAGE = 50
@@ -35,7 +35,7 @@ _STANDINGS: Mapping[Standing, tuple[str, Tone, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HistoryQuery:
     """What the address asks for."""
 
     tip: str | None = None
@@ -47,7 +47,7 @@ class Asked:
     query: str = ""
 
     @classmethod
-    def read(cls, given: Mapping[str, str]) -> Asked:
+    def read(cls, given: Mapping[str, str]) -> HistoryQuery:
         """From an address; what is no number there is not asked for."""
         return cls(
             given.get("branch") or None, _number(given.get("page")), _number(given.get("m")),
@@ -70,7 +70,7 @@ class Asked:
 async def history(window: Window, session: str) -> None:
     """The page of a session's full history."""
     found = await window.session(session)
-    asked = Asked.read(ui.context.client.request.query_params)
+    asked = HistoryQuery.read(ui.context.client.request.query_params)
     here = found.at(asked.tip)
     branches = await found.branches()
     current = await _branch(here, branches)
@@ -100,7 +100,7 @@ def _warning(session: str, title: str) -> None:
         ui.link("Back to the conversation", path_of(session))
 
 
-def _search(session: str, asked: Asked) -> None:
+def _search(session: str, asked: HistoryQuery) -> None:
     with ui.element("form").classes("ef-row").props("role=search"):
         words = ui.input("Search the full history", value=asked.query)
         words.props("outlined dense clearable type=search dir=auto").classes("ef-grow")
@@ -113,7 +113,9 @@ def _search(session: str, asked: Asked) -> None:
     button.props("type=button").on_click(look)
 
 
-def _branches(session: str, asked: Asked, branches: Sequence[Branch], current: Branch) -> None:
+def _branches(
+    session: str, asked: HistoryQuery, branches: Sequence[Branch], current: Branch
+) -> None:
     names = {
         branch.tip: f"Branch {number}: {number_of(branch.depth, 'message')}"
         for number, branch in enumerate(branches, 1)
@@ -126,7 +128,7 @@ def _branches(session: str, asked: Asked, branches: Sequence[Branch], current: B
     )
 
 
-async def _hits(session: Session, asked: Asked) -> None:
+async def _hits(session: Session, asked: HistoryQuery) -> None:
     hits = await session.search(asked.query, limit=_MOST_HITS, on_branch=True)
     with ui.element("section").classes("ef-stack-tight").props('aria-label="What was found"'):
         many = f"the newest {len(hits)}" if len(hits) == _MOST_HITS else f"{len(hits)}"
@@ -136,17 +138,17 @@ async def _hits(session: Session, asked: Asked) -> None:
             _hit(session.id, hit, asked)
 
 
-def _hit(session: str, hit: Hit, asked: Asked) -> None:
+def _hit(session: str, hit: Hit, asked: HistoryQuery) -> None:
     address = f"{asked.address(session, m=hit.depth)}#m{hit.depth}"
     with ui.link(target=address).classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{hit.depth:,} {plain_messages.ROLES.get(hit.role, hit.role)}")
-            ui.label(age_of(hit))
+            ui.label(f"#{hit.depth:,} {message_text.ROLES.get(hit.role, hit.role)}")
+            ui.label(age_of_record(hit))
         shown = markup(hit.snippet, found_in(hit.snippet, asked.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
 
-async def _page(window: Window, session: Session, asked: Asked, depth: int) -> None:
+async def _page(window: Window, session: Session, asked: HistoryQuery, depth: int) -> None:
     page = asked.page_of(depth)
     first = (page - 1) * PAGE + 1
     store = window.engine.store
@@ -167,11 +169,11 @@ async def _page(window: Window, session: Session, asked: Asked, depth: int) -> N
 
 def _look_ahead(rows: Sequence[StoredMessage], query: str) -> None:
     for row in rows:
-        for section in plain_messages.sections(message_of(row)):
+        for section in message_text.sections(message_of(row)):
             found_in(section.text, query)
 
 
-def _pages(session: str, asked: Asked, page: int, depth: int) -> None:
+def _pages(session: str, asked: HistoryQuery, page: int, depth: int) -> None:
     last = max(1, -(-depth // PAGE))
     first = (page - 1) * PAGE + 1
     with ui.element("nav").classes("ef-row").props('aria-label="Pages of the history"'):
@@ -196,7 +198,7 @@ def _standing(session: str, placing: MessagePlaces, standing: Standing) -> None:
         badge(name, tone)
 
 
-def _message(session: str, row: StoredMessage, placing: MessagePlaces, asked: Asked) -> None:
+def _message(session: str, row: StoredMessage, placing: MessagePlaces, asked: HistoryQuery) -> None:
     standing = placing.standing(row.depth)
     article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
     article.props(f"id=m{row.depth}")
@@ -204,11 +206,11 @@ def _message(session: str, row: StoredMessage, placing: MessagePlaces, asked: As
         article.classes("ef-past-message-target")
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{row.depth:,} {plain_messages.ROLES.get(row.role, row.role)}")
+            ui.label(f"#{row.depth:,} {message_text.ROLES.get(row.role, row.role)}")
             _standing(session, placing, standing)
-            made_at(row)
+            age_label(row)
             figures.count(row.tokens, "tokens")
-        plain_messages.show(message_of(row), query=asked.query)
+        message_text.show(message_of(row), query=asked.query)
 
 
 async def _branch(session: Session, branches: Sequence[Branch]) -> Branch | None:

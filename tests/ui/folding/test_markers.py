@@ -9,40 +9,40 @@ from hypothesis import strategies as st
 from enfold.engine import Engine
 from enfold.engine.changes import read_comparison
 from enfold.messages import text_of
-from enfold.ui.compression.markers import MARKER, Piece, original_of, pieces, split
+from enfold.ui.message_text import MARKER, MarkedText, original_of, pieces, split
 from tests.ui.talks import in_engine, read_files
 
 
-def restored(found: tuple[Piece, ...]) -> str:
+def restored(found: tuple[MarkedText, ...]) -> str:
     return "".join(piece.text if piece.original is None else piece.original for piece in found)
 
 
 def test_what_was_not_shortened_is_one_piece() -> None:
-    assert pieces("As it was.", "As it was.") == (Piece("As it was."),)
+    assert pieces("As it was.", "As it was.") == (MarkedText("As it was."),)
 
 
 def test_a_marker_stands_for_what_is_between_the_texts_around_it() -> None:
     shown = "one\ntwo\n⟨ ... truncated, 2 of 5 lines ⟩\nfive"
     assert pieces(shown, "one\ntwo\nthree\nfour\nfive") == (
-        Piece("one\ntwo\n"),
-        Piece("⟨ ... truncated, 2 of 5 lines ⟩", "three\nfour"),
-        Piece("\nfive"),
+        MarkedText("one\ntwo\n"),
+        MarkedText("⟨ ... truncated, 2 of 5 lines ⟩", "three\nfour"),
+        MarkedText("\nfive"),
     )
 
 
 def test_a_marker_alone_stands_for_everything() -> None:
     marker = "⟨ Content suppressed ⟩"
-    assert pieces(marker, "All of it.") == (Piece(marker, "All of it."),)
+    assert pieces(marker, "All of it.") == (MarkedText(marker, "All of it."),)
 
 
 def test_two_markers_in_a_row_each_take_as_many_lines_as_they_say() -> None:
     first, second = "⟨ lines 1-2 as in message #3 ⟩", "⟨ lines 3-4 as in message #5 ⟩"
     found = pieces(f"{first}\n{second}\nend", "a\nb\nc\nd\nend")
     assert found == (
-        Piece(first, "a\nb"),
-        Piece("\n"),
-        Piece(second, "c\nd"),
-        Piece("\nend"),
+        MarkedText(first, "a\nb"),
+        MarkedText("\n"),
+        MarkedText(second, "c\nd"),
+        MarkedText("\nend"),
     )
 
 
@@ -57,7 +57,7 @@ def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     said = "He wrote ⟨ so ⟩ and then a lot more"
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
     found = pieces(shown, said)
-    assert found[0] == Piece("He wrote ⟨ so ⟩ and ")
+    assert found[0] == MarkedText("He wrote ⟨ so ⟩ and ")
     assert found[1].original == "then a lot more"
 
 
@@ -66,7 +66,7 @@ def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     ["reworded altogether", "other ⟨ lines 1-2 as in message #3 ⟩ text", "⟨ a ⟩not there⟨ b ⟩"],
 )
 def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
-    assert pieces(shown, "What was said.") == (Piece(shown, "What was said."),)
+    assert pieces(shown, "What was said.") == (MarkedText(shown, "What was said."),)
 
 
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))

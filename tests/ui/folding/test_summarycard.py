@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
-from enfold.ui.compression.summarycard import folded_messages
+from enfold.ui.compression.summary_card import folded_messages
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.filling import Api, talk, user

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from enfold.ui.settings.passes import EXAMPLE, effect
+from enfold.ui.settings.strategy import EXAMPLE, effect
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from enfold.ui.settings.passes import badges
+from enfold.ui.settings.strategy import badges
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit, choose, fits

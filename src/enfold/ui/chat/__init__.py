@@ -10,7 +10,7 @@ from nicegui import ui
 
 from enfold.store import sessions
 from enfold.store.records import Session
-from enfold.ui.chat.page import Room
+from enfold.ui.chat.page import ChatPage
 from enfold.ui.frame import frame
 from enfold.ui.window import Window, path_of
 
@@ -29,7 +29,7 @@ async def chat(window: Window, session: str | None = None) -> None:
         if record is None:
             _nothing_yet()
             return
-        room = Room(window, await window.session(record.id), framed)
+        room = ChatPage(window, await window.session(record.id), framed)
         with framed.actions:
             past = ui.button(
                 icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))

@@ -13,6 +13,7 @@ from typing import Any
 from nicegui import ui
 
 from enfold.engine.state import message_of
+from enfold.engine.transcript_pages import PageEntry
 from enfold.engine.turns import is_interrupted
 from enfold.jsontext import dump_text
 from enfold.messages import (
@@ -31,9 +32,8 @@ from enfold.store.records import Edit, StoredMessage
 from enfold.text.words import storable
 from enfold.tokens import count_message
 from enfold.ui import figures
-from enfold.ui.chat.transcript_pages import Entry
-from enfold.ui.compression.markers import show_shortened
 from enfold.ui.markdown import markdown, render
+from enfold.ui.message_text import show_shortened
 
 WHO: Mapping[str, str] = {
     "user": "You",
@@ -51,7 +51,7 @@ Act = Callable[[StoredMessage], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class MessageActions:
     """What can be done with a message."""
 
     edit: Act
@@ -62,7 +62,7 @@ class Hands:
     """What an edited message said."""
 
 
-def prepare(entries: Sequence[Entry]) -> dict[str, str]:
+def prepare_entries(entries: Sequence[PageEntry]) -> dict[str, str]:
     """Do the slow part of drawing, in any thread; the names of tools, by the ids of their calls."""
     names: dict[str, str] = {}
     for entry in entries:
@@ -76,8 +76,8 @@ def prepare(entries: Sequence[Entry]) -> dict[str, str]:
     return names
 
 
-def draw(
-    entry: Entry, item: StoredMessage | Edit, hands: Hands, names: Mapping[str, str]
+def draw_message(
+    entry: PageEntry, item: StoredMessage | Edit, hands: MessageActions, names: Mapping[str, str]
 ) -> ui.element:
     """One message on the page."""
     message = message_of(item)
@@ -101,7 +101,9 @@ def draw(
     return drawn
 
 
-def _head(entry: Entry, item: StoredMessage | Edit, message: Message, hands: Hands) -> None:
+def _head(
+    entry: PageEntry, item: StoredMessage | Edit, message: Message, hands: MessageActions
+) -> None:
     with ui.element("header").classes("ef-row-tight ef-message-head"):
         ui.label(message.name or WHO[message.role]).classes("ef-who")
         if item.tokens or not item.estimate:
@@ -200,7 +202,9 @@ def _printed(text: str) -> None:
     pre.props["aria-label"] = "Content"
 
 
-def _actions(entry: Entry, item: StoredMessage, message: Message, hands: Hands) -> None:
+def _actions(
+    entry: PageEntry, item: StoredMessage, message: Message, hands: MessageActions
+) -> None:
     with ui.element("div").classes("ef-row-tight ef-message-actions"):
         if len(entry.siblings) > 1:
             _switcher(entry, item, hands)
@@ -213,7 +217,7 @@ def _actions(entry: Entry, item: StoredMessage, message: Message, hands: Hands) 
             _button("refresh", "Regenerate", lambda: hands.regenerate(item))
 
 
-def _switcher(entry: Entry, item: StoredMessage, hands: Hands) -> None:
+def _switcher(entry: PageEntry, item: StoredMessage, hands: MessageActions) -> None:
     """Which of the branches that part here is shown, as 2/3, and the way to the others."""
     place = entry.siblings.index(item.id)
     last = len(entry.siblings) - 1

@@ -14,20 +14,20 @@ from enfold.chat.commands import COMMANDS, Effect
 from enfold.chat.controller import Choose, Talk, chooser
 from enfold.engine import Session
 from enfold.engine.state import message_of
+from enfold.engine.transcript_pages import read_standing, tip_below
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
 from enfold.store import sessions, tree
 from enfold.store.records import Edit, Snapshot, StoredMessage
 from enfold.ui import window as failures
-from enfold.ui.chat.messages import Hands, ask_for_text
-from enfold.ui.chat.transcript import Transcript
-from enfold.ui.chat.transcript_pages import read_standing, tip_below
-from enfold.ui.chat.turns import Asking
-from enfold.ui.compression.controls import Compressing
-from enfold.ui.compression.summarycard import summary_card
-from enfold.ui.contextbar import ContextBar
+from enfold.ui.chat.messages import MessageActions, ask_for_text
+from enfold.ui.chat.transcript import TranscriptList
+from enfold.ui.chat.turns import TurnRunner
+from enfold.ui.compression.controls import CompressionPanel
+from enfold.ui.compression.summary_card import summary_card
+from enfold.ui.context_bar import ContextBar
 from enfold.ui.frame import Frame
-from enfold.ui.sessions import NEW_TITLE
+from enfold.ui.session_list import NEW_TITLE
 from enfold.ui.window import Window
 
 Say = Callable[[str], Awaitable[None]]
@@ -153,7 +153,7 @@ NOBODY = (
 )
 
 
-class Answering:
+class AnswererChoice:
     """Who answers, if somebody does."""
 
     def __init__(self, window: Window, talk: Talk, choose: Choose, composer: Composer) -> None:
@@ -211,7 +211,7 @@ FOLLOW_SECONDS = 1.0
 """How often it is looked whether somebody else said something: another window, or a program."""
 
 
-class Room:
+class ChatPage:
     """One session in one window."""
 
     def __init__(self, window: Window, session: Session, framed: Frame) -> None:
@@ -220,17 +220,17 @@ class Room:
         self._framed = framed
         choose = chooser(window.engine, session)
         self._talk = Talk(window.engine, session, choose)
-        self._asking = Asking(window, self._talk, self.refresh)
-        hands = Hands(
+        self._asking = TurnRunner(window, self._talk, self.refresh)
+        hands = MessageActions(
             edit=self._edit,
             regenerate=self._regenerate,
             switch=self._switch,
             said=self._as_said,
         )
-        self._transcript = Transcript(window, session, hands, self._draw_summary)
+        self._transcript = TranscriptList(window, session, hands, self._draw_summary)
         self._composer = Composer(self._said, self._asking.stop)
-        self._answering = Answering(window, self._talk, choose, self._composer)
-        self._compressing = Compressing(window, session, self.refresh)
+        self._answering = AnswererChoice(window, self._talk, choose, self._composer)
+        self._compressing = CompressionPanel(window, session, self.refresh)
         self._bar = ContextBar(window, session)
         self._seen: tuple[int, str | None, str | None] | None = None
 

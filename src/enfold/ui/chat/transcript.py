@@ -9,27 +9,27 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from enfold.engine import Session
+from enfold.engine.transcript_pages import PageEntry, TranscriptPage, read_page
 from enfold.store.records import Snapshot
-from enfold.ui.chat.messages import Hands, draw, prepare
-from enfold.ui.chat.transcript_pages import Entry, Page, read_page
+from enfold.ui.chat.messages import MessageActions, draw_message, prepare_entries
 from enfold.ui.window import Window
 
 DrawSummary = Callable[[Snapshot], None]
 
 
-class Transcript:
+class TranscriptList:
     """The list of what is shown. It stands at its end, and what is put above it moves nothing."""
 
     def __init__(
-        self, window: Window, session: Session, hands: Hands, draw_summary: DrawSummary
+        self, window: Window, session: Session, hands: MessageActions, draw_summary: DrawSummary
     ) -> None:
         self._window = window
         self._session = session
         self._hands = hands
         self._draw_summary = draw_summary
-        self._drawn: list[Entry] = []
+        self._drawn: list[PageEntry] = []
         self._names: dict[str, str] = {}
-        self._earlier: Page | None = None
+        self._earlier: TranscriptPage | None = None
         self._busy = asyncio.Lock()
 
     def place(self) -> None:
@@ -43,12 +43,14 @@ class Transcript:
             self.below = ui.element("div").classes("ef-entries")
             """For what is under way and not yet stored."""
 
-    async def show(self) -> Page:
+    async def show(self) -> TranscriptPage:
         """Bring the list to what the session shows now; what has not changed is left alone."""
         async with self._busy:
             page = await self._read()
             fresh = _after(self._drawn, page.entries)
-            names = await asyncio.to_thread(prepare, page.entries if fresh is None else fresh)
+            names = await asyncio.to_thread(
+                prepare_entries, page.entries if fresh is None else fresh
+            )
             self._names |= names
             if fresh is None:
                 self._list.clear()
@@ -70,7 +72,7 @@ class Transcript:
                 self._window.engine.static_settings,
                 self._earlier.earlier,
             )
-            self._names |= await asyncio.to_thread(prepare, page.entries)
+            self._names |= await asyncio.to_thread(prepare_entries, page.entries)
             with self._list:
                 holder = ui.element("div").classes("ef-entries")
                 holder.move(target_index=0)
@@ -81,16 +83,16 @@ class Transcript:
             self._earlier = page
             self._draw_above()
 
-    async def _read(self) -> Page:
+    async def _read(self) -> TranscriptPage:
         engine = self._window.engine
         return await engine.store.read(read_page, self._session.key, engine.static_settings)
 
-    def _draw(self, entries: tuple[Entry, ...]) -> None:
+    def _draw(self, entries: tuple[PageEntry, ...]) -> None:
         for entry in entries:
             if isinstance(entry.item, Snapshot):
                 self._draw_summary(entry.item)
             else:
-                draw(entry, entry.item, self._hands, self._names)
+                draw_message(entry, entry.item, self._hands, self._names)
             self._drawn.append(entry)
 
     def _draw_above(self) -> None:
@@ -109,7 +111,7 @@ class Transcript:
             await self.show_earlier()
 
 
-def _after(drawn: list[Entry], page: tuple[Entry, ...]) -> tuple[Entry, ...] | None:
+def _after(drawn: list[PageEntry], page: tuple[PageEntry, ...]) -> tuple[PageEntry, ...] | None:
     """What of the page comes after all that is drawn; None if the list has become another."""
     if not drawn or not page or page[0] not in drawn:
         return None

@@ -12,11 +12,11 @@ from nicegui import background_tasks, ui
 from enfold.chat import commands
 from enfold.chat.controller import Talk
 from enfold.engine import Prepared
+from enfold.engine.transcript_pages import PageEntry
 from enfold.engine.turns import Answer, Listener, Progress, QuestionStored, unanswered
 from enfold.errors import EnfoldError
 from enfold.llm.calls import Delta
 from enfold.store.records import StoredMessage
-from enfold.ui.chat.transcript_pages import Entry
 from enfold.ui.markdown import markdown, render
 from enfold.ui.window import Window
 
@@ -25,7 +25,7 @@ SECONDS = 0.12
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
 
 
-class Reply:
+class PendingReply:
     """An answer that is under way."""
 
     def __init__(self, stop: Callable[[], object]) -> None:
@@ -89,7 +89,7 @@ Ask = Callable[[Listener], Awaitable[Answer]]
 Changed = Callable[[], Awaitable[None]]
 
 
-class Asking:
+class TurnRunner:
     """The turn that is under way, if one is."""
 
     def __init__(self, window: Window, talk: Talk, changed: Changed) -> None:
@@ -97,7 +97,7 @@ class Asking:
         self._talk = talk
         self._changed = changed
         self._task: asyncio.Task[None] | None = None
-        self._reply: Reply | None = None
+        self._reply: PendingReply | None = None
 
     def place(self, below: ui.element) -> None:
         """Where it is drawn."""
@@ -121,7 +121,7 @@ class Asking:
         if self._task is not None:
             self._task.cancel()
 
-    def drawn(self, last: Entry | None) -> None:
+    def drawn(self, last: PageEntry | None) -> None:
         """Take off the page what is drawn as stored: nobody should see an answer twice."""
         item = last.item if last is not None else None
         is_answer = isinstance(item, StoredMessage) and item.role == "assistant"
@@ -134,11 +134,11 @@ class Asking:
             return
         self._below.clear()
         with self._below:
-            self._reply = reply = Reply(self.stop)
+            self._reply = reply = PendingReply(self.stop)
         work = self._run(ask, reply, otherwise)
         self._task = background_tasks.create(work, name="a turn")
 
-    async def _run(self, ask: Ask, reply: Reply, otherwise: Changed | None) -> None:
+    async def _run(self, ask: Ask, reply: PendingReply, otherwise: Changed | None) -> None:
         failed: EnfoldError | None = None
         cut_off = False
         answered = False
@@ -163,7 +163,7 @@ class Asking:
             if failed is not None:
                 self._show_failure(failed, ask)
 
-    def _hear(self, reply: Reply, progress: Progress) -> None:
+    def _hear(self, reply: PendingReply, progress: Progress) -> None:
         match progress:
             case Delta(text):
                 reply.take(text)

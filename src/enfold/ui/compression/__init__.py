@@ -4,7 +4,7 @@
 `summary_card` shows one in a chat. The page of one compression is in `changes`.
 """
 
-from enfold.ui.compression.controls import Compressing
-from enfold.ui.compression.summarycard import summary_card
+from enfold.ui.compression.controls import CompressionPanel
+from enfold.ui.compression.summary_card import summary_card
 
-__all__ = ["Compressing", "summary_card"]
+__all__ = ["CompressionPanel", "summary_card"]

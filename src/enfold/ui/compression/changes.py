@@ -15,11 +15,20 @@ from enfold.receipt import Fate, Receipt
 from enfold.store.records import Snapshot
 from enfold.text.items import CLASSES, Class
 from enfold.text.words import storable
-from enfold.ui import figures, plain_messages
-from enfold.ui.blocks import badge, by_text, fact, facts, few_at_a_time, made_at, number_of, opening
-from enfold.ui.compression.markers import Said, show_shortened
+from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import markdown
+from enfold.ui.message_text import ReadMessage, show_shortened
+from enfold.ui.widgets import (
+    age_label,
+    author_text,
+    badge,
+    expandable,
+    fact,
+    facts,
+    number_of,
+    paged_list,
+)
 from enfold.ui.window import Window, path_of
 
 _AT_ONCE = 30
@@ -52,7 +61,7 @@ def show_comparison(found: Comparison) -> None:
             with ui.element("div").classes("ef-across"):
                 _summary(found.summary_after, "Summary, unchanged")
         # Not a box of their own: the rows stand in the same two columns.
-        few_at_a_time(rows, show, at_once=_AT_ONCE, classes="ef-contents")
+        paged_list(rows, show, at_once=_AT_ONCE, classes="ef-contents")
 
 
 def _rows(found: Comparison) -> Iterator[MessageRun]:
@@ -99,7 +108,7 @@ def _gone(stretch: MessageRun, summary: str | None = None) -> None:
     with ui.element("div").classes("ef-side ef-side-gone"):
         _side_name("Before")
         if summary is not None:
-            opening("The summary until then", lambda: _words(summary))
+            expandable("The summary until then", lambda: _words(summary))
         _closed(f"{number_of(len(stretch.pairs), 'message')} ({places})", stretch.pairs)
 
 
@@ -133,7 +142,7 @@ _SHOW = {"kept": _kept, "folded": _folded, "shown": _shown_again, "edited": _edi
 
 def _closed(title: str, pairs: Sequence[Pair]) -> None:
     """Messages in a row, closed; opened they come a few at a time."""
-    opening(title, lambda: few_at_a_time(pairs, _listed))
+    expandable(title, lambda: paged_list(pairs, _listed))
 
 
 def _listed(pair: Pair) -> None:
@@ -144,12 +153,12 @@ def _listed(pair: Pair) -> None:
 def _message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None:
     _head(pair, badge_text)
     if shown is None or shown == pair.said:
-        plain_messages.show(pair.said)
+        message_text.show(pair.said)
     else:
         show_shortened(shown, _saying(pair))
 
 
-def _saying(pair: Pair) -> Said:
+def _saying(pair: Pair) -> ReadMessage:
     async def said() -> Message:
         return pair.said
 
@@ -158,7 +167,7 @@ def _saying(pair: Pair) -> Said:
 
 def _head(pair: Pair, badge_text: str = "") -> None:
     with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-        ui.label(f"#{pair.depth:,} {plain_messages.ROLES.get(pair.said.role, pair.said.role)}")
+        ui.label(f"#{pair.depth:,} {message_text.ROLES.get(pair.said.role, pair.said.role)}")
         if badge_text:
             badge(badge_text, "warm" if badge_text == "shortened" else "plain")
 
@@ -274,11 +283,9 @@ class _Items:
 
     def _group(self, kind: Class, items: Sequence[Item]) -> None:
         def fill() -> None:
-            few_at_a_time(
-                items, self._item, at_once=_RECEIPTS_AT_ONCE, tag="ul", classes="ef-items"
-            )
+            paged_list(items, self._item, at_once=_RECEIPTS_AT_ONCE, tag="ul", classes="ef-items")
 
-        line = opening(f"{_CLASSES[kind]}: {_spoken(items)}", fill)
+        line = expandable(f"{_CLASSES[kind]}: {_spoken(items)}", fill)
         if self._words or self._fate:
             line.open()
 
@@ -336,9 +343,9 @@ def _figures(found: Comparison) -> None:
             with fact("Messages"):
                 ui.label(_messages(found))
             with fact("By"):
-                ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
+                ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             with fact("When"):
-                made_at(snapshot)
+                age_label(snapshot)
         if snapshot.undone:
             badge("undone: it is not in use", "warm")
 

@@ -33,8 +33,8 @@ from enfold.report import duration
 from enfold.store import sessions
 from enfold.ui import figures
 from enfold.ui import window as failures
-from enfold.ui.blocks import buttons, by_text, fact, facts, notice, number_of, opening
-from enfold.ui.compression.preview import AS_SET, Notices, Run, ask_for_run
+from enfold.ui.compression.preview import AS_SET, NoticePreference, RunOptions, ask_for_run
+from enfold.ui.widgets import author_text, buttons, expandable, fact, facts, notice, number_of
 from enfold.ui.window import Window, path_of
 
 RISK = (
@@ -61,7 +61,7 @@ _STEPS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class NoticeActions:
     """What can be done from here; each is what happens when its button is pressed."""
 
     retry: Callable[[], Any]
@@ -90,7 +90,7 @@ def step_words(step: str, messages: int) -> str:
     return _STEPS.get(step, f"{step}: {messages:,} messages")
 
 
-def show_finished(event: CompressionFinished, changes: str, ways: Ways) -> None:
+def show_finished(event: CompressionFinished, changes: str, ways: NoticeActions) -> None:
     """What a compression did; `changes` is the page that shows it message by message."""
     # Where nobody wrote a summary, the strategy itself is the author.
     verb = "Shortened" if event.author == event.strategy else "Folded"
@@ -108,13 +108,13 @@ def show_finished(event: CompressionFinished, changes: str, ways: Ways) -> None:
             quiet.props("flat dense").classes("ef-quiet")
 
 
-def show_nothing_done(words: str, ways: Ways) -> None:
+def show_nothing_done(words: str, ways: NoticeActions) -> None:
     """That there was nothing to do."""
     with notice("plain", words), buttons():
         _dismiss(ways)
 
 
-def show_failed(event: CompressionFailed, ways: Ways) -> None:
+def show_failed(event: CompressionFailed, ways: NoticeActions) -> None:
     """That a compression failed, why, and what can be done: less after a failed count."""
     if event.code == CANCELLED:
         with notice("plain", "Called off. Nothing was changed."), buttons():
@@ -133,7 +133,7 @@ def show_failed(event: CompressionFailed, ways: Ways) -> None:
                 ui.button("Continue at own risk", on_click=ways.go_on).props("flat dense")
 
 
-def show_blocked(reason: str, ways: Ways) -> None:
+def show_blocked(reason: str, ways: NoticeActions) -> None:
     """That the session waits. It stays until somebody has decided."""
     with notice("bad", "This conversation waits: a summary that is due has failed."):
         ui.label(reason).classes("ef-wrap ef-small")
@@ -145,7 +145,7 @@ def show_blocked(reason: str, ways: Ways) -> None:
             ui.button("Continue at own risk", on_click=ways.go_on).props("flat dense")
 
 
-def show_at_risk(reason: str, ways: Ways) -> None:
+def show_at_risk(reason: str, ways: NoticeActions) -> None:
     """That somebody decided to go on without the summary that is due."""
     with notice("warm", "You continue at your own risk, without the summary that is due."):
         ui.label(reason).classes("ef-wrap ef-small")
@@ -167,7 +167,7 @@ def _result(event: CompressionFinished) -> None:
         with fact("Time"):
             ui.label(duration(event.seconds)).classes("ef-figure")
         with fact("By"):
-            ui.label(by_text(event.strategy, event.author)).classes("ef-wrap")
+            ui.label(author_text(event.strategy, event.author)).classes("ef-wrap")
 
 
 def _steps(event: CompressionFinished) -> None:
@@ -177,7 +177,7 @@ def _steps(event: CompressionFinished) -> None:
                 with ui.element("li"):
                     ui.label(f"{_spoken(name)}: {_change(before, after)}").classes("ef-small")
 
-    opening(f"{len(event.steps)} passes", fill)
+    expandable(f"{len(event.steps)} passes", fill)
 
 
 def _change(before: int, after: int) -> str:
@@ -191,7 +191,7 @@ def _spoken(name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _dismiss(ways: Ways) -> None:
+def _dismiss(ways: NoticeActions) -> None:
     ui.button("Dismiss", on_click=ways.dismiss).props("flat dense")
 
 
@@ -199,7 +199,7 @@ LONGEST = 600.0
 """Seconds after which nobody believes any more that it runs: its process may have died."""
 
 
-class Running:
+class RunningCompressions:
     """The compressions of a namespace, from when the first window asks on."""
 
     def __init__(self, engine: Engine, namespace: str) -> None:
@@ -219,14 +219,14 @@ class Running:
                 self._started.pop(session, None)
 
 
-_KNOWN: WeakKeyDictionary[Engine, dict[str, Running]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Engine, dict[str, RunningCompressions]] = WeakKeyDictionary()
 
 
-def running(engine: Engine, namespace: str) -> Running:
+def running(engine: Engine, namespace: str) -> RunningCompressions:
     """What runs in a namespace of an engine."""
     known = _KNOWN.setdefault(engine, {})
     if namespace not in known:
-        known[namespace] = Running(engine, namespace)
+        known[namespace] = RunningCompressions(engine, namespace)
     return known[namespace]
 
 
@@ -234,7 +234,7 @@ Changed = Callable[[], Awaitable[None]]
 """What a page does when a session's view has become another."""
 
 
-class Compressing:
+class CompressionPanel:
     """Shows what happens to a session's context, and does what is asked."""
 
     def __init__(self, window: Window, session: Session, changed: Changed) -> None:
@@ -252,7 +252,7 @@ class Compressing:
         settings = await engine.store.read(
             read_session_settings, self._session.key, engine.static_settings
         )
-        self.notices = Notices(settings.notifications)
+        self.notices = NoticePreference(settings.notifications)
         with ui.element("div").classes("ef-outcomes"):
             self._standing = ui.element("div")
             self._latest = ui.element("div")
@@ -269,7 +269,7 @@ class Compressing:
         if run is not None:
             self.start(run)
 
-    def start(self, run: Run = AS_SET) -> None:
+    def start(self, run: RunOptions = AS_SET) -> None:
         """Compress now; the page goes on meanwhile."""
         self._again = partial(self.start, run)
         self._do("compress", partial(self._session.compress, **run.arguments()))
@@ -349,7 +349,7 @@ class Compressing:
         else:
             self._say(partial(show_failed, event), always=True)
 
-    def _say(self, show: Callable[[Ways], None], *, always: bool = False) -> None:
+    def _say(self, show: Callable[[NoticeActions], None], *, always: bool = False) -> None:
         """The latest there is to say; what is not an error only to those who want to know."""
         self._step = None
         self._latest.clear()
@@ -368,8 +368,10 @@ class Compressing:
             with self._standing:
                 show(str(record.blocked.get("reason")), ways)
 
-    def _ways(self, retry: Callable[[], Any], go_on: Callable[[], Any]) -> Ways:
-        return Ways(retry, go_on, undo=self.undo, dismiss=self._latest.clear, mute=self._mute)
+    def _ways(self, retry: Callable[[], Any], go_on: Callable[[], Any]) -> NoticeActions:
+        return NoticeActions(
+            retry, go_on, undo=self.undo, dismiss=self._latest.clear, mute=self._mute
+        )
 
     def _mute(self) -> None:
         self.notices.choose(wanted=False)

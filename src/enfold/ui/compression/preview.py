@@ -17,7 +17,7 @@ from enfold.errors import EnfoldError
 from enfold.strategies import contract
 from enfold.summaries import Style
 from enfold.ui import figures
-from enfold.ui.blocks import asking, fact, facts, notice
+from enfold.ui.widgets import fact, facts, notice, titled_dialog
 
 Keeping: TypeAlias = Literal["as_set", "tokens", "messages"]
 
@@ -32,7 +32,7 @@ STYLES: tuple[str, ...] = get_args(Style)
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunOptions:
     """One compression."""
 
     keep: Keeping = "as_set"
@@ -58,7 +58,7 @@ class Run:
         return given | {name: value for name, value in said.items() if value}
 
 
-AS_SET = Run()
+AS_SET = RunOptions()
 
 
 COOKIE = "enfold-notices"
@@ -68,7 +68,7 @@ COOKIE = "enfold-notices"
 _A_YEAR = 365 * 24 * 3600
 
 
-class Notices:
+class NoticePreference:
     """One window's choice."""
 
     def __init__(self, setting: bool) -> None:  # noqa: FBT001 - the setting's value is all it takes
@@ -97,18 +97,18 @@ TITLE = "Summarize conversation history"
 _AS_SET = "as set"
 
 
-async def ask_for_run(session: Session, notices: Notices) -> Run | None:
+async def ask_for_run(session: Session, notices: NoticePreference) -> RunOptions | None:
     """What somebody wants done, once they have seen what it comes to; None if nothing."""
-    with asking(TITLE) as dialog:
-        contents = _Asking(session, dialog)
+    with titled_dialog(TITLE) as dialog:
+        contents = _PreviewDialog(session, dialog)
         contents.show(notices)
     await contents.preview()
     answer = await dialog
     dialog.delete()
-    return answer if isinstance(answer, Run) else None
+    return answer if isinstance(answer, RunOptions) else None
 
 
-class _Asking:
+class _PreviewDialog:
     """The dialog's contents."""
 
     def __init__(self, session: Session, dialog: ui.dialog) -> None:
@@ -117,7 +117,7 @@ class _Asking:
         self._run = AS_SET
         self._asked = 0
 
-    def show(self, notices: Notices) -> None:
+    def show(self, notices: NoticePreference) -> None:
         """Put it on the page."""
         ui.label(
             "What is old is folded into a summary, which the model is sent in its place. "

@@ -50,7 +50,7 @@ def properties(schema: Schema) -> Mapping[str, Schema]:
     return found
 
 
-class Form:
+class ConfigForm:
     """The fields of one config."""
 
     def __init__(

@@ -13,7 +13,7 @@ from enfold.engine.state import EffectiveThreshold
 from enfold.errors import ConfigError
 from enfold.settings import Settings, check
 from enfold.ui import figures
-from enfold.ui.compression.controls import Compressing
+from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.settings.catalogue import ELSEWHERE, GROUPS, SOURCES, Entry, Group
 from enfold.ui.settings.scope import Scope, card, choose, icon_button, labelled, session_choices
 from enfold.ui.window import Window
@@ -24,7 +24,7 @@ _UNSET = ""
 """What a field shows where nothing is set."""
 
 
-class Row:
+class SettingRow:
     """One setting. A switch or a choice is kept at once, a text when Enter or Tab leaves it."""
 
     def __init__(self, entry: Entry, changed: Changed, choices: Mapping[str, str] | None) -> None:
@@ -160,13 +160,13 @@ async def summarize_now(window: Window) -> None:
             field.classes("st-scope").props("outlined dense options-dense")
             button = ui.button("Summarize conversation history", icon="compress")
         outcomes = ui.element("div").classes("ef-stack")
-    begun: dict[str, Compressing] = {}
+    begun: dict[str, CompressionPanel] = {}
 
     async def run() -> None:
         if field.value not in begun:
             session = await window.session(field.value)
             with outcomes:
-                begun[field.value] = Compressing(window, session, _nothing_more)
+                begun[field.value] = CompressionPanel(window, session, _nothing_more)
                 await begun[field.value].show()
         await begun[field.value].ask()
 
@@ -179,7 +179,7 @@ async def _nothing_more() -> None:
 
 async def general(window: Window) -> None:
     """The section."""
-    await General(window).build()
+    await GeneralSection(window).build()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +188,16 @@ class _Shown:
 
     card: ui.element
     advanced: ui.expansion | None
-    plain: tuple[Row, ...]
-    hidden: tuple[Row, ...]
+    plain: tuple[SettingRow, ...]
+    hidden: tuple[SettingRow, ...]
     """Those in the part that is folded away."""
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[SettingRow, ...]:
         return (*self.plain, *self.hidden)
 
 
-class General:
+class GeneralSection:
     """The rows, and what keeps them up to date."""
 
     def __init__(self, window: Window) -> None:
@@ -230,11 +230,11 @@ class General:
         return names | {each.name: f"Profile {each.name}" for each in listed}
 
     def _group(self, group: Group, choices: Mapping[str, str]) -> _Shown:
-        hidden: list[Row] = []
+        hidden: list[SettingRow] = []
         advanced = None
         with card(group.title, group.help) as part:
             plain = [
-                Row(entry, self._refresh, choices)
+                SettingRow(entry, self._refresh, choices)
                 for entry in group.entries
                 if not entry.is_advanced
             ]
@@ -242,7 +242,7 @@ class General:
             if rest:
                 advanced = ui.expansion("Advanced").classes("st-advanced").props("dense")
                 with advanced:
-                    hidden.extend(Row(entry, self._refresh, choices) for entry in rest)
+                    hidden.extend(SettingRow(entry, self._refresh, choices) for entry in rest)
         return _Shown(part, advanced, tuple(plain), tuple(hidden))
 
     async def _follow(self, scope: Scope) -> None:

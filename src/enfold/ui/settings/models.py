@@ -28,7 +28,7 @@ _FIELDS = {
 
 async def models(window: Window) -> None:
     """The section."""
-    await Models(window).build()
+    await ModelsSection(window).build()
 
 
 def source_words(config: ModelConfig) -> str:
@@ -41,7 +41,7 @@ def source_words(config: ModelConfig) -> str:
     ]
 
 
-class Models:
+class ModelsSection:
     """The list, some at a time, and the dialog in which one is changed."""
 
     def __init__(self, window: Window) -> None:

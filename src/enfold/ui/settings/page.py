@@ -20,7 +20,7 @@ from enfold.ui.window import Window
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class SettingsSection:
     """One part of the settings."""
 
     title: str
@@ -28,13 +28,13 @@ class Section:
     build: Callable[[Window], Awaitable[None]]
 
 
-SECTIONS: Mapping[str, Section] = {
-    "general": Section("General", "tune", general),
-    "strategy": Section("Strategy", "compress", strategy),
-    "presets": Section("Presets", "bookmarks", presets),
-    "profiles": Section("Profiles", "key", profiles),
-    "prompts": Section("Prompts", "edit_note", prompts),
-    "models": Section("Models", "memory", models),
+SECTIONS: Mapping[str, SettingsSection] = {
+    "general": SettingsSection("General", "tune", general),
+    "strategy": SettingsSection("Strategy", "compress", strategy),
+    "presets": SettingsSection("Presets", "bookmarks", presets),
+    "profiles": SettingsSection("Profiles", "key", profiles),
+    "prompts": SettingsSection("Prompts", "edit_note", prompts),
+    "models": SettingsSection("Models", "memory", models),
 }
 
 

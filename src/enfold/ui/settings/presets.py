@@ -20,10 +20,10 @@ _LARGEST_FILE = 1_000_000
 
 async def presets(window: Window) -> None:
     """The section."""
-    await Presets(window).build()
+    await PresetsSection(window).build()
 
 
-class Presets:
+class PresetsSection:
     """The presets, and what is done with them."""
 
     def __init__(self, window: Window) -> None:

@@ -350,10 +350,10 @@ def _head(*titles: str) -> None:
 
 async def profiles(window: Window) -> None:
     """The section."""
-    await Profiles(window).build()
+    await ProfilesSection(window).build()
 
 
-class Profiles:
+class ProfilesSection:
     """The list of profiles, and what is done with each."""
 
     def __init__(self, window: Window) -> None:

@@ -20,10 +20,10 @@ _EXCERPT = 6
 
 async def prompts(window: Window) -> None:
     """The section."""
-    await Prompts(window).build()
+    await PromptsSection(window).build()
 
 
-class Prompts:
+class PromptsSection:
     """The prompt, checked while it is written, and what becomes of it."""
 
     def __init__(self, window: Window) -> None:

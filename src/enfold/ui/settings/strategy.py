@@ -5,21 +5,487 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from nicegui import ui
+from nicegui.events import SortableEventArguments
 
 from enfold.engine import Preview
 from enfold.errors import ConfigError
+from enfold.messages import Message, Text, text_of
 from enfold.settings import Settings
 from enfold.strategies import configs, contract
 from enfold.strategies.contract import Capabilities, Kind
+from enfold.strategies.smart.config import OperationConfig, Operations
+from enfold.strategies.smart.passes import Editor, marked
+from enfold.tokens import get
 from enfold.ui import figures
 from enfold.ui.settings.catalogue import SOURCES
-from enfold.ui.settings.forms import Form
-from enfold.ui.settings.passes import PassList
-from enfold.ui.settings.scope import Scope, card, choose, labelled, session_choices
+from enfold.ui.settings.forms import ConfigForm, Holder, Schema, items_of, plain, properties
+from enfold.ui.settings.scope import Scope, card, choose, icon_button, labelled, session_choices
 from enfold.ui.window import Window
+
+EXAMPLE = "\n".join(
+    f"{line:>3}  step {line}: {line * 37 % 91} records read in {line * 53 % 57} ms"
+    for line in range(1, 41)
+)
+"""What a tool might have printed: forty lines."""
+
+
+def effect(operation: Mapping[str, Any]) -> str | None:
+    """What becomes of the example. None while the operation cannot be used as it stands."""
+    if configs.faults(OperationConfig, operation):
+        return None
+    config = configs.read(OperationConfig, operation)
+    if config.operation == "summarize":
+        return marked(f"… at most {config.summarize.max_tokens:,} tokens …")
+    message = Message("assistant", (Text(EXAMPLE),))
+    edited = Editor(get(), {}).edit(message, Operations(message_text=config))
+    return text_of(edited.parts)
+
+
+EXPLAINED: Mapping[str, str] = {
+    "keep": "It stays as it is.",
+    "suppress": "It is taken out of view, a marker stays in its place.",
+    "truncate": "Its beginning stays.",
+    "summarize": "It is written shorter, by a model or by the built-in summarizer.",
+}
+CONTENT: Mapping[str, str] = {
+    "messageText": "Message text",
+    "toolParameters": "Tool parameters",
+    "toolResults": "Tool results",
+}
+USUAL = "as usual"
+"""Where an operation may be left open: that of the other messages."""
+_STARTS: Mapping[str, Mapping[str, Any]] = {
+    "truncate": {"truncate": {"maxChars": 500, "maxLines": 10, "addEllipsis": True}},
+    "summarize": {"summarize": {"maxTokens": 150}},
+}
+"""What an operation begins with where nothing was said of it."""
+
+
+def operation_editor(
+    form: ConfigForm,
+    schema: Schema,
+    holder: Holder,
+    name: str,
+    path: str,
+    changed: Callable[[], None],
+) -> None:
+    """The operation of one type of content: which one, and how. A holder without it is as usual."""
+    place = f"{path}.{name}"
+    title = CONTENT[name]
+    inner, may_be_open = plain(schema)
+    known = {USUAL: "It is treated like that of the other messages."} if may_be_open else {}
+    known |= EXPLAINED
+    start = USUAL if may_be_open else "keep"
+    with labelled(ui.element("div").classes("st-operation").props("role=group"), title):
+        ui.label(title).classes("st-title")
+        ui.label(schema.get("description", "")).classes("ef-soft ef-small")
+        current = holder.get(name, {}).get("operation", start)
+        choice = ui.toggle(list(known), value=current).props("no-caps dense unelevated")
+        labelled(choice.classes("st-toggle"), f"What becomes of {title.lower()}")
+        explained = ui.label().classes("ef-small ef-soft")
+        inside = ui.element("div").classes("st-form")
+        with ui.expansion("Example").classes("st-nested").props("dense"):
+            shown = labelled(ui.element("pre").classes("st-prompt"), f"Example of {title.lower()}")
+            with shown.props("tabindex=0 role=region"):
+                example = ui.label()
+
+    def build() -> None:
+        operation = holder.get(name, {}).get("operation", start)
+        explained.text = known[operation]
+        inside.clear()
+        if operation not in _STARTS:
+            return
+        params = holder[name].setdefault("params", {})
+        own = params.setdefault(operation, dict(_STARTS[operation][operation]))
+        fields = properties(properties(inner)["params"])[operation]
+        with inside:
+            form.object(fields, own, f"{place}.params.{operation}")
+
+    def show_effect() -> None:
+        if not example.is_deleted:
+            example.text = effect(holder.get(name, {"operation": "keep"})) or "…"
+
+    def choose() -> None:
+        operation = choice.value
+        holder[name] = {"operation": operation}
+        if operation == USUAL:
+            del holder[name]
+        elif operation in _STARTS:
+            begin = _STARTS[operation][operation]
+            holder[name]["params"] = {operation: dict(begin)}
+        build()
+        show_effect()
+        changed()
+
+    choice.on_value_change(choose)
+    form.tell(show_effect)
+    build()
+    show_effect()
+
+
+SELECTIONS: Mapping[str, str] = {
+    "preserve_recent": "All but the newest, by number",
+    "preserve_percent": "All but the newest, by share",
+    "custom": "Messages that are named",
+}
+MODES: Mapping[str, str] = {
+    "batch": "Together: many messages become one summary",
+    "individual": "One by one: each message is made smaller",
+}
+WHEN: Mapping[str, str] = {
+    "always": "Always, until the target is reached",
+    "conditional": "Only if more than so many tokens are left",
+}
+_SELECTED_BY: Mapping[str, Mapping[str, Any]] = {
+    "preserve_recent": {"keepRecentCount": 10},
+    "preserve_percent": {"keepPercentage": 30},
+    "custom": {"roles": ["tool"]},
+}
+"""What each selection asks for, and what it begins with."""
+_SHOWN_FOR = {
+    "preserve_recent": ("keepRecentCount",),
+    "preserve_percent": ("keepPercentage",),
+    "custom": ("roles", "indexes"),
+}
+_KEEP = {"operation": "keep"}
+
+
+class PassEditor:
+    """The fields of one pass."""
+
+    def __init__(
+        self, form: ConfigForm, schema: Schema, step: Holder, path: str, changed: Callable[[], None]
+    ) -> None:
+        self._form = form
+        self._fields = properties(schema)
+        self._pass = step
+        self._path = path
+        self._changed = changed
+
+    def build(self) -> None:
+        """Everything that can be set of the pass."""
+        with ui.element("div").classes("st-form"):
+            for name in ("name", "id", "description"):
+                self._form.field(self._fields[name], self._pass, name, self._path)
+        self._selection()
+        self._mode()
+        self._execution()
+
+    def _part(self, title: str, help_text: str) -> ui.element:
+        ui.label(title).classes("st-title")
+        ui.label(help_text).classes("ef-soft ef-small")
+        return ui.element("div").classes("st-form")
+
+    def _selection(self) -> None:
+        holder = self._pass.setdefault("selection", {"type": "preserve_recent"})
+        fields = properties(self._fields["selection"])
+        path = f"{self._path}.selection"
+        part = self._part("Which messages", "What this pass looks at.")
+        with part:
+            choice = ui.select(dict(SELECTIONS), value=holder["type"], label="Selection")
+            choice.props("outlined dense").classes("ef-full st-wide")
+            inside = ui.element("div").classes("st-form st-wide")
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                for name in _SHOWN_FOR[holder["type"]]:
+                    self._form.field(fields[name], holder, name, path)
+
+        def choose() -> None:
+            holder.clear()
+            holder.update({"type": choice.value, **_SELECTED_BY[choice.value]})
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
+    def _mode(self) -> None:
+        part = self._part("What is done", "Together or one by one, and how.")
+        with part:
+            choice = ui.select(dict(MODES), value=self._pass["mode"], label="Mode")
+            choice.props("outlined dense").classes("ef-full st-wide")
+        inside = ui.element("div").classes("ef-stack")
+        builders = {"batch": self._batch, "individual": self._individual}
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                builders[self._pass["mode"]]()
+
+        def choose() -> None:
+            self._pass["mode"] = choice.value
+            self._pass.pop("individualConfig" if choice.value == "batch" else "batchConfig", None)
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
+    def _batch(self) -> None:
+        holder = self._pass.setdefault(
+            "batchConfig",
+            {"operation": "summarize", "summarizationConfig": {"keepFirst": 1, "keepLast": 3}},
+        )
+        fields = properties(self._fields["batchConfig"])
+        path = f"{self._path}.batchConfig"
+        with ui.element("div").classes("st-form"):
+            self._form.field(fields["operation"], holder, "operation", path)
+            own = holder.setdefault("summarizationConfig", {})
+            self._form.object(fields["summarizationConfig"], own, f"{path}.summarizationConfig")
+
+    def _individual(self) -> None:
+        holder = self._pass.setdefault(
+            "individualConfig", {"defaults": {name: dict(_KEEP) for name in CONTENT}}
+        )
+        fields = properties(self._fields["individualConfig"])
+        defaults = properties(fields["defaults"])
+        path = f"{self._path}.individualConfig.defaults"
+        with ui.element("div").classes("st-operations"):
+            for name in CONTENT:
+                operation_editor(
+                    self._form, defaults[name], holder["defaults"], name, path, self._changed
+                )
+        self._overrides(holder, fields["overrides"])
+
+    def _overrides(self, holder: Holder, schema: Schema) -> None:
+        """Other operations for some messages, by their number."""
+        items: list[Holder] = holder.setdefault("overrides", [])
+        item = properties(plain(schema)[0]["items"])
+        with ui.expansion("Other operations for some messages", value=bool(items)).classes(
+            "st-nested"
+        ):
+            inside = ui.element("div").classes("ef-stack")
+            add = ui.button("Add a message", icon="add").props("flat dense")
+
+        def build() -> None:
+            inside.clear()
+            with inside:
+                for index, each in enumerate(items):
+                    self._override(item, each, index, partial(remove, index))
+
+        def remove(index: int) -> None:
+            del items[index]
+            build()
+            self._changed()
+
+        def append() -> None:
+            items.append({"messageIndex": 0, "operations": {"toolResults": dict(_KEEP)}})
+            build()
+            self._changed()
+
+        add.on_click(append)
+        build()
+
+    def _override(
+        self, fields: Mapping[str, Schema], holder: Holder, index: int, remove: Callable[[], None]
+    ) -> None:
+        path = f"{self._path}.individualConfig.overrides[{index}]"
+        operations = properties(fields["operations"])
+        with ui.element("div").classes("st-item ef-stack"):
+            with ui.element("div").classes("ef-row"):
+                with ui.element("div").classes("ef-grow"):
+                    self._form.field(fields["messageIndex"], holder, "messageIndex", path)
+                label = f"Remove the {index + 1}. message with other operations"
+                icon_button("delete", label).on_click(remove)
+            with ui.element("div").classes("st-operations"):
+                own = holder.setdefault("operations", {})
+                for name in CONTENT:
+                    place = f"{path}.operations"
+                    operation_editor(self._form, operations[name], own, name, place, self._changed)
+
+    def _execution(self) -> None:
+        holder = self._pass.setdefault("execution", {"type": "always"})
+        part = self._part("When it runs", "Passes run in their order, until the target is reached.")
+        with part:
+            choice = ui.select(dict(WHEN), value=holder["type"], label="Execution")
+            choice.props("outlined dense").classes("ef-full st-wide")
+            inside = ui.element("div").classes("st-form st-wide")
+        condition = properties(properties(self._fields["execution"])["condition"])
+
+        def build() -> None:
+            inside.clear()
+            if holder["type"] == "conditional":
+                path = f"{self._path}.execution.condition"
+                with inside:
+                    self._form.field(
+                        condition["tokenThreshold"], holder["condition"], "tokenThreshold", path
+                    )
+
+        def choose() -> None:
+            holder.clear()
+            holder["type"] = choice.value
+            if choice.value == "conditional":
+                holder["condition"] = {"tokenThreshold": 40_000}
+            build()
+            self._changed()
+
+        choice.on_value_change(choose)
+        build()
+
+
+PASSES = "passes"
+_NEW: Holder = {
+    "name": "New pass",
+    "description": "",
+    "selection": {"type": "preserve_recent", "keepRecentCount": 10},
+    "mode": "individual",
+    "individualConfig": {
+        "defaults": {
+            "messageText": {"operation": "keep"},
+            "toolParameters": {"operation": "keep"},
+            "toolResults": {
+                "operation": "truncate",
+                "params": {"truncate": {"maxChars": 500, "maxLines": 10, "addEllipsis": True}},
+            },
+        }
+    },
+    "execution": {"type": "always"},
+}
+
+
+class PassList:
+    """The list. One pass at a time is open."""
+
+    def __init__(
+        self, form: ConfigForm, schema: Schema, config: Holder, changed: Callable[[], None]
+    ) -> None:
+        self._form = form
+        self._item = schema["items"]
+        self._config = config
+        self._changed = changed
+        self._open: int | None = None
+
+    @property
+    def _passes(self) -> list[Holder]:
+        return items_of(self._config, PASSES)
+
+    def build(self) -> None:
+        """The passes in their order."""
+        ui.label("Passes, in this order").classes("st-heading").props("role=heading aria-level=3")
+        ui.label("Drag a pass by its handle, or move it with the arrows.").classes(
+            "ef-soft ef-small"
+        )
+        self._list = labelled(ui.list().classes("st-passes ef-full"), "Passes")
+        self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
+        self._empty = ui.label("No pass yet: only what is lossless is done.").classes("ef-soft")
+        ui.button("Add a pass", icon="add", on_click=self._add).props("outline")
+        self._show()
+
+    def _show(self) -> None:
+        self._list.clear()
+        self._empty.set_visibility(not self._passes)
+        with self._list:
+            for index, step in enumerate(self._passes):
+                self._row(index, step)
+
+    def _row(self, index: int, step: Holder) -> None:
+        name = step.get("name") or f"pass {index + 1}"
+        with labelled(ui.element("div").classes("st-pass").props("role=listitem"), name):
+            with ui.element("div").classes("st-pass-head"):
+                ui.icon("drag_indicator").classes("st-handle").props("aria-hidden=true")
+                with ui.element("div").classes("ef-grow"):
+                    ui.label(f"{index + 1}. {name}").classes("st-title")
+                    with ui.element("div").classes("ef-row"):
+                        for badge in badges(step):
+                            ui.label(badge).classes("st-badge")
+                self._buttons(index, name)
+            if self._open == index:
+                with ui.element("div").classes("st-pass-body"):
+                    path = f"{PASSES}[{index}]"
+                    PassEditor(self._form, self._item, step, path, self._changed).build()
+
+    def _buttons(self, index: int, name: str) -> None:
+        last = len(self._passes) - 1
+        with ui.element("div").classes("ef-row-tight"):
+            self._button(
+                "arrow_upward", f"Move {name} up", lambda: self._move(index, index - 1)
+            ).set_enabled(index > 0)
+            self._button(
+                "arrow_downward", f"Move {name} down", lambda: self._move(index, index + 1)
+            ).set_enabled(index < last)
+            self._button("content_copy", f"Duplicate {name}", lambda: self._duplicate(index))
+            self._button("delete", f"Delete {name}", lambda: self._delete(index))
+            is_open = self._open == index
+            label = f"Close {name}" if is_open else f"Edit {name}"
+            edit = self._button(
+                "expand_less" if is_open else "edit", label, lambda: self._toggle(index)
+            )
+            edit.props(f"aria-expanded={'true' if is_open else 'false'}")
+
+    def _button(self, icon: str, label: str, action: Callable[[], None]) -> ui.button:
+        return icon_button(icon, label).on_click(action)
+
+    def _dropped(self, event: SortableEventArguments) -> None:
+        self._move(event.old_index, event.new_index)
+
+    def _move(self, start: int, end: int) -> None:
+        if not 0 <= end < len(self._passes):
+            return
+        opened = None if self._open is None else self._passes[self._open]
+        self._passes.insert(end, self._passes.pop(start))
+        if opened is not None:
+            self._open = next(at for at, each in enumerate(self._passes) if each is opened)
+        self._again()
+
+    def _add(self) -> None:
+        self._passes.append({"id": self._free_id("new_pass"), **deepcopy(_NEW)})
+        self._open = len(self._passes) - 1
+        self._again()
+
+    def _duplicate(self, index: int) -> None:
+        copy = deepcopy(self._passes[index])
+        copy["id"] = self._free_id(copy.get("id") or "pass")
+        copy["name"] = f"{copy.get('name', '')} (copy)"
+        self._passes.insert(index + 1, copy)
+        self._open = index + 1
+        self._again()
+
+    def _delete(self, index: int) -> None:
+        del self._passes[index]
+        self._open = None
+        self._again()
+
+    def _toggle(self, index: int) -> None:
+        self._open = None if self._open == index else index
+        self._show()
+        self._changed()
+
+    def _again(self) -> None:
+        self._show()
+        self._changed()
+
+    def _free_id(self, wanted: str) -> str:
+        taken = {each.get("id") for each in self._passes}
+        return next(
+            name for n in range(len(taken) + 2) if (name := _numbered(wanted, n)) not in taken
+        )
+
+
+def badges(step: Holder) -> list[str]:
+    """What a pass does, in a few words."""
+    selection, execution = step.get("selection", {}), step.get("execution", {})
+    by = {
+        "preserve_recent": f"all but the newest {selection.get('keepRecentCount', '?')}",
+        "preserve_percent": f"all but the newest {selection.get('keepPercentage', '?')} %",
+        "custom": "named messages",
+    }
+    when = "always"
+    if execution.get("type") == "conditional":
+        mark = execution.get("condition", {}).get("tokenThreshold")
+        when = f"above {mark:,} tokens" if isinstance(mark, int) else "above ? tokens"
+    mode = "together" if step.get("mode") == "batch" else "one by one"
+    return [mode, by.get(selection.get("type", ""), "?"), when]
+
+
+def _numbered(name: str, number: int) -> str:
+    return name if not number else f"{name}_{number + 1}"
+
 
 MEASURED = (
     "Measured on 3,066,126 tokens of real agents' sessions, with the built-in summarizer, as far "
@@ -29,7 +495,7 @@ MEASURED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Character:
+class StrategyFacts:
     """A strategy in a few words and figures."""
 
     kept: str
@@ -40,8 +506,8 @@ class Character:
     best_for: str
 
 
-CHARACTERS: Mapping[str, Character] = {
-    "native": Character(
+CHARACTERS: Mapping[str, StrategyFacts] = {
+    "native": StrategyFacts(
         kept="The first and the newest messages word for word, one summary of the rest",
         lost="Wording of what is folded; it stays in the store and can be recalled",
         asks="One call for a summary; none with the built-in summarizer",
@@ -49,7 +515,7 @@ CHARACTERS: Mapping[str, Character] = {
         speed="0.2 million tokens a second, or as long as the model takes",
         best_for="Most conversations. The default",
     ),
-    "lossless": Character(
+    "lossless": StrategyFacts(
         kept="Everything: repeats become pointers, output is written more tightly",
         lost="Nothing",
         asks="Nobody",
@@ -57,7 +523,7 @@ CHARACTERS: Mapping[str, Character] = {
         speed="0.3 million tokens a second",
         best_for="When every word counts, and agents that read the same files again and again",
     ),
-    "truncation": Character(
+    "truncation": StrategyFacts(
         kept="What was said, and the beginning of old tool output and parameters",
         lost="The rest of old tool output; it stays in the store and can be recalled",
         asks="Nobody",
@@ -65,7 +531,7 @@ CHARACTERS: Mapping[str, Character] = {
         speed="1.5 million tokens a second",
         best_for="Speed, and sessions that are mostly tool output",
     ),
-    "smart": Character(
+    "smart": StrategyFacts(
         kept="What its passes say: first without loss, then shorter output, then a summary",
         lost="What its passes say",
         asks="As often as its passes say; nobody if they do not summarize",
@@ -185,11 +651,7 @@ def _line(cell: str, texts: tuple[str, ...]) -> None:
                 ui.label(text)
 
 
-PASSES = "passes"
-"""The field with an editor of its own, where a strategy has it with the smart strategy's form."""
-
-
-class Configuring:
+class StrategyForm:
     """One strategy's config."""
 
     def __init__(
@@ -209,7 +671,7 @@ class Configuring:
     async def build(self) -> None:
         """The fields, what is wrong with them, and what can be done."""
         schema = self._kind.schema()
-        self._form = Form(self._check, choices={"apiProfile": self._profiles})
+        self._form = ConfigForm(self._check, choices={"apiProfile": self._profiles})
         own_editor = (PASSES,) if self._kind.id == "smart" else ()
         with ui.element("div").classes("st-form"):
             self._form.object(schema, self._config, without=own_editor)
@@ -258,10 +720,10 @@ def complete(kind: Kind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
 
 async def strategy(window: Window) -> None:
     """The section."""
-    await Strategies(window).build()
+    await StrategySection(window).build()
 
 
-class Strategies:
+class StrategySection:
     """The strategies to choose from, and the form of one of them."""
 
     def __init__(self, window: Window) -> None:
@@ -369,7 +831,7 @@ class Strategies:
             with ui.element("div").classes("ef-row"):
                 ui.label(kind.name).classes("st-title")
                 ui.label(_origin(name, own, config, self._scope)).classes("st-source")
-            await Configuring(self._scope, kind, config, profiles, self._refresh).build()
+            await StrategyForm(self._scope, kind, config, profiles, self._refresh).build()
 
 
 def _origin(name: str, own: dict[str, Any], config: Any, scope: Scope) -> str:

@@ -18,7 +18,7 @@ from enfold.store.sessions import check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
 from enfold.ui import window as failures
-from enfold.ui.blocks import ask_for_name, confirm
+from enfold.ui.widgets import confirm, prompt_for_name
 from enfold.ui.window import Window, path_of
 
 LARGEST = 60 * 2**20
@@ -78,7 +78,7 @@ _SECONDS = 5.0
 NEW_TITLE = "New conversation"
 
 
-class Sessions:
+class SessionList:
     """The list, the field that searches it, and what begins another."""
 
     def __init__(self, window: Window, current: str | None) -> None:
@@ -183,7 +183,9 @@ class Sessions:
         ui.navigate.to(path_of(made.id))
 
     async def _rename(self, session: Session) -> None:
-        title = await ask_for_name("Rename the conversation", "Title", session.title or session.id)
+        title = await prompt_for_name(
+            "Rename the conversation", "Title", session.title or session.id
+        )
         if title is not None:
             async with self._window.doing("rename session", session.id):
                 await (await self._window.session(session.id)).configure(title=title)

@@ -13,20 +13,20 @@ from enfold.errors import EnfoldError
 from enfold.store import tree
 from enfold.store.records import Snapshot, StoredMessage
 from enfold.text.words import storable
-from enfold.ui import figures, plain_messages
+from enfold.ui import figures, message_text
 from enfold.ui import window as failures
-from enfold.ui.blocks import (
-    BY_HAND,
-    asking,
-    badge,
-    by_text,
-    few_at_a_time,
-    made_at,
-    number_of,
-    opening,
-)
-from enfold.ui.compression.controls import Changed, Compressing
+from enfold.ui.compression.controls import Changed, CompressionPanel
 from enfold.ui.markdown import markdown
+from enfold.ui.widgets import (
+    BY_HAND,
+    age_label,
+    author_text,
+    badge,
+    expandable,
+    number_of,
+    paged_list,
+    titled_dialog,
+)
 from enfold.ui.window import Window, path_of
 
 TRUNCATION = "truncation"
@@ -34,7 +34,11 @@ TRUNCATION = "truncation"
 
 
 def summary_card(
-    window: Window, session: Session, snapshot: Snapshot, compressing: Compressing, changed: Changed
+    window: Window,
+    session: Session,
+    snapshot: Snapshot,
+    compressing: CompressionPanel,
+    changed: Changed,
 ) -> None:
     """Put a compression on the page: closed it says what it is, opened what it says.
 
@@ -53,7 +57,7 @@ class _Card:
         window: Window,
         session: Session,
         snapshot: Snapshot,
-        compressing: Compressing,
+        compressing: CompressionPanel,
         changed: Changed,
     ) -> None:
         self._window = window
@@ -93,8 +97,8 @@ class _Card:
         before, after = content.get("originalTokenCount"), content.get("newTokenCount")
         if before and after:
             ui.label(f"context {before:,} → {after:,}").classes("ef-figure")
-        made_at(snapshot)
-        ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
+        age_label(snapshot)
+        ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
         if snapshot.author == BY_HAND:
             badge("edited")
         if content.get("compressionType") == "auto":
@@ -107,7 +111,7 @@ class _Card:
         self._actions()
         if snapshot.content.get("messagesIncluded"):
             self._folded()
-        opening("Other summaries of this conversation", self._others)
+        expandable("Other summaries of this conversation", self._others)
 
     def _actions(self) -> None:
         changes = path_of(self._session.id, f"changes/{self._snapshot.id}")
@@ -125,7 +129,7 @@ class _Card:
                 ui.button("Delete", on_click=self._delete).props("flat dense color=negative")
 
     async def _edit(self) -> None:
-        with asking("Edit the summary") as dialog:
+        with titled_dialog("Edit the summary") as dialog:
             ui.label("The model is sent your words from now on. The old ones stay on record.")
             words = ui.textarea("Summary", value=storable(self._snapshot.text or ""))
             words.props("outlined autogrow dir=auto input-style='max-height: 50vh'")
@@ -142,7 +146,7 @@ class _Card:
             await self._do("edit summary", work, "The summary is edited.")
 
     async def _delete(self) -> None:
-        with asking("Delete the summary?") as dialog:
+        with titled_dialog("Delete the summary?") as dialog:
             ui.label(
                 "Its words are deleted for good. The messages that it stood for are all still "
                 "there, and the model is sent them again."
@@ -172,23 +176,23 @@ class _Card:
 
         async def fill() -> None:
             rows = await folded_messages(self._window.engine, self._session, self._snapshot)
-            few_at_a_time(rows, _folded_message)
+            paged_list(rows, _folded_message)
 
-        opening("The messages that it stands for", fill)
+        expandable("The messages that it stands for", fill)
 
     async def _others(self) -> None:
         """What was in use before, or was undone: all of it is on record."""
         all_of_them = await self._session.summaries()
         others = [each for each in all_of_them if each.id != self._snapshot.id]
-        few_at_a_time(others, self._other)
+        paged_list(others, self._other)
         if not others:
             ui.label("There are no others.").classes("ef-soft ef-small")
 
     def _other(self, snapshot: Snapshot) -> None:
         with ui.element("div").classes("ef-row ef-dotted ef-small"):
             ui.link(title_of(snapshot), path_of(self._session.id, f"changes/{snapshot.id}"))
-            made_at(snapshot)
-            ui.label(by_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
+            age_label(snapshot)
+            ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             if snapshot.undone:
                 badge("undone")
 
@@ -217,6 +221,6 @@ async def folded_messages(
 def _folded_message(row: StoredMessage) -> None:
     with ui.element("article").classes("ef-folded-message"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{row.depth:,} {plain_messages.ROLES.get(row.role, row.role)}")
+            ui.label(f"#{row.depth:,} {message_text.ROLES.get(row.role, row.role)}")
             figures.count(row.tokens, "tokens")
-        plain_messages.show(message_of(row))
+        message_text.show(message_of(row))

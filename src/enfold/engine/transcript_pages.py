@@ -20,12 +20,12 @@ from enfold.store.records import Edit, Session, SessionKey, Snapshot, StoredMess
 PAGE = 50
 """Entries that are read, and drawn, at a time."""
 
-Item: TypeAlias = StoredMessage | Edit | Snapshot
+PageItem: TypeAlias = StoredMessage | Edit | Snapshot
 """A message, what is shown in its place, or the summary of what is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class PageMark:
     """Where a page begins; the page before it ends there."""
 
     depth: int
@@ -35,10 +35,10 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PageEntry:
     """Something that is shown, with the branches that part there."""
 
-    item: Item
+    item: PageItem
     siblings: tuple[str, ...] = ()
     """The ids of all messages that follow the same one, this among them, oldest first."""
     is_answer: bool = False
@@ -53,12 +53,12 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TranscriptPage:
     """Some of what is shown, oldest first."""
 
     session: Session
-    entries: tuple[Entry, ...]
-    earlier: Mark | None
+    entries: tuple[PageEntry, ...]
+    earlier: PageMark | None
     """Where to go on from upwards. None if this is the beginning."""
     snapshot: Snapshot | None
     """The compression in use."""
@@ -84,10 +84,10 @@ def read_page(
     db: Database,
     key: SessionKey,
     static_settings: Sequence[SettingsLevel],
-    before: Mark | None = None,
+    before: PageMark | None = None,
     *,
     limit: int = PAGE,
-) -> Page:
+) -> TranscriptPage:
     """The last page of the current branch, or the one before a mark."""
     share = read_session_settings(db, key, static_settings).share_across_branches
     bottom = nodes.nodes_tip(db, key, None)
@@ -96,20 +96,20 @@ def read_page(
     end = bottom.depth + 1 if before is None else before.depth
     first = max(cutoff + 1, end - limit)
     rows = tree.between(db, key, None, first, end - 1) if first < end else ()
-    head: list[Item] = []
-    earlier = Mark(first) if first > cutoff + 1 else None
+    head: list[PageItem] = []
+    earlier = PageMark(first) if first > cutoff + 1 else None
     if earlier is None and snapshot is not None:
         all_shown = _shown(db, snapshot)
         until = before.entry if before is not None and before.entry is not None else len(all_shown)
         start = max(0, until - max(0, limit - len(rows)))
         head = all_shown[start:until]
-        earlier = Mark(first, start) if start else None
+        earlier = PageMark(first, start) if start else None
     items = (*head, *rows)
     siblings = _siblings(db, key, items)
-    return Page(
+    return TranscriptPage(
         session=sessions.get(db, key),
         entries=tuple(
-            Entry(item, siblings.get(item.id, ()), is_answer=_is_answer(db, key, item))
+            PageEntry(item, siblings.get(item.id, ()), is_answer=_is_answer(db, key, item))
             for item in items
         ),
         earlier=earlier,
@@ -117,16 +117,18 @@ def read_page(
     )
 
 
-def _shown(db: Database, snapshot: Snapshot) -> list[Item]:
+def _shown(db: Database, snapshot: Snapshot) -> list[PageItem]:
     """What the snapshot shows; one that shows no summary is said to have been at work first."""
     entries = views.entries(db, snapshot)
-    shown: list[Item] = [
+    shown: list[PageItem] = [
         snapshot if isinstance(entry, SummaryPlace) else entry for entry in entries
     ]
     return shown if snapshot in shown else [snapshot, *shown]
 
 
-def _siblings(db: Database, key: SessionKey, items: Sequence[Item]) -> dict[str, tuple[str, ...]]:
+def _siblings(
+    db: Database, key: SessionKey, items: Sequence[PageItem]
+) -> dict[str, tuple[str, ...]]:
     """For the messages at which branches part, all that follow the same message."""
     if len(tree.branches(db, key)) < 2:  # noqa: PLR2004 - one branch parts nowhere
         return {}
@@ -139,7 +141,7 @@ def _siblings(db: Database, key: SessionKey, items: Sequence[Item]) -> dict[str,
     return found
 
 
-def _is_answer(db: Database, key: SessionKey, item: Item) -> bool:
+def _is_answer(db: Database, key: SessionKey, item: PageItem) -> bool:
     if not isinstance(item, StoredMessage) or item.role != "assistant" or item.parent is None:
         return False
     return tree.get(db, key, item.parent).role == "user"

@@ -31,14 +31,14 @@ def number_of(number: int, word: str) -> str:
     return f"1 {word}" if number == 1 else f"{number:,} {word}s"
 
 
-def by_text(strategy: str, author: str) -> str:
+def author_text(strategy: str, author: str) -> str:
     """Who did a compression: the strategy, and whoever wrote the summary, if there is one."""
     if author in {"", strategy}:
         return strategy
     return f"{strategy}, by {'you' if author == BY_HAND else author}"
 
 
-class Record(Protocol):
+class Timestamped(Protocol):
     """What the store says when it was written."""
 
     @property
@@ -46,17 +46,17 @@ class Record(Protocol):
         """In milliseconds since 1970."""
 
 
-def made_at(record: Record) -> ui.label:
+def age_label(record: Timestamped) -> ui.label:
     """How long ago a record was written."""
     return figures.when(_moment(record))
 
 
-def age_of(record: Record) -> str:
+def age_of_record(record: Timestamped) -> str:
     """The same in words alone, for where nothing more can be pointed at."""
     return figures.age_text(_moment(record))
 
 
-def _moment(record: Record) -> datetime:
+def _moment(record: Timestamped) -> datetime:
     return datetime.fromtimestamp(record.created_at / 1_000, UTC)
 
 
@@ -66,7 +66,7 @@ def heading(text: str, level: int = 2) -> ui.label:
 
 
 @contextmanager
-def asking(title: str) -> Iterator[ui.dialog]:
+def titled_dialog(title: str) -> Iterator[ui.dialog]:
     """A dialog; what is put inside is its contents. Awaited it opens, and gives what is chosen."""
     with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
         dialog.props["aria-label"] = title
@@ -114,7 +114,7 @@ def buttons() -> Iterator[None]:
         yield
 
 
-def opening(
+def expandable(
     title: str, fill: Callable[[], Awaitable[None] | None], *, is_open: bool = False
 ) -> ui.expansion:
     """A line that opens; what is in it is made when that first happens."""
@@ -132,7 +132,7 @@ def opening(
     return line
 
 
-def few_at_a_time(
+def paged_list(
     entries: Sequence[Entry],
     show: Callable[[Entry], None],
     *,
@@ -158,7 +158,7 @@ def few_at_a_time(
     show_more()
 
 
-async def ask_for_name(question: str, label: str, value: str) -> str | None:
+async def prompt_for_name(question: str, label: str, value: str) -> str | None:
     """A name; None if it was thought better of."""
     with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
         _heading(question)

@@ -1,23 +1,122 @@
-"""Markers: what stands in place of a text that was shortened, and what it stands for.
-
-A message that a strategy made smaller says so in brackets of its own kind. The store has what was
-said; laid beside what is shown, it tells for every marker which text it replaced.
-"""
+"""Saying: a message on a page exactly as it was said, in plain text, part by part."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from nicegui import ui
 
-from enfold.messages import Message, Reasoning
+from enfold.jsontext import dump_text
+from enfold.messages import (
+    Attachment,
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
 from enfold.text.words import storable
-from enfold.ui import plain_messages
-from enfold.ui.markdown import markup
-from enfold.ui.plain_messages import Section
+from enfold.ui.markdown import found_in, markup
+
+LONG = 4_000
+"""Characters of a text that are shown at first."""
+_BEFORE = 300
+"""Characters before the first thing that was looked for, where the beginning is left out."""
+
+ROLES: Mapping[str, str] = {
+    "user": "You",
+    "assistant": "Model",
+    "system": "System",
+    "tool": "Tool",
+}
+"""Who speaks, for people."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextSection:
+    """One part of a message, as it can be read."""
+
+    text: str
+    title: str = ""
+    """What it is. Empty for what was simply said."""
+    is_code: bool = False
+
+
+def sections(message: Message) -> tuple[TextSection, ...]:
+    """What a message consists of, in order."""
+    return tuple(_sections(message.parts))
+
+
+def show(message: Message, *, query: str = "") -> None:
+    """Put the message on the page, what was looked for marked in it."""
+    found = sections(message)
+    for section in found:
+        if section.title:
+            ui.label(storable(section.title)).classes("ef-said-title")
+        show_text(section.text, query=query, is_code=section.is_code)
+    if not found:
+        ui.label("Nothing was said.").classes("ef-soft ef-small")
+
+
+def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
+    """Put a text on the page; of a long one the beginning, or where something was found."""
+    ranges = found_in(text, query) if query else ()
+    start = max(0, ranges[0][0] - _BEFORE) if ranges and len(text) > LONG else 0
+    end = start + LONG
+    look = "ef-said ef-mono" if is_code else "ef-said"
+    shown = [(a - start, min(b, end) - start) for a, b in ranges if a < end]
+    body = ui.html(markup(text[start:end], shown), sanitize=False).classes(look).props("dir=auto")
+    if len(text) <= LONG:
+        return
+
+    def show_all() -> None:
+        body.content = markup(text, ranges)
+        more.delete()
+
+    more = ui.button(f"Show all {len(text):,} characters", on_click=show_all)
+    more.props("flat dense no-caps size=sm color=primary").classes("ef-start")
+
+
+def _sections(parts: Iterable[Part]) -> Iterator[TextSection]:
+    for part in parts:
+        match part:
+            case Text(text):
+                yield TextSection(text)
+            case Reasoning(text):
+                yield TextSection(text or "(cannot be read)", "Reasoning")
+            case ToolCall(name=name, arguments=arguments):
+                yield TextSection(arguments_text(arguments), f"Call of {name}", is_code=True)
+            case ToolResult(name=name, parts=inner, is_error=failed):
+                title = f"{'Error' if failed else 'Result'}{f' of {name}' if name else ''}"
+                yield from _titled(inner, title)
+            case Attachment() | Data() | Unknown():
+                yield from _titled((part,), "")
+
+
+def _titled(parts: Iterable[Part], title: str) -> Iterator[TextSection]:
+    for part in parts:
+        match part:
+            case Text(text):
+                yield TextSection(text, title, is_code=True)
+            case Data(value):
+                yield TextSection(dump_text(value), title or "Data", is_code=True)
+            case Attachment(name=name, mime=mime, size=size):
+                known = (name, mime, "" if size is None else f"{size:,} bytes")
+                yield TextSection(", ".join(filter(None, known)) or "without a name", "Attachment")
+            case _:
+                yield TextSection("(of a kind that enfold does not know)", title or "Other")
+
+
+def arguments_text(arguments: str | Mapping[str, Any]) -> str:
+    """A call's arguments, to be read."""
+    return arguments if isinstance(arguments, str) else dump_text(arguments)
+
 
 MARKER = re.compile(r"⟨ [^⟨⟩\n]{1,400} ⟩")
 _BESIDE = re.compile(f"({MARKER.pattern})")
@@ -28,7 +127,7 @@ _SPARE = "\n "
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class MarkedText:
     """A stretch of a shown text."""
 
     text: str
@@ -36,20 +135,20 @@ class Piece:
     """What it stands for. None where it is what was said."""
 
 
-def pieces(shown: str, said: str) -> tuple[Piece, ...]:
+def pieces(shown: str, said: str) -> tuple[MarkedText, ...]:
     """The shown text in pieces; put in place of their markers, the originals make what was said.
 
     Where that cannot be made out, the whole stands for the whole.
     """
     if shown == said:
-        return (Piece(shown),)
+        return (MarkedText(shown),)
     literals, markers = _divided(shown, said)
     gaps = _gaps(literals, markers, said) if markers else None
     if gaps is None:
-        return (Piece(shown, said),)
-    found: list[Piece] = [Piece(literals[0])]
+        return (MarkedText(shown, said),)
+    found: list[MarkedText] = [MarkedText(literals[0])]
     for marker, gap, literal in zip(markers, gaps, literals[1:], strict=True):
-        found += (Piece(marker, gap), Piece(literal))
+        found += (MarkedText(marker, gap), MarkedText(literal))
     return tuple(piece for piece in found if piece.text)
 
 
@@ -149,17 +248,17 @@ def _after_lines(said: str, at: int, number: int) -> int:
     return at - 1
 
 
-LONG = 20_000
+MARKERS_LONG = 20_000
 """Characters of an original that are shown in a marker's place; the history has the rest."""
 
-Said: TypeAlias = Callable[[], Awaitable[Message]]
+ReadMessage: TypeAlias = Callable[[], Awaitable[Message]]
 """Reads a message as it was said."""
 Original: TypeAlias = Callable[[], Awaitable[str]]
 
 
-def show_shortened(shown: Message, said: Said) -> None:
+def show_shortened(shown: Message, said: ReadMessage) -> None:
     """Put on the page what the model is sent of a message; markers open to what was said."""
-    found = plain_messages.sections(shown)
+    found = sections(shown)
     for place, section in enumerate(found):
         if section.title:
             ui.label(storable(section.title)).classes("ef-said-title")
@@ -168,10 +267,10 @@ def show_shortened(shown: Message, said: Said) -> None:
         _button("Show as it was said", lambda: _whole(said))
 
 
-def _show_section(section: Section, place: int, number: int, said: Said) -> None:
+def _show_section(section: TextSection, place: int, number: int, said: ReadMessage) -> None:
     texts = split(section.text)
     if len(texts) == 1:
-        plain_messages.show_text(section.text, is_code=section.is_code)
+        show_text(section.text, is_code=section.is_code)
         return
     look = "ef-said ef-mono" if section.is_code else "ef-said"
     with ui.element("div").classes(look).props("dir=auto"):
@@ -185,7 +284,7 @@ def _show_section(section: Section, place: int, number: int, said: Said) -> None
 class _Place:
     """Where in a message a shortened text stands."""
 
-    def __init__(self, place: int, number: int, said: Said) -> None:
+    def __init__(self, place: int, number: int, said: ReadMessage) -> None:
         self._place = place
         self._number = number
         self._said = said
@@ -198,7 +297,7 @@ class _Place:
         return _joined(found)
 
 
-def _show_marker(section: Section, number: int, place: _Place) -> None:
+def _show_marker(section: TextSection, number: int, place: _Place) -> None:
     async def original() -> str:
         return original_of(section.text, await place.text(), number)
 
@@ -218,7 +317,7 @@ def _button(name: str, original: Original) -> None:
         place.clear()
         if not is_open:
             text = await original()
-            cut = text if len(text) <= LONG else f"{text[:LONG]}…"
+            cut = text if len(text) <= MARKERS_LONG else f"{text[:MARKERS_LONG]}…"
             with place:
                 shown = ui.html(markup(cut), sanitize=False, tag="span").classes("ef-original")
                 shown.classes("ef-original-lines" if "\n" in cut else "")
@@ -227,15 +326,15 @@ def _button(name: str, original: Original) -> None:
     button.on("click", turn)
 
 
-async def _whole(said: Said) -> str:
-    return _joined(plain_messages.sections(await said()))
+async def _whole(said: ReadMessage) -> str:
+    return _joined(sections(await said()))
 
 
-def _joined(sections: tuple[Section, ...]) -> str:
+def _joined(sections: tuple[TextSection, ...]) -> str:
     return "\n\n".join(section.text for section in sections)
 
 
-def _without_reasoning(message: Message) -> tuple[Section, ...]:
+def _without_reasoning(message: Message) -> tuple[TextSection, ...]:
     """An edited message has lost its reasoning, which was signed for it as it was."""
     rest = tuple(part for part in message.parts if not isinstance(part, Reasoning))
-    return plain_messages.sections(Message(message.role, rest))
+    return sections(Message(message.role, rest))
