@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from enfold.identity import content_hash
+from enfold.identity import chain, content_hash
 from enfold.jsontext import dumps
 from enfold.messages import Message, Text
-from enfold.store import Store, open_store, search, sessions, snapshots, tree
-from enfold.store import snapshots as views
-from enfold.store.records import (
-    Draft,
+from enfold.records import (
     KeptRange,
-    Session,
+    MessageDraft,
+    SearchScope,
+    SessionRecord,
     SnapshotDraft,
     StoredMessage,
     SummaryPlace,
 )
-from enfold.store.search import Where
+from enfold.store import Store, open_store, search, sessions, snapshots, tree
+from enfold.store import snapshots as views
 
 SHORT = 200
 AFTER = 100
@@ -47,20 +47,20 @@ class Place:
     """A session to measure, and its last messages."""
 
     store: Store
-    session: Session
+    session: SessionRecord
     last: tuple[StoredMessage, ...]
 
 
 Work = Callable[[Place], Awaitable[object]]
 
 
-def draft(number: int) -> Draft:
+def draft(number: int) -> MessageDraft:
     """A message of some words."""
     text = (
         f"Message {number}: see src/part_{number % 997}.py and tell me about {number % 89} 数据库"
     )
     role = "user" if number % 2 else "assistant"
-    return Draft(
+    return MessageDraft(
         role=role,
         dialect="openai",
         body=dumps({"role": role, "content": text}),
@@ -112,8 +112,8 @@ async def turn(place: Place) -> None:
 async def recognise(place: Place) -> None:
     """The last hundred messages come again, with one that is new; hashes are made beforehand."""
     contents = [message.content_hash for message in place.last[-AFTER:]]
-    found = await place.store.read(tree.recognise, contents, session=place.session.key)
-    assert found.known == 0
+    found = await place.store.read(tree.recognise, chain(contents), session=place.session.key)
+    assert found.count == 0
 
 
 async def page(place: Place) -> None:
@@ -127,7 +127,7 @@ async def page(place: Place) -> None:
 
 async def find(place: Place) -> None:
     """The newest twenty messages with two words."""
-    where = Where(session=place.session.key)
+    where = SearchScope(session=place.session.key)
     await place.store.read(search.search, "tell 数据库", where)
 
 

@@ -34,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("budget", "retention"),
     ("history",),
     ("receipt",),
-    ("estimates", "identity", "ledger", "sample", "tokens"),
+    ("estimates", "identity", "ledger", "records", "sample", "tokens"),
     ("encodings", "text"),
     ("amounts", "events", "fields", "jsontext", "messages"),
     ("errors",),
@@ -48,6 +48,45 @@ STRANGERS = {"strategies": ("wire", "budget")}
 STARTS = {"cli.serve": "server", "server.serve": "ui"}
 """A door that starts another and knows nothing else of it: `enfold serve` is the server's, and the
 web UI's pages are behind the server's address, its access and its guard."""
+
+DOORS = (
+    "adapters",
+    "bulk",
+    "chat",
+    "cli",
+    "evaluation",
+    "langgraph",
+    "library",
+    "server",
+    "ui",
+)
+"""Units that talk to the engine, never to the store. Its values are in `records`."""
+
+STORE_IN_DOORS = frozenset(
+    {
+        "chat.controller",
+        "server.access",
+        "server.api.sessions",
+        "server.api.tokens",
+        "server.api.usage",
+        "server.app",
+        "server.proxy.calls",
+        "server.proxy.chains",
+        "server.proxy.recorder",
+        "server.proxy.turn",
+        "server.serve",
+        "ui.chat",
+        "ui.chat.page",
+        "ui.chat.transcript_pages",
+        "ui.compression.controls",
+        "ui.compression.summarycard",
+        "ui.contextbar",
+        "ui.history",
+        "ui.settings.scope",
+        "ui.window",
+    }
+)
+"""Modules that still import the store. The list only shrinks."""
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "agents": ("adapters",),
@@ -159,6 +198,15 @@ def imports_point_downwards(module: Module) -> Iterator[str]:
             yield f"line {each.line}: {module.unit or 'enfold'} may not import {each.target}"
 
 
+def doors_use_the_engine(module: Module) -> Iterator[str]:
+    """A door asks the engine; it does not read or write the store itself."""
+    if module.unit not in DOORS or module.name in STORE_IN_DOORS:
+        return
+    for each in module.imports:
+        if f"{each.target}.".startswith("enfold.store."):
+            yield f"line {each.line}: use a method of the engine or a session, not {each.target}"
+
+
 def libraries_have_one_place(module: Module) -> Iterator[str]:
     """Foreign libraries, each where its row says."""
     for each in module.imports:
@@ -263,6 +311,7 @@ def nothing_is_left_for_later(module: Module) -> Iterator[str]:
 
 RULES: tuple[Rule, ...] = (
     imports_point_downwards,
+    doors_use_the_engine,
     libraries_have_one_place,
     heavy_libraries_load_late,
     only_settings_read_the_environment,
@@ -293,6 +342,7 @@ def test_the_package_keeps_the_rule(rule: Rule) -> None:
         (imports_point_downwards, Module("strategies.smart", "from enfold import wire")),
         (imports_point_downwards, Module("history", "from enfold import count")),
         (imports_point_downwards, Module("novelty", "")),
+        (doors_use_the_engine, Module("cli.count", "from enfold.store import tree")),
         (libraries_have_one_place, Module("engine", "import msgspec")),
         (libraries_have_one_place, Module("engine", "import numpy")),
         (heavy_libraries_load_late, Module("tokens", "import toktok")),

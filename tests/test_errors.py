@@ -23,7 +23,7 @@ def test_codes_are_unlike_each_other() -> None:
 
 
 @pytest.mark.parametrize("row", FACTS.values(), ids=lambda row: row.code)
-def test_statuses_and_exit_codes_say_failure(row: errors.Facts) -> None:
+def test_statuses_and_exit_codes_say_failure(row: errors.ErrorFacts) -> None:
     assert 400 <= row.status <= 599
     assert 1 <= row.exit_code <= 5
 

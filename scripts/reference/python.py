@@ -15,7 +15,7 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "enfold.engine.engine": ("Engine",),
         "enfold.engine.session": ("Session",),
         "enfold.engine.results": ("Prepared", "Compression", "Preview", "Status"),
-        "enfold.store.records": ("StoredMessage", "Hit", "Snapshot"),
+        "enfold.records": ("StoredMessage", "Hit", "Snapshot"),
     },
     "What condensing gives": {
         "enfold.engine.stateless": ("Condensed",),

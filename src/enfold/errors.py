@@ -196,7 +196,7 @@ class IntegrityError(StoreError):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ErrorFacts:
     """What the doors say of an error: API code and status, exit code, worth a retry or not."""
 
     code: str
@@ -205,43 +205,43 @@ class Facts:
     retryable: bool = False
 
 
-FACTS: dict[type[EnfoldError], Facts] = {
-    EnfoldError: Facts("error", 500, 1),
-    InputError: Facts("bad_input", 400, 2),
-    DialectError: Facts("bad_conversation", 400, 2),
-    ConfigError: Facts("bad_setting", 400, 2),
-    NotFoundError: Facts("not_found", 404, 2),
-    TokenCountError: Facts("count_failed", 503, 3, retryable=True),
-    RestoreError: Facts("wrong_ledger", 409, 2),
-    UnfinishedError: Facts("unfinished", 500, 1),
-    CompressionError: Facts("compression_failed", 502, 4, retryable=True),
-    SummaryError: Facts("summary_failed", 502, 4, retryable=True),
-    NoGainError: Facts("no_gain", 409, 4),
-    ReceiptError: Facts("items_lost", 502, 4, retryable=True),
-    UncompressibleError: Facts("uncompressible", 413, 4),
-    ConflictError: Facts("conflict", 409, 4, retryable=True),
-    GatewayError: Facts("model_failed", 502, 5),
-    AuthenticationError: Facts("authentication_failed", 502, 5),
-    RateLimitError: Facts("rate_limited", 503, 5, retryable=True),
-    ContextOverflowError: Facts("context_overflow", 413, 5),
-    UnavailableError: Facts("model_unavailable", 503, 5, retryable=True),
-    RefusedError: Facts("model_refused", 502, 5),
-    BadReplyError: Facts("bad_reply", 502, 5, retryable=True),
-    BlockedError: Facts("blocked", 409, 4, retryable=True),
-    AccessError: Facts("forbidden", 403, 5),
-    TokenError: Facts("token_required", 401, 5),
-    LimitError: Facts("limit", 429, 5),
-    TooLargeError: Facts("too_large", 413, 5),
-    TooSlowError: Facts("too_slow", 408, 5, retryable=True),
-    TooManyError: Facts("too_many_requests", 429, 5, retryable=True),
-    StoreError: Facts("store_failed", 500, 5),
-    StoreUnavailableError: Facts("store_unavailable", 503, 5, retryable=True),
-    StoreVersionError: Facts("store_too_new", 500, 5),
-    IntegrityError: Facts("integrity", 500, 5),
+FACTS: dict[type[EnfoldError], ErrorFacts] = {
+    EnfoldError: ErrorFacts("error", 500, 1),
+    InputError: ErrorFacts("bad_input", 400, 2),
+    DialectError: ErrorFacts("bad_conversation", 400, 2),
+    ConfigError: ErrorFacts("bad_setting", 400, 2),
+    NotFoundError: ErrorFacts("not_found", 404, 2),
+    TokenCountError: ErrorFacts("count_failed", 503, 3, retryable=True),
+    RestoreError: ErrorFacts("wrong_ledger", 409, 2),
+    UnfinishedError: ErrorFacts("unfinished", 500, 1),
+    CompressionError: ErrorFacts("compression_failed", 502, 4, retryable=True),
+    SummaryError: ErrorFacts("summary_failed", 502, 4, retryable=True),
+    NoGainError: ErrorFacts("no_gain", 409, 4),
+    ReceiptError: ErrorFacts("items_lost", 502, 4, retryable=True),
+    UncompressibleError: ErrorFacts("uncompressible", 413, 4),
+    ConflictError: ErrorFacts("conflict", 409, 4, retryable=True),
+    GatewayError: ErrorFacts("model_failed", 502, 5),
+    AuthenticationError: ErrorFacts("authentication_failed", 502, 5),
+    RateLimitError: ErrorFacts("rate_limited", 503, 5, retryable=True),
+    ContextOverflowError: ErrorFacts("context_overflow", 413, 5),
+    UnavailableError: ErrorFacts("model_unavailable", 503, 5, retryable=True),
+    RefusedError: ErrorFacts("model_refused", 502, 5),
+    BadReplyError: ErrorFacts("bad_reply", 502, 5, retryable=True),
+    BlockedError: ErrorFacts("blocked", 409, 4, retryable=True),
+    AccessError: ErrorFacts("forbidden", 403, 5),
+    TokenError: ErrorFacts("token_required", 401, 5),
+    LimitError: ErrorFacts("limit", 429, 5),
+    TooLargeError: ErrorFacts("too_large", 413, 5),
+    TooSlowError: ErrorFacts("too_slow", 408, 5, retryable=True),
+    TooManyError: ErrorFacts("too_many_requests", 429, 5, retryable=True),
+    StoreError: ErrorFacts("store_failed", 500, 5),
+    StoreUnavailableError: ErrorFacts("store_unavailable", 503, 5, retryable=True),
+    StoreVersionError: ErrorFacts("store_too_new", 500, 5),
+    IntegrityError: ErrorFacts("integrity", 500, 5),
 }
 """One row per error; a door never decides these for itself."""
 
 
-def facts(error: EnfoldError) -> Facts:
+def facts(error: EnfoldError) -> ErrorFacts:
     """The row of the nearest ancestor, so that a new error is never without one."""
     return next(FACTS[kind] for kind in type(error).__mro__ if kind in FACTS)

@@ -15,9 +15,9 @@ from typing import Any, TypeAlias
 
 from enfold.errors import SummaryError
 from enfold.messages import Message
+from enfold.records import OutboxEntry, SessionKey, Snapshot, SnapshotDraft, StoredMessage
 from enfold.store import snapshots, tree
 from enfold.store.database import Database
-from enfold.store.records import OutboxEntry, SessionKey, Snapshot, SnapshotDraft, StoredMessage
 from enfold.store.store import Store
 from enfold.summaries import Summarizer, SummaryRequest
 
@@ -67,7 +67,7 @@ _KNOWN = 1_000
 """How many memory snapshots are looked through for what was delivered before."""
 
 
-class Memory:
+class MemoryWriter:
     """Writes facts per day into the store."""
 
     def __init__(

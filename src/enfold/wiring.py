@@ -16,14 +16,14 @@ from enfold.engine.relay import Relay
 from enfold.engine.state import message_of
 from enfold.errors import ConfigError
 from enfold.events import CompressionFinished, Event
-from enfold.flush import Flush, Memory, Sink
+from enfold.flush import Flush, MemoryWriter, Sink
 from enfold.llm.calls import Gateway
 from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
 from enfold.llm.prices import current
 from enfold.modelconfig import SHIPPED
 from enfold.queue import Queue
-from enfold.queue.work import Duty
+from enfold.queue.work import WorkHandler
 from enfold.settings import Settings
 from enfold.store import Store, catalog, open_store, outbox
 from enfold.strategies import contract
@@ -82,7 +82,7 @@ async def open_engine(
         relay = Relay(store, engine.events)
         relay.start()
         stop_listening = engine.events.subscribe(lambda event: _wake(queue, event))
-        flush = Flush(store, sink or Memory(store, known[LOCAL], message_of))
+        flush = Flush(store, sink or MemoryWriter(store, known[LOCAL], message_of))
         queue.start(_duties(engine, flush))
         try:
             yield engine
@@ -104,13 +104,13 @@ async def _seed(store: Store) -> None:
         await store.write(catalog.add_model_configs, rows)
 
 
-def _duties(engine: Engine, flush: Flush) -> Mapping[str, Duty]:
+def _duties(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
     """Who does which work while nobody waits."""
-    ahead = Duty(
+    ahead = WorkHandler(
         partial(compress_queued, engine), batch=1, seconds=300, at_once=2, before_closing=False
     )
     return {
-        outbox.MEMORY: Duty(flush),
+        outbox.MEMORY: WorkHandler(flush),
         outbox.COMPRESSION: ahead,
         outbox.COMPRESSION_WITH_RECALL: ahead,
     }

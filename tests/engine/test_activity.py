@@ -8,8 +8,7 @@ import pytest
 
 from enfold.engine.activity import Activity, Saving, Total, day_of, read_activity
 from enfold.errors import SummaryError
-from enfold.store.catalog import DayOfFailures, DayOfUsage
-from enfold.store.records import UsageEvent
+from enfold.records import DailyFailures, DailyUsage, UsageEvent
 from tests.engine.conftest import MODEL, Bench, talk
 
 
@@ -56,10 +55,10 @@ def test_sums_of_what_happened() -> None:
     found = Activity(
         (one, two, three),
         (
-            DayOfUsage(day, "reply", "a:b", 2, 100, 25, 5, 0.1, 0),
-            DayOfUsage(day, "summary", "a:b", 2, 100, 0, 5, 0.3, 1),
+            DailyUsage(day, "reply", "a:b", 2, 100, 25, 5, 0.1, 0),
+            DailyUsage(day, "summary", "a:b", 2, 100, 0, 5, 0.3, 1),
         ),
-        (DayOfFailures(day, "x", 2, 1), DayOfFailures(day, "y", 1, 1)),
+        (DailyFailures(day, "x", 2, 1), DailyFailures(day, "y", 1, 1)),
     )
     assert found.total == Total(3, 55, 75, 1.5, 1)
     assert found.by_day()[date(2026, 1, 2)] == Total(2, 15, 35, 0.5, 1)

@@ -11,8 +11,8 @@ import enfold
 from enfold.engine import Engine, Session
 from enfold.engine.background import compress_queued, queue_compression
 from enfold.receipt import Means
+from enfold.records import OutboxEntry
 from enfold.store import outbox
-from enfold.store.records import OutboxEntry
 from enfold.testing import ScriptedSummarizer
 from tests.engine.conftest import MODEL, WINDOW, talk
 

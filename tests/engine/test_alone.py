@@ -9,8 +9,8 @@ import pytest
 
 from enfold.engine.compression import session_lease
 from enfold.errors import SummaryError
+from enfold.records import SessionRecord
 from enfold.store import Store, open_store, outbox, sessions
-from enfold.store.records import Session
 
 
 @pytest.fixture
@@ -20,11 +20,11 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def session(store: Store) -> Session:
+async def session(store: Store) -> SessionRecord:
     return await store.write(sessions.get_or_create, "", "chat")
 
 
-async def test_the_second_waits_for_the_first(store: Store, session: Session) -> None:
+async def test_the_second_waits_for_the_first(store: Store, session: SessionRecord) -> None:
     done: list[str] = []
 
     async def work(name: str) -> None:
@@ -39,7 +39,9 @@ async def test_the_second_waits_for_the_first(store: Store, session: Session) ->
     assert len(done) == 6
 
 
-async def test_who_lives_keeps_it_longer_than_it_lasts(store: Store, session: Session) -> None:
+async def test_who_lives_keeps_it_longer_than_it_lasts(
+    store: Store, session: SessionRecord
+) -> None:
     async with session_lease(store, session, 30, lasting=0.6):
         await asyncio.sleep(1.2)
         with pytest.raises(SummaryError, match="another compression of session 'chat'"):
@@ -47,14 +49,14 @@ async def test_who_lives_keeps_it_longer_than_it_lasts(store: Store, session: Se
                 raise AssertionError("two at once")
 
 
-async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: Session) -> None:
+async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: SessionRecord) -> None:
     name = f"compress:{session.key}"
     assert await store.write(outbox.acquire, name, "dead", seconds=0.5, session=session.key)
     async with asyncio.timeout(30), session_lease(store, session, 30):
         pass
 
 
-async def test_it_is_given_back_when_the_work_fails(store: Store, session: Session) -> None:
+async def test_it_is_given_back_when_the_work_fails(store: Store, session: SessionRecord) -> None:
     with pytest.raises(LookupError):
         async with session_lease(store, session, 30):
             raise LookupError

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from enfold.engine.engine import write_audit_entry
+from enfold.records import AuditDraft
 from enfold.store import Database, access
-from enfold.store.access import AuditDraft
 from tests.engine.conftest import Bench
 
 DAY = 24 * 60 * 60 * 1_000

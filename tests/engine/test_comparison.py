@@ -7,7 +7,7 @@ import pytest
 from enfold.engine.changes import Comparison, read_comparison
 from enfold.errors import NotFoundError
 from enfold.messages import text_of
-from enfold.store.records import SessionKey
+from enfold.records import SessionKey
 from enfold.testing import assistant, call, result, user
 from tests.engine.conftest import Bench, talk
 

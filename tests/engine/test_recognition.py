@@ -6,7 +6,7 @@ from enfold.engine import Engine, Session
 from enfold.engine.recognition import ClientHistory, RecognisedHistory, recognise_history
 from enfold.identity import content_hash
 from enfold.messages import Message
-from enfold.store.tree import ROOT
+from enfold.records import ROOT
 from enfold.testing import assistant, user
 from enfold.wiring import open_engine
 

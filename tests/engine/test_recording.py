@@ -11,9 +11,8 @@ from enfold.engine import Session
 from enfold.errors import NotFoundError
 from enfold.history import orphans
 from enfold.messages import Message, Text, ToolCall, ToolResult
+from enfold.records import EditReference, KeptRange, SessionUpdate, SummaryPlace
 from enfold.store import sessions, snapshots
-from enfold.store.records import EditReference, KeptRange, SummaryPlace
-from enfold.store.sessions import Changes
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import count_messages
 from tests.engine.conftest import MODEL, Bench, talk
@@ -207,7 +206,7 @@ async def test_a_stored_config_that_is_broken_gives_way_to_the_defaults_and_is_n
 ) -> None:
     session = await bench.session()
     broken = {"strategy": "truncation", "strategy_config": {"truncation": {"lines": 3}}}
-    await bench.engine.store.write(sessions.update, session.key, Changes(settings=broken))
+    await bench.engine.store.write(sessions.update, session.key, SessionUpdate(settings=broken))
     await work(session, 6)
     done = await session.compress()
     assert done.strategy == "truncation"
@@ -218,7 +217,7 @@ async def test_a_stored_strategy_that_is_gone_gives_way_to_native_and_is_named(
     bench: Bench,
 ) -> None:
     session = await bench.session()
-    gone = Changes(settings={"strategy": "gone"})
+    gone = SessionUpdate(settings={"strategy": "gone"})
     await bench.engine.store.write(sessions.update, session.key, gone)
     await talk(session, 20)
     done = await session.compress()

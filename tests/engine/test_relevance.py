@@ -8,26 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.engine.recall import LOOKED_AT, SEEDS, ranges, rank
-from enfold.store.search import Found, Spot
+from enfold.records import MessageLocation, PhraseOccurrences
 from enfold.text.words import Phrase
 
 TEA, POT, COMMON = (Phrase((word,)) for word in ("tea", "pot", "common"))
 
 
-def branch(length: int, *, tokens: int = 20, names: dict[int, str] | None = None) -> list[Spot]:
+def branch(
+    length: int, *, tokens: int = 20, names: dict[int, str] | None = None
+) -> list[MessageLocation]:
     named = names or {}
     return [
-        Spot(depth, str(depth), depth, "user", named.get(depth), tokens)
+        MessageLocation(depth, str(depth), depth, "user", named.get(depth), tokens)
         for depth in range(1, length + 1)
     ]
 
 
-def order(found: Found, spots: list[Spot]) -> list[int]:
+def order(found: PhraseOccurrences, spots: list[MessageLocation]) -> list[int]:
     return [each.spot.depth for each in rank(found, [spots])]
 
 
 def test_what_has_the_word_comes_first_then_what_is_near() -> None:
-    found = Found({TEA: [50]}, 100)
+    found = PhraseOccurrences({TEA: [50]}, 100)
     ranked = order(found, branch(100))
     assert ranked[:2] == [50, 51]
     assert ranked.index(49) < ranked.index(48) < ranked.index(20)
@@ -35,17 +37,17 @@ def test_what_has_the_word_comes_first_then_what_is_near() -> None:
 
 
 def test_what_comes_after_the_word_is_nearer_than_what_was_before() -> None:
-    ranked = order(Found({TEA: [50]}, 100), branch(100))
+    ranked = order(PhraseOccurrences({TEA: [50]}, 100), branch(100))
     assert all(ranked.index(50 + n) < ranked.index(50 - n) for n in range(1, 50))
 
 
 def test_rare_words_tell_more_than_frequent_ones() -> None:
-    found = Found({TEA: [20], COMMON: [*range(60, 100)]}, 100)
+    found = PhraseOccurrences({TEA: [20], COMMON: [*range(60, 100)]}, 100)
     assert order(found, branch(100))[0] == 20
 
 
 def test_words_together_tell_more_than_one_word_again_and_again() -> None:
-    found = Found({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
+    found = PhraseOccurrences({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
     ranked = order(found, branch(200))
     assert ranked[0] == 21
     assert ranked.index(22) < min(ranked.index(72), ranked.index(152))
@@ -53,7 +55,7 @@ def test_words_together_tell_more_than_one_word_again_and_again() -> None:
 
 def test_who_is_asked_for_weighs() -> None:
     ada = Phrase(("ada",))
-    found = Found({TEA: [50], ada: [90]}, 100)
+    found = PhraseOccurrences({TEA: [50], ada: [90]}, 100)
     silent = rank(found, [branch(100)])
     named = rank(found, [branch(100, names={52: "Ada B", 48: "Bob C"})])
     before = {each.spot.depth: each.relevance for each in silent}
@@ -64,13 +66,15 @@ def test_who_is_asked_for_weighs() -> None:
 
 def test_a_long_message_in_between_is_no_wall() -> None:
     spots = branch(9)
-    spots[4] = Spot(5, "5", 5, "tool", None, 50_000)
-    near = {each.spot.depth: each.relevance for each in rank(Found({TEA: [4]}, 9), [spots])}
+    spots[4] = MessageLocation(5, "5", 5, "tool", None, 50_000)
+    near = {
+        each.spot.depth: each.relevance for each in rank(PhraseOccurrences({TEA: [4]}, 9), [spots])
+    }
     assert near[6] > 0.3 * near[3]
 
 
 def test_of_equals_the_newest_comes_first() -> None:
-    found = Found({TEA: [10, 90]}, 99)
+    found = PhraseOccurrences({TEA: [10, 90]}, 99)
     assert order(found, branch(99))[:2] == [90, 10]
 
 
@@ -81,7 +85,7 @@ def test_of_equals_the_newest_comes_first() -> None:
     )
 )
 def test_ranges_are_few_apart_and_hold_the_best_finds(depths: dict[Phrase, list[int]]) -> None:
-    found = Found(depths, 30_000)
+    found = PhraseOccurrences(depths, 30_000)
     stretches = ranges(found)
     assert all(1 <= first <= last <= 30_000 for first, last in stretches)
     assert all(last + 1 < first for (_, last), (first, _) in pairwise(stretches))

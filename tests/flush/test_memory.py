@@ -7,7 +7,7 @@ from pathlib import Path
 import enfold
 from enfold.engine.state import message_of
 from enfold.errors import SummaryError
-from enfold.flush import Delivery, Memory
+from enfold.flush import Delivery, MemoryWriter
 from enfold.store import open_store, sessions, snapshots, tree
 from enfold.summaries.local import LocalSummarizer
 from enfold.testing import ScriptedSummarizer, assistant, call
@@ -40,7 +40,7 @@ async def test_what_was_delivered_before_is_passed_over(tmp_path: Path) -> None:
         record = await store.read(sessions.find, "", "chat")
         assert record is not None
         (row,) = await store.read(tree.path, record.key)
-        memory = Memory(store, LocalSummarizer(), message_of)
+        memory = MemoryWriter(store, LocalSummarizer(), message_of)
         for attempt in (1, 2):
             await memory([Delivery("one", record.key, row, attempt)])
         assert len(await store.read(snapshots.of_kind, record.key, "memory")) == 1
@@ -58,7 +58,7 @@ async def test_messages_without_words_leave_no_facts_and_are_not_asked_for_again
         record = await store.read(sessions.find, "", "chat")
         assert record is not None
         (row,) = await store.read(tree.path, record.key)
-        await Memory(store, silent, message_of)([Delivery("one", record.key, row)])
+        await MemoryWriter(store, silent, message_of)([Delivery("one", record.key, row)])
         (kept,) = await store.read(snapshots.of_kind, record.key, "memory")
         assert kept.content["facts"] == []
         assert kept.content["deliveries"] == ["one"]

@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
+from enfold.records import OutboxEntry, SessionKey
 from enfold.store import Store, open_store, outbox, sessions
-from enfold.store.records import OutboxEntry, SessionKey
 
 KIND = "chores"
 

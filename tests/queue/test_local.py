@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from enfold.queue import LocalRunner
-from enfold.queue.work import Duty, Work
+from enfold.queue.work import OutboxWork, WorkHandler
 from enfold.store import open_store, outbox
 from tests.queue.conftest import KIND, Doer, emptied, session
 
@@ -15,7 +15,7 @@ from tests.queue.conftest import KIND, Doer, emptied, session
 async def test_it_finds_what_nobody_told_it_of(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
         doer, runner = Doer(), LocalRunner(idle=0.01)
-        runner.start(Work(store, {KIND: Duty(doer)}))
+        runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
         await store.write(outbox.enqueue, await session(store), ["one"], KIND)
         await emptied(store)
         await runner.stop()
@@ -32,7 +32,7 @@ async def test_one_slow_session_does_not_hold_up_another(tmp_path: Path) -> None
         for name in ("one", "two"):
             await store.write(outbox.enqueue, await session(store, name), ["m"], KIND)
         runner = LocalRunner()
-        runner.start(Work(store, {KIND: Duty(meet, batch=1, at_once=2)}))
+        runner.start(OutboxWork(store, {KIND: WorkHandler(meet, batch=1, at_once=2)}))
         await emptied(store)
         await runner.stop()
 
@@ -44,7 +44,7 @@ async def test_a_store_that_is_away_is_waited_for(tmp_path: Path) -> None:
         with sqlite3.connect(path) as file:
             file.execute("ALTER TABLE flush_outbox RENAME TO gone")
         doer, runner = Doer(), LocalRunner(idle=0.01)
-        runner.start(Work(store, {KIND: Duty(doer)}))
+        runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
         await asyncio.sleep(0.05)
         with sqlite3.connect(path) as file:
             file.execute("ALTER TABLE gone RENAME TO flush_outbox")

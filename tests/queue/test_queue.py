@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from enfold.queue import Queue
-from enfold.queue.work import Duty
+from enfold.queue.work import WorkHandler
 from enfold.store import Store, open_store
 from tests.queue.conftest import KIND, Doer, emptied, session
 
@@ -13,7 +13,7 @@ from tests.queue.conftest import KIND, Doer, emptied, session
 async def test_what_is_put_in_is_done_once(store: Store, url: str) -> None:
     doer = Doer()
     queue = Queue(store, url)
-    queue.start({KIND: Duty(doer)})
+    queue.start({KIND: WorkHandler(doer)})
     chat = await session(store)
     for message in ("one", "two", "one"):
         await queue.put(KIND, chat, message)
@@ -25,7 +25,7 @@ async def test_what_is_put_in_is_done_once(store: Store, url: str) -> None:
 async def test_what_fails_is_tried_again_and_seen_meanwhile(store: Store, url: str) -> None:
     doer = Doer(failures=1)
     queue = Queue(store, url)
-    queue.start({KIND: Duty(doer)})
+    queue.start({KIND: WorkHandler(doer)})
     await queue.put(KIND, await session(store), "one")
     while doer.failures:
         await doer.began.wait()
@@ -43,7 +43,7 @@ async def test_processes_share_the_work_and_nothing_is_done_twice(store: Store, 
     async with await open_store(url) as second:
         queues = Queue(store, url), Queue(second, url)
         for queue, doer in zip(queues, doers, strict=True):
-            queue.start({KIND: Duty(doer, batch=2)})
+            queue.start({KIND: WorkHandler(doer, batch=2)})
         wanted = [
             (await session(store, f"chat {n}"), f"message {m}") for n in range(6) for m in (1, 2)
         ]
@@ -65,7 +65,7 @@ async def test_closing_does_what_may_not_wait_and_leaves_the_rest(store: Store, 
     await queue.stop()  # it never began, so nothing is done
     assert (await queue.state()).waiting == {"later": 1, "now": 1}
     queue = Queue(store, url)
-    queue.start({"now": Duty(now), "later": Duty(later, before_closing=False)})
+    queue.start({"now": WorkHandler(now), "later": WorkHandler(later, before_closing=False)})
     await queue.stop()
     assert (now.messages, later.messages) == (["one"], [])
     assert (await queue.state()).waiting == {"later": 1}

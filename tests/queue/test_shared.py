@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from enfold.queue.shared import SharedRunner
-from enfold.queue.work import Duty, Work
+from enfold.queue.work import OutboxWork, WorkHandler
 from enfold.store import Store, open_store, outbox
 from tests.databases import Server
 from tests.queue.conftest import KIND, Doer, emptied, session
@@ -43,7 +43,7 @@ async def test_a_job_holds_ids_alone_and_is_gone_when_it_is_done(
 ) -> None:
     doer, runner = Doer(), SharedRunner(store, address)
     doer.may_go_on.clear()
-    runner.start(Work(store, {KIND: Duty(doer)}))
+    runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     await put(store, runner, "a private name", "message")
     await asyncio.wait_for(doer.began.wait(), 30)
     (job,) = jobs(server, address)
@@ -59,7 +59,7 @@ async def test_a_job_holds_ids_alone_and_is_gone_when_it_is_done(
 async def test_stopping_lets_a_job_finish(store: Store, address: str) -> None:
     doer, runner = Doer(), SharedRunner(store, address)
     doer.may_go_on.clear()
-    runner.start(Work(store, {KIND: Duty(doer)}))
+    runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     await put(store, runner, "chat", "one")
     await asyncio.wait_for(doer.began.wait(), 30)
     stopping = asyncio.create_task(runner.stop())
@@ -74,7 +74,7 @@ async def test_the_job_of_a_dead_worker_holds_nobody_up(
     server: Server, store: Store, address: str
 ) -> None:
     runner = SharedRunner(store, address, sweep=0.2, stalled=0.6)
-    runner.start(Work(store, {KIND: Duty(Doer())}))
+    runner.start(OutboxWork(store, {KIND: WorkHandler(Doer())}))
     await put(store, runner, "first", "so that the tables are there")
     await emptied(store)
     await runner.stop()
@@ -87,7 +87,7 @@ async def test_the_job_of_a_dead_worker_holds_nobody_up(
         f" SELECT 'enfold', 'enfold', '{lock}', 'doing', id FROM dead",
     )
     doer, again = Doer(), SharedRunner(store, address, sweep=0.2, stalled=0.6)
-    again.start(Work(store, {KIND: Duty(doer)}))
+    again.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     await put(store, again, "chat", "one")
     await emptied(store)
     await again.stop()
@@ -99,7 +99,7 @@ async def test_a_database_that_restarts_is_waited_for(
     server: Server, store: Store, address: str
 ) -> None:
     doer, runner = Doer(), SharedRunner(store, address)
-    runner.start(Work(store, {KIND: Duty(doer)}))
+    runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     await put(store, runner, "chat", "before")
     await emptied(store)
     server.stop()
@@ -123,9 +123,9 @@ async def test_work_of_a_kind_that_only_newer_processes_know_is_left_to_them(
 ) -> None:
     old, new = SharedRunner(store, address), SharedRunner(store, address)
     doer = Doer()
-    old.start(Work(store, {"other": Duty(Doer())}))
+    old.start(OutboxWork(store, {"other": WorkHandler(Doer())}))
     await put(store, old, "chat", "one")
-    new.start(Work(store, {KIND: Duty(doer)}))
+    new.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     async with asyncio.timeout(60):
         while not doer.done:
             new.wake()

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from enfold.queue.work import Duty, Work
+from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.records import OutboxEntry, SessionKey
 from enfold.store import Store, outbox
-from enfold.store.records import OutboxEntry, SessionKey
 from tests.queue.conftest import KIND, Doer, session
 
 
@@ -18,7 +18,7 @@ async def put(store: Store, chat: SessionKey, *messages: str, kind: str = KIND) 
 
 async def test_only_its_kind_and_only_its_session(store: Store) -> None:
     doer = Doer()
-    work = Work(store, {KIND: Duty(doer)})
+    work = OutboxWork(store, {KIND: WorkHandler(doer)})
     one, two = await session(store, "one"), await session(store, "two")
     await put(store, one, "a", "b")
     await put(store, two, "c")
@@ -39,7 +39,7 @@ async def test_each_call_has_one_session_in_order(store: Store) -> None:
     one, two = await session(store, "one"), await session(store, "two")
     for chat, message in ((one, "a"), (two, "b"), (one, "c")):
         await put(store, chat, message)
-    await Work(store, {KIND: Duty(keep)}).do(KIND)
+    await OutboxWork(store, {KIND: WorkHandler(keep)}).do(KIND)
     assert calls == [[(one, "a"), (one, "c")], [(two, "b")]]
 
 
@@ -48,7 +48,7 @@ async def test_what_fails_is_due_again_later_with_its_cause(
 ) -> None:
     chat = await session(store)
     await put(store, chat, "a secret message id")
-    work = Work(store, {KIND: Duty(Doer(failures=1))})
+    work = OutboxWork(store, {KIND: WorkHandler(Doer(failures=1))})
     assert await work.do(KIND) == 1
     assert await store.read(outbox.waiting_by_kind) == {KIND: (1, 1)}
     assert await store.read(outbox.due) == []

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from enfold.events import CompressionFailed, CompressionFinished
+from enfold.records import UsageEvent
 from enfold.server.metrics import BUCKETS, Metrics
-from enfold.store.records import UsageEvent
 
 LINE = re.compile(r'[a-z_]+(\{([a-z]+="([^"\\]|\\.)*",?)+\})? \S+')
 

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from enfold.records import SessionRecord
 from enfold.store import Store, open_store
 from enfold.store import sessions as sessions_of
-from enfold.store.records import Session
 
 
 @pytest.fixture
@@ -18,5 +18,5 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def session(store: Store) -> Session:
+async def session(store: Store) -> SessionRecord:
     return await store.write(sessions_of.get_or_create, "ours", "a session")

@@ -18,6 +18,16 @@ import time
 
 from tests.store.making import draft
 
+from enfold.records import (
+    EditDraft,
+    EditReference,
+    ManifestEntry,
+    SessionKey,
+    SnapshotDraft,
+    StoredMessage,
+    SummaryPlace,
+    UsageEvent,
+)
 from enfold.store import (
     Database,
     Store,
@@ -30,16 +40,6 @@ from enfold.store import (
     tree,
 )
 from enfold.store import snapshots as views
-from enfold.store.records import (
-    EditDraft,
-    EditReference,
-    ManifestEntry,
-    SessionKey,
-    SnapshotDraft,
-    StoredMessage,
-    SummaryPlace,
-    UsageEvent,
-)
 from enfold.store.snapshots import Beside
 
 EDITS = 3

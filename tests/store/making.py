@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from enfold.identity import content_hash
 from enfold.jsontext import dumps
 from enfold.messages import Message, Role, Text
-from enfold.store.records import Draft, StoredMessage
+from enfold.records import MessageDraft, StoredMessage
 
 
-def draft(text: str, role: Role = "user", client_id: str | None = None) -> Draft:
+def draft(text: str, role: Role = "user", client_id: str | None = None) -> MessageDraft:
     """A message that says the text; as many tokens as characters."""
-    return Draft(
+    return MessageDraft(
         role=role,
         dialect="openai",
         body=dumps({"role": role, "content": text}),
@@ -24,13 +24,13 @@ def draft(text: str, role: Role = "user", client_id: str | None = None) -> Draft
     )
 
 
-def drafts(*texts: str) -> list[Draft]:
+def drafts(*texts: str) -> list[MessageDraft]:
     """Messages one after the other, the user's and the assistant's in turn."""
     roles: tuple[Role, Role] = ("user", "assistant")
     return [draft(text, roles[at % 2]) for at, text in enumerate(texts)]
 
 
-def numbered(count: int, name: str = "message") -> list[Draft]:
+def numbered(count: int, name: str = "message") -> list[MessageDraft]:
     """So many messages, each with its number."""
     return drafts(*(f"{name} {number}" for number in range(1, count + 1)))
 

@@ -14,9 +14,9 @@ import sys
 from tests.store.making import draft
 
 from enfold.errors import ConflictError
+from enfold.records import SnapshotDraft, SummaryPlace
 from enfold.store import open_store, sessions, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.records import SnapshotDraft, SummaryPlace
 
 APPENDS = 15
 

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from enfold.errors import ConfigError, InputError, NotFoundError
+from enfold.records import AuditDraft
 from enfold.store import Database, Store, access
-from enfold.store.access import AuditDraft
 
 
 async def test_a_token_is_found_until_it_is_deleted(store: Store) -> None:

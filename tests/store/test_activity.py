@@ -6,15 +6,15 @@ from typing import Any
 
 from tests.store.making import numbered
 
+from enfold.records import SessionRecord, Snapshot, SnapshotDraft, UsageEvent
 from enfold.store import Store, catalog, sessions, snapshots, tree
 from enfold.store import catalog as activity
-from enfold.store.records import Session, Snapshot, SnapshotDraft, UsageEvent
 
 DAY = 86_400_000
 
 
 async def compress(
-    store: Store, session: Session, before: int, after: int, *, cutoff: int = 0, **more: Any
+    store: Store, session: SessionRecord, before: int, after: int, *, cutoff: int = 0, **more: Any
 ) -> Snapshot:
     line = await store.read(tree.path, session.key)
     current = more.pop("expected", None)
@@ -36,7 +36,7 @@ async def compress(
     return await store.write(snapshots.record, session.key, draft, expected=current)
 
 
-async def test_compressions_that_hold(store: Store, session: Session) -> None:
+async def test_compressions_that_hold(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, numbered(6))
     first = await compress(store, session, 100, 40)
     await store.write(catalog.add_usage, [UsageEvent("reply", session=session.key)])
@@ -57,7 +57,7 @@ async def test_compressions_that_hold(store: Store, session: Session) -> None:
 
 
 async def test_a_summary_whose_words_were_deleted_is_passed_over(
-    store: Store, session: Session
+    store: Store, session: SessionRecord
 ) -> None:
     await store.write(tree.append, session.key, numbered(3))
     snapshot = await compress(store, session, 100, 40)
@@ -65,7 +65,7 @@ async def test_a_summary_whose_words_were_deleted_is_passed_over(
     assert await store.read(activity.compressions, "ours") == []
 
 
-async def test_usage_day_by_day(store: Store, session: Session) -> None:
+async def test_usage_day_by_day(store: Store, session: SessionRecord) -> None:
     events = [
         UsageEvent("reply", None, "a:b", 100, 40, 5, 0.5, session=session.key, created_at=DAY),
         UsageEvent(
@@ -89,7 +89,7 @@ async def test_usage_day_by_day(store: Store, session: Session) -> None:
 
 
 async def test_failures_are_counted_and_go_with_their_session(
-    store: Store, session: Session
+    store: Store, session: SessionRecord
 ) -> None:
     for automatic in (True, False, True):
         await store.write(activity.add_failure, session.key, "summary_failed", automatic=automatic)

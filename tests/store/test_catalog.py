@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from enfold.errors import NotFoundError
+from enfold.records import ModelConfigRow, SessionRecord, UsageEvent
 from enfold.store import Store, catalog, sessions
-from enfold.store.records import ModelConfigRow, Session, UsageEvent
 
 GPT = ModelConfigRow("openai:gpt-5", 272_000, 128_000, 0.95, 2_000, "o200k_base", 1.0, "default")
 ODD = ModelConfigRow("local:a:b/c", 1, 0, 0.05, 0, "o200k_base", 1.18, "manual")
@@ -66,7 +66,9 @@ async def test_settings(store: Store) -> None:
     assert list(await store.read(catalog.settings, "global")) == ["note"]
 
 
-async def test_usage_is_summed_and_unknown_is_not_zero(store: Store, session: Session) -> None:
+async def test_usage_is_summed_and_unknown_is_not_zero(
+    store: Store, session: SessionRecord
+) -> None:
     other = await store.write(sessions.get_or_create, "ours", "other")
     theirs = await store.write(sessions.get_or_create, "theirs", "other")
     call = UsageEvent("reply", "work", "openai:gpt-5", 100, 40, 10, 0.5, session=session.key)
@@ -93,7 +95,7 @@ async def test_usage_is_summed_and_unknown_is_not_zero(store: Store, session: Se
     assert recent.calls == 2
 
 
-async def test_usage_of_no_session_is_its_namespaces(store: Store, session: Session) -> None:
+async def test_usage_of_no_session_is_its_namespaces(store: Store, session: SessionRecord) -> None:
     of_a_session = UsageEvent("reply", model="m", cost=1.0, session=session.key, created_at=2_000)
     of_none = UsageEvent("reply", model="m", cost=0.5, namespace="ours", created_at=1_000)
     await store.write(catalog.add_usage, [of_a_session, of_none, replace(of_none, namespace="x")])
@@ -103,6 +105,6 @@ async def test_usage_of_no_session_is_its_namespaces(store: Store, session: Sess
     assert (recent.calls, recent.cost) == (1, 1.0)
 
 
-async def test_no_usage_is_nothing(store: Store, session: Session) -> None:
+async def test_no_usage_is_nothing(store: Store, session: SessionRecord) -> None:
     await store.write(catalog.add_usage, [])
     assert await store.read(catalog.usage_of_session, session.key) == []

@@ -8,11 +8,11 @@ import pytest
 from tests.store.making import numbered
 
 from enfold.errors import InputError
+from enfold.records import SessionRecord
 from enfold.store import Database, Store, catalog, sessions, tree
-from enfold.store.records import Session
 
 
-async def test_rows_by_column(store: Store, session: Session) -> None:
+async def test_rows_by_column(store: Store, session: SessionRecord) -> None:
     def read(db: Database) -> None:
         assert db.row("session", key=session.key)["id"] == session.id  # type: ignore[index]  # it is there
         assert db.row("session", key=99) is None
@@ -21,7 +21,7 @@ async def test_rows_by_column(store: Store, session: Session) -> None:
     await store.read(read)
 
 
-async def test_changes_are_counted(store: Store, session: Session) -> None:
+async def test_changes_are_counted(store: Store, session: SessionRecord) -> None:
     def write(db: Database) -> tuple[int, int]:
         one = db.change("move_tip", key=session.key, tip=None, now=1)
         none = db.change("move_tip", key=99, tip=None, now=1)
@@ -30,7 +30,7 @@ async def test_changes_are_counted(store: Store, session: Session) -> None:
     assert await store.write(write) == (1, 0)
 
 
-async def test_pages_go_on_to_the_end(store: Store, session: Session) -> None:
+async def test_pages_go_on_to_the_end(store: Store, session: SessionRecord) -> None:
     stored = await store.write(tree.append, session.key, numbered(10))
 
     def read(db: Database) -> list[int]:
@@ -49,7 +49,7 @@ async def test_the_clock_is_the_databases(store: Store) -> None:
 
 @pytest.mark.parametrize("text", ["a\x00", "\ud83d"], ids=repr)
 async def test_text_that_no_database_holds_is_bad_input(
-    store: Store, session: Session, text: str
+    store: Store, session: SessionRecord, text: str
 ) -> None:
     for refused in (
         store.read(sessions.find, "ours", text),

@@ -6,10 +6,9 @@ import re
 
 from tests.store.making import draft, drafts, numbered
 
+from enfold.records import SearchScope, SessionKey, SessionRecord
 from enfold.store import Database, Store, index, search, sessions, tree
 from enfold.store.index import namespace_scope, session_scope
-from enfold.store.records import Session, SessionKey
-from enfold.store.search import Where
 
 
 def test_scopes_are_words_that_nobody_says() -> None:
@@ -18,14 +17,14 @@ def test_scopes_are_words_that_nobody_says() -> None:
     assert re.fullmatch(r"[a-z0-9\u00b7]+", namespace_scope("'; DROP TABLE \x00 sessions"))
 
 
-async def test_a_scope_cannot_be_searched_for(store: Store, session: Session) -> None:
+async def test_a_scope_cannot_be_searched_for(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, drafts("tea"))
     for scope in (session_scope(session.key), namespace_scope("ours")):
-        found = await store.read(search.search, scope, Where(session=session.key))
+        found = await store.read(search.search, scope, SearchScope(session=session.key))
         assert found == []
 
 
-async def test_messages_without_text_are_not_indexed(store: Store, session: Session) -> None:
+async def test_messages_without_text_are_not_indexed(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, [draft("")])
     assert await store.read(tree.path, session.key)
 
@@ -54,11 +53,11 @@ async def test_a_forgotten_session_leaves_no_words(store: Store) -> None:
     assert not left & {"password", "swordfish", "数据", session_scope(doomed.key)}
 
 
-async def test_forgetting_a_long_session(store: Store, session: Session) -> None:
+async def test_forgetting_a_long_session(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, numbered(2_500))
     await store.write(index.forget_session, session.key)
     if store.engine == "sqlite":
-        assert not await store.read(search.search, "message", Where(session=session.key))
+        assert not await store.read(search.search, "message", SearchScope(session=session.key))
         await store.write(
             Database.run_statements,
             ["INSERT INTO message_words (message_words) VALUES ('integrity-check')"],

@@ -6,11 +6,11 @@ import pytest
 from tests.store.making import drafts, numbered
 
 from enfold.errors import IntegrityError
+from enfold.records import EditDraft, SessionRecord, SnapshotDraft
 from enfold.store import Database, Store, integrity, snapshots, tree
-from enfold.store.records import EditDraft, Session, SnapshotDraft
 
 
-async def test_a_session_that_was_not_touched(store: Store, session: Session) -> None:
+async def test_a_session_that_was_not_touched(store: Store, session: SessionRecord) -> None:
     assert await store.read(integrity.verify, session.key) == 0
     line = await store.write(tree.append, session.key, numbered(1_200))
     await store.write(tree.append, session.key, drafts("x"), line[4].id)
@@ -27,7 +27,7 @@ async def test_a_session_that_was_not_touched(store: Store, session: Session) ->
         "parent = NULL",
     ],
 )
-async def test_every_damage_is_found(store: Store, session: Session, damage: str) -> None:
+async def test_every_damage_is_found(store: Store, session: SessionRecord, damage: str) -> None:
     line = await store.write(tree.append, session.key, numbered(9))
     change = damage.replace(
         "content_of_another", f"(SELECT content FROM chat_messages WHERE seq = {line[0].key})"
@@ -40,7 +40,7 @@ async def test_every_damage_is_found(store: Store, session: Session, damage: str
         await store.read(integrity.verify, session.key)
 
 
-async def test_edits_are_verified_too(store: Store, session: Session) -> None:
+async def test_edits_are_verified_too(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(3))
     draft = SnapshotDraft({}, cutoff=line[0].id, parent=line[2].id)
     edit = EditDraft(line[0].id, b"{}", 1, "characters")

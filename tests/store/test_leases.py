@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from enfold.records import SessionRecord
 from enfold.store import Store, outbox, sessions
-from enfold.store.records import Session
 
 
 async def test_one_holder_at_a_time(store: Store) -> None:
@@ -45,7 +45,7 @@ async def test_of_many_one_gets_it(store: Store) -> None:
     assert len([lease for lease in got if lease]) == 1
 
 
-async def test_it_ends_with_its_session(store: Store, session: Session) -> None:
+async def test_it_ends_with_its_session(store: Store, session: SessionRecord) -> None:
     await store.write(outbox.acquire, "work", "me", seconds=60, session=session.key)
     await store.write(sessions.delete, session.key)
     assert await store.write(outbox.acquire, "work", "you", seconds=60)

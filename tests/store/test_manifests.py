@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.errors import StoreError
-from enfold.store.records import (
+from enfold.records import (
     EditReference,
     KeptRange,
     SummaryPlace,

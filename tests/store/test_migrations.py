@@ -11,10 +11,9 @@ import pytest
 from tests.store.making import numbered
 
 from enfold.errors import StoreError, StoreVersionError
+from enfold.records import SearchScope, SummaryPlace
 from enfold.store import Database, Store, integrity, open_store, search, sessions, snapshots, tree
 from enfold.store.database import Migration, is_current, migrate, migrations
-from enfold.store.records import SummaryPlace
-from enfold.store.search import Where
 
 if TYPE_CHECKING:
     from tests.databases import Server
@@ -107,7 +106,7 @@ async def test_a_file_of_version_1_is_still_read(tmp_path: Path) -> None:
         assert view.snapshot.text == "They talk of tea."
         assert view.shown == (SummaryPlace(),)
         assert [message.body for message in view.after] == [b'{"n":2}']
-        (hit,) = await store.read(search.search, "tea", Where(session=session.key))
+        (hit,) = await store.read(search.search, "tea", SearchScope(session=session.key))
         assert hit.snippet == "Green tea"
 
 

@@ -22,11 +22,18 @@ from hypothesis.stateful import (
 from tests.store.making import draft
 
 from enfold.errors import ConflictError
-from enfold.identity import identity
+from enfold.identity import chain, identity
+from enfold.records import (
+    CURRENT_TIP,
+    ROOT,
+    AppendPlace,
+    SearchScope,
+    SessionRecord,
+    SnapshotDraft,
+    SummaryPlace,
+)
 from enfold.store import Store, integrity, open_store, search, sessions, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.records import Session, SnapshotDraft, SummaryPlace
-from enfold.store.search import Where
 
 Result = TypeVar("Result")
 WORDS = ("tea", "milk", "数据库", "foo_bar")
@@ -84,12 +91,14 @@ class Machine(RuleBasedStateMachine):
         self.store: Store = self.run(open_store(self.url))
         type(self).count += 1
         name = f"session {self.count}"
-        self.session: Session = self.run(self.store.write(sessions.get_or_create, "ours", name))
+        self.session: SessionRecord = self.run(
+            self.store.write(sessions.get_or_create, "ours", name)
+        )
         self.model = Model()
 
     @rule(said=words)
     def append(self, said: list[str]) -> None:
-        self._append(said, self.model.tip, tree.CURRENT_TIP)
+        self._append(said, self.model.tip, CURRENT_TIP)
 
     @rule(said=words, number=pick)
     @precondition(lambda self: self.model.order)
@@ -99,14 +108,14 @@ class Machine(RuleBasedStateMachine):
 
     @rule(said=words)
     def begin_again(self, said: list[str]) -> None:
-        self._append(said, None, tree.ROOT)
+        self._append(said, None, ROOT)
 
     @rule(number=pick, new=st.just([]) | words)
     @precondition(lambda self: self.model.order)
     def record_what_came_late(self, number: int, new: list[str]) -> None:
         path = self.model.path(self._message(number))
         said, before = [*(self.model.texts[id] for id in path), *new], self.model.tip
-        self._append(said, None, tree.ROOT, forward_only=True)
+        self._append(said, None, ROOT, forward_only=True)
         if self.model.tip in self.model.path(before):
             self.model.tip = before
 
@@ -163,20 +172,20 @@ class Machine(RuleBasedStateMachine):
                 break
             known += 1
         for where in ({"session": self.session.key}, {"namespace": "ours"}):
-            found = self.run(self.store.read(tree.recognise, contents, **where))
+            found = self.run(self.store.read(tree.recognise, chain(contents), **where))
             if "session" in where:
-                assert found.known == known
-            assert found.known >= known
+                assert found.count == known
+            assert found.count >= known
 
     @rule(number=pick, word=st.sampled_from(WORDS))
     @precondition(lambda self: self.model.order)
     def look_for(self, number: int, word: str) -> None:
         tip = self._message(number)
         holds = [id for id in self.model.order if word in self.model.texts[id]]
-        everywhere = Where(session=self.session.key)
+        everywhere = SearchScope(session=self.session.key)
         hits = self.run(self.store.read(search.search, word, everywhere, limit=1_000))
         assert [hit.message for hit in hits] == holds[::-1]
-        above = Where(session=self.session.key, tip=tip)
+        above = SearchScope(session=self.session.key, tip=tip)
         hits = self.run(self.store.read(search.search, word, above, limit=1_000))
         path = self.model.path(tip)
         assert [hit.message for hit in hits] == [id for id in holds[::-1] if id in path]
@@ -216,7 +225,7 @@ class Machine(RuleBasedStateMachine):
         self,
         said: list[str],
         parent: str | None,
-        place: str | tree.Place,
+        place: str | AppendPlace,
         *,
         forward_only: bool = False,
     ) -> None:

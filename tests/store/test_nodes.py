@@ -8,24 +8,26 @@ from hypothesis import strategies as st
 from tests.store.making import numbered
 
 from enfold.errors import NotFoundError
+from enfold.records import SessionRecord
 from enfold.store import Database, Store, tree
 from enfold.store import tree as nodes
-from enfold.store.records import Session
 from enfold.store.tree import ABOVE_ALL, jump_depth
 
 
-async def test_the_tip_is_the_current_one_or_the_named(store: Store, session: Session) -> None:
-    assert await store.read(nodes.nodes_tip, session.key, None) == ABOVE_ALL
+async def test_the_tip_is_the_current_one_or_the_named(
+    store: Store, session: SessionRecord
+) -> None:
+    assert await store.read(nodes.tip_node, session.key, None) == ABOVE_ALL
     line = await store.write(tree.append, session.key, numbered(5))
-    assert (await store.read(nodes.nodes_tip, session.key, None)).key == line[-1].key
-    named = await store.read(nodes.nodes_tip, session.key, line[2].id)
+    assert (await store.read(nodes.tip_node, session.key, None)).key == line[-1].key
+    named = await store.read(nodes.tip_node, session.key, line[2].id)
     assert (named.key, named.id, named.depth) == (line[2].key, line[2].id, 3)
     assert named.path_tokens == line[2].path_tokens
     with pytest.raises(NotFoundError, match="nowhere"):
-        await store.read(nodes.nodes_tip, session.key, "nowhere")
+        await store.read(nodes.tip_node, session.key, "nowhere")
 
 
-async def test_keys_by_id(store: Store, session: Session) -> None:
+async def test_keys_by_id(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(5))
     wanted = [line[3].id, line[1].id]
     assert await store.read(nodes.keys_of, session.key, wanted) == {
@@ -37,15 +39,15 @@ async def test_keys_by_id(store: Store, session: Session) -> None:
         await store.read(nodes.keys_of, session.key, [*wanted, "nowhere"])
 
 
-async def test_every_ancestor_by_its_depth(store: Store, session: Session) -> None:
+async def test_every_ancestor_by_its_depth(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(70))
-    bottom = await store.read(nodes.nodes_tip, session.key, None)
+    bottom = await store.read(nodes.tip_node, session.key, None)
     for depth in (0, 1, 2, 31, 62, 63, 64, 69, 70, 99):
         found = await store.read(nodes.ancestor, bottom, depth)
         assert found.key == (line[min(depth, 70) - 1].key if depth else 0)
 
 
-async def test_a_long_line_knows_its_ancestors(store: Store, session: Session) -> None:
+async def test_a_long_line_knows_its_ancestors(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(300))
     branch = await store.write(tree.append, session.key, numbered(50, "other"), line[149].id)
 
@@ -65,7 +67,7 @@ async def test_a_long_line_knows_its_ancestors(store: Store, session: Session) -
         assert above == (line[depth - 1],)
 
 
-async def test_jumps_are_where_they_should_be(store: Store, session: Session) -> None:
+async def test_jumps_are_where_they_should_be(store: Store, session: SessionRecord) -> None:
     """Also when every message is appended on its own, and on a branch. Else walks grow long."""
     line = await store.write(tree.append, session.key, numbered(40))
     for said in numbered(30, "more"):

@@ -6,9 +6,8 @@ import pytest
 from tests.store.making import drafts
 
 from enfold.errors import InputError, NotFoundError
+from enfold.records import PhraseOccurrences, SearchScope, SessionRecord
 from enfold.store import Store, search, sessions, tree
-from enfold.store.records import Session
-from enfold.store.search import Found, Where
 from enfold.text.words import Phrase
 
 SAID = ("The transcripts are late", "yes", "transcribers were hired", "我们使用数据库", "tea")
@@ -18,63 +17,65 @@ NOWHERE = Phrase(("sextant",))
 PAIR = Phrase(("数据",))
 
 
-def everything(found: Found) -> list[tuple[int, int]]:
+def everything(found: PhraseOccurrences) -> list[tuple[int, int]]:
     return [(1, found.length)]
 
 
-async def test_where_beginnings_of_words_occur(store: Store, session: Session) -> None:
+async def test_where_beginnings_of_words_occur(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, drafts(*SAID))
     found, stretches = await store.read(
         search.around,
-        Where(session=session.key),
+        SearchScope(session=session.key),
         (TRANSCRI, TEA, NOWHERE, PAIR),
         everything,
         most=10,
     )
-    assert found == Found({TRANSCRI: [1, 3], TEA: [5], PAIR: [4]}, 5)
+    assert found == PhraseOccurrences({TRANSCRI: [1, 3], TEA: [5], PAIR: [4]}, 5)
     (spots,) = stretches
     assert [spot.depth for spot in spots] == [1, 2, 3, 4, 5]
-    said = await store.read(search.texts, Where(), spots)
+    said = await store.read(search.texts, SearchScope(), spots)
     assert [said[spot.key] for spot in spots] == list(SAID)
 
 
-async def test_the_newest_occurrences_are_looked_at(store: Store, session: Session) -> None:
+async def test_the_newest_occurrences_are_looked_at(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, drafts(*(f"tea {n}" for n in range(9))))
     found, stretches = await store.read(
-        search.around, Where(session=session.key), (TEA,), lambda _: [(2, 3), (8, 9)], most=4
+        search.around, SearchScope(session=session.key), (TEA,), lambda _: [(2, 3), (8, 9)], most=4
     )
     assert found.depths == {TEA: [6, 7, 8, 9]}
     assert [[spot.depth for spot in spots] for spots in stretches] == [[2, 3], [8, 9]]
 
 
-async def test_other_branches_and_sessions_are_not_seen(store: Store, session: Session) -> None:
+async def test_other_branches_and_sessions_are_not_seen(
+    store: Store, session: SessionRecord
+) -> None:
     other = await store.write(sessions.get_or_create, "ours", "another")
     await store.write(tree.append, other.key, drafts("their tea"))
     first, _ = await store.write(tree.append, session.key, drafts("coffee", "tea, then left"))
     await store.write(tree.append, session.key, drafts("tea here"), first.id)
     found, stretches = await store.read(
-        search.around, Where(session=session.key), (TEA,), everything, most=10
+        search.around, SearchScope(session=session.key), (TEA,), everything, most=10
     )
-    assert found == Found({TEA: [2]}, 2)
-    said = await store.read(search.texts, Where(), stretches[0])
+    assert found == PhraseOccurrences({TEA: [2]}, 2)
+    said = await store.read(search.texts, SearchScope(), stretches[0])
     assert sorted(said.values()) == ["coffee", "tea here"]
 
 
-async def test_an_empty_session_has_none(store: Store, session: Session) -> None:
+async def test_an_empty_session_has_none(store: Store, session: SessionRecord) -> None:
     found, stretches = await store.read(
-        search.around, Where(session=session.key), (TEA,), lambda _: [], most=10
+        search.around, SearchScope(session=session.key), (TEA,), lambda _: [], most=10
     )
-    assert (found, stretches) == (Found({}, 0), [])
+    assert (found, stretches) == (PhraseOccurrences({}, 0), [])
 
 
-async def test_a_tip_says_which_branch(store: Store, session: Session) -> None:
+async def test_a_tip_says_which_branch(store: Store, session: SessionRecord) -> None:
     first, second = await store.write(tree.append, session.key, drafts("coffee", "tea"))
     await store.write(tree.append, session.key, drafts("cocoa"), first.id)
-    where = Where(session=session.key, tip=second.id)
+    where = SearchScope(session=session.key, tip=second.id)
     found, _ = await store.read(search.around, where, (TEA,), everything, most=10)
-    assert found == Found({TEA: [2]}, 2)
+    assert found == PhraseOccurrences({TEA: [2]}, 2)
     assert (await store.read(search.message_at, where, 2)).id == second.id
     with pytest.raises(NotFoundError, match="this branch has 2"):
         await store.read(search.message_at, where, 3)
-    with pytest.raises(InputError, match="which session"):
-        await store.read(search.around, Where(namespace=""), (TEA,), everything, most=1)
+    with pytest.raises(InputError, match="needs a session"):
+        await store.read(search.around, SearchScope(namespace=""), (TEA,), everything, most=1)

@@ -6,18 +6,18 @@ import asyncio
 
 from tests.store.making import numbered
 
+from enfold.records import OutboxEntry, SessionRecord
 from enfold.store import Store, outbox, sessions, tree
-from enfold.store.records import OutboxEntry, Session
 
 
-async def fill(store: Store, session: Session, count: int = 5) -> list[str]:
+async def fill(store: Store, session: SessionRecord, count: int = 5) -> list[str]:
     stored = await store.write(tree.append, session.key, numbered(count))
     ids = [message.id for message in stored]
     await store.write(outbox.enqueue, session.key, ids)
     return ids
 
 
-async def test_entries_are_claimed_oldest_first(store: Store, session: Session) -> None:
+async def test_entries_are_claimed_oldest_first(store: Store, session: SessionRecord) -> None:
     ids = await fill(store, session)
     first = await store.write(outbox.claim, "me", limit=2)
     second = await store.write(outbox.claim, "you", limit=9)
@@ -29,7 +29,7 @@ async def test_entries_are_claimed_oldest_first(store: Store, session: Session) 
     assert await store.read(outbox.waiting) == 5
 
 
-async def test_what_is_done_does_not_come_again(store: Store, session: Session) -> None:
+async def test_what_is_done_does_not_come_again(store: Store, session: SessionRecord) -> None:
     ids = await fill(store, session)
     claimed = await store.write(outbox.claim, "me", seconds=0)
     await store.write(outbox.done, [entry.id for entry in claimed[:3]])
@@ -41,7 +41,7 @@ async def test_what_is_done_does_not_come_again(store: Store, session: Session) 
     await store.write(outbox.done, [])
 
 
-async def test_a_claim_that_ran_out_is_taken_over(store: Store, session: Session) -> None:
+async def test_a_claim_that_ran_out_is_taken_over(store: Store, session: SessionRecord) -> None:
     await fill(store, session, 1)
     (dead,) = await store.write(outbox.claim, "dead", seconds=0)
     (taken,) = await store.write(outbox.claim, "alive")
@@ -51,7 +51,9 @@ async def test_a_claim_that_ran_out_is_taken_over(store: Store, session: Session
     assert await store.read(outbox.waiting) == 0
 
 
-async def test_a_failure_waits_before_the_next_attempt(store: Store, session: Session) -> None:
+async def test_a_failure_waits_before_the_next_attempt(
+    store: Store, session: SessionRecord
+) -> None:
     await fill(store, session, 2)
     one, two = await store.write(outbox.claim, "me")
     assert await store.write(outbox.failed, one.id, "me", error="no\x00 network", retry_in=3_600)
@@ -59,7 +61,7 @@ async def test_a_failure_waits_before_the_next_attempt(store: Store, session: Se
     assert [entry.id for entry in await store.write(outbox.claim, "me")] == [two.id]
 
 
-async def test_a_message_goes_out_once_for_a_kind(store: Store, session: Session) -> None:
+async def test_a_message_goes_out_once_for_a_kind(store: Store, session: SessionRecord) -> None:
     ids = await fill(store, session, 2)
     await store.write(outbox.enqueue, session.key, ids)
     await store.write(outbox.enqueue, session.key, ids, "facts")
@@ -71,7 +73,7 @@ async def test_a_message_goes_out_once_for_a_kind(store: Store, session: Session
     assert len({entry.id for entry in (*memory, *facts)}) == 4
 
 
-async def test_workers_do_not_get_the_same(store: Store, session: Session) -> None:
+async def test_workers_do_not_get_the_same(store: Store, session: SessionRecord) -> None:
     await fill(store, session, 60)
     claims: list[list[OutboxEntry]] = await asyncio.gather(
         *(store.write(outbox.claim, f"worker {n}", limit=10) for n in range(8))
@@ -83,7 +85,7 @@ async def test_workers_do_not_get_the_same(store: Store, session: Session) -> No
     assert len(set(got)) == len(got) == 60
 
 
-async def test_a_deleted_sessions_entries_are_gone(store: Store, session: Session) -> None:
+async def test_a_deleted_sessions_entries_are_gone(store: Store, session: SessionRecord) -> None:
     await fill(store, session)
     other = await store.write(sessions.get_or_create, "ours", "other")
     await fill(store, other, 1)

@@ -12,8 +12,8 @@ from tests.conftest import ROOT
 from tests.store.making import texts
 from tests.store.rivals import APPENDS
 
+from enfold.records import SessionRecord
 from enfold.store import Store, integrity, open_store, sessions, snapshots, tree
-from enfold.store.records import Session
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 RIVALS = 3
@@ -78,7 +78,7 @@ def test_whoever_is_killed_loses_nothing(url: str) -> None:
     assert said > rounds
 
 
-async def _session(store: Store, id: str) -> Session:
+async def _session(store: Store, id: str) -> SessionRecord:
     session = await store.read(sessions.find, "ours", id)
     assert session is not None
     return session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enfold.store.records import EditDraft, SnapshotDraft, new_id
+from enfold.records import EditDraft, SnapshotDraft, new_id
 
 
 def test_ids_are_new() -> None:

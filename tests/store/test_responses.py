@@ -7,18 +7,22 @@ from dataclasses import replace
 import pytest
 
 from enfold.errors import NotFoundError
+from enfold.records import ResponseItem, SessionRecord, StoredResponse
 from enfold.store import Database, Store, responses, sessions
-from enfold.store.records import Session
-from enfold.store.responses import Item, Response
 
-ITEMS = (Item("m1", b'{"id":"m1","said":"\x00 \xc3\xa9"}'), Item(None, b'{"type":"call"}'))
-
-
-def _response(session: Session, id: str = "resp_1") -> Response:
-    return Response(session.key, id, "a tip", "a snapshot", ITEMS, b'["\xc3\xa9"]')
+ITEMS = (
+    ResponseItem("m1", b'{"id":"m1","said":"\x00 \xc3\xa9"}'),
+    ResponseItem(None, b'{"type":"call"}'),
+)
 
 
-async def test_a_response_is_found_by_its_id_with_its_items(store: Store, session: Session) -> None:
+def _response(session: SessionRecord, id: str = "resp_1") -> StoredResponse:
+    return StoredResponse(session.key, id, "a tip", "a snapshot", ITEMS, b'["\xc3\xa9"]')
+
+
+async def test_a_response_is_found_by_its_id_with_its_items(
+    store: Store, session: SessionRecord
+) -> None:
     kept = _response(session)
     await store.write(responses.put, kept)
     await store.write(responses.put, replace(kept, id="resp_2", items=()))
@@ -30,26 +34,26 @@ async def test_a_response_is_found_by_its_id_with_its_items(store: Store, sessio
     assert await store.read(responses.item, "ours", "m\0") is None
 
 
-async def test_nobody_else_finds_it(store: Store, session: Session) -> None:
+async def test_nobody_else_finds_it(store: Store, session: SessionRecord) -> None:
     theirs = await store.write(sessions.get_or_create, "theirs", session.id)
     await store.write(responses.put, _response(session))
     assert await store.read(responses.find, "theirs", "resp_1") is None
     assert await store.read(responses.item, "theirs", "m1") is None
-    await store.write(responses.put, replace(_response(theirs), items=(Item("m1", b"{}"),)))
+    await store.write(responses.put, replace(_response(theirs), items=(ResponseItem("m1", b"{}"),)))
     assert await store.read(responses.item, "theirs", "m1") == b"{}"
     assert await store.read(responses.find, "ours", "resp_1") == _response(session)
 
 
-async def test_what_is_there_stays_as_it_is(store: Store, session: Session) -> None:
+async def test_what_is_there_stays_as_it_is(store: Store, session: SessionRecord) -> None:
     await store.write(responses.put, _response(session))
     await store.write(responses.put, replace(_response(session), tip="another", items=()))
     assert await store.read(responses.find, "ours", "resp_1") == _response(session)
 
 
-async def test_it_goes_with_its_session_and_with_time(store: Store, session: Session) -> None:
+async def test_it_goes_with_its_session_and_with_time(store: Store, session: SessionRecord) -> None:
     await store.write(responses.put, _response(session))
     await store.write(_age, responses.KEPT + 1)
-    later = replace(_response(session, "resp_2"), items=(Item("m2", b"{}"),))
+    later = replace(_response(session, "resp_2"), items=(ResponseItem("m2", b"{}"),))
     await store.write(responses.put, later)
     assert await store.read(responses.find, "ours", "resp_1") is None
     assert await store.read(responses.item, "ours", "m1") is None

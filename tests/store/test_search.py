@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.store.making import draft, drafts, numbered
 
 from enfold.errors import InputError
+from enfold.records import SearchScope, SessionRecord
 from enfold.store import Store, search, sessions, tree
-from enfold.store.records import Session
-from enfold.store.search import Where, locate
+from enfold.store.search import locate
 from enfold.text.words import phrases_of
 
 SAID = (
@@ -27,7 +27,7 @@ SAID = (
 
 
 @pytest.fixture
-async def talk(store: Store, session: Session) -> Session:
+async def talk(store: Store, session: SessionRecord) -> SessionRecord:
     await store.write(tree.append, session.key, drafts(*SAID))
     return session
 
@@ -72,25 +72,27 @@ async def talk(store: Store, session: Session) -> Session:
     ],
     ids=repr,
 )
-async def test_what_is_found(store: Store, talk: Session, query: str, expected: list[int]) -> None:
-    hits = await store.read(search.search, query, Where(session=talk.key))
+async def test_what_is_found(
+    store: Store, talk: SessionRecord, query: str, expected: list[int]
+) -> None:
+    hits = await store.read(search.search, query, SearchScope(session=talk.key))
     assert [hit.depth - 1 for hit in hits] == expected
-    best = await store.read(search.search, query, Where(session=talk.key), best_first=True)
+    best = await store.read(search.search, query, SearchScope(session=talk.key), best_first=True)
     assert {hit.message for hit in best} == {hit.message for hit in hits}
     assert all(hit.rank is None for hit in hits)
     assert all(hit.rank is not None for hit in best)
 
 
-async def test_the_best_come_first(store: Store, session: Session) -> None:
+async def test_the_best_come_first(store: Store, session: SessionRecord) -> None:
     texts = ["tea " * 5, "coffee and tea and more words that have nothing to do with it " * 20]
     await store.write(tree.append, session.key, drafts(*texts))
-    hits = await store.read(search.search, "tea", Where(session=session.key), best_first=True)
+    hits = await store.read(search.search, "tea", SearchScope(session=session.key), best_first=True)
     assert [hit.depth for hit in hits] == [1, 2]
     assert [hit.rank for hit in hits] == sorted((hit.rank or 0 for hit in hits), reverse=True)
 
 
-async def test_a_hit_says_where(store: Store, talk: Session) -> None:
-    (hit,) = await store.read(search.search, "brown fox", Where(session=talk.key))
+async def test_a_hit_says_where(store: Store, talk: SessionRecord) -> None:
+    (hit,) = await store.read(search.search, "brown fox", SearchScope(session=talk.key))
     assert (hit.session, hit.session_id, hit.role) == (talk.key, talk.id, "user")
     assert SAID[0][hit.start : hit.end] == "brown"
     assert hit.snippet == SAID[0]
@@ -98,34 +100,34 @@ async def test_a_hit_says_where(store: Store, talk: Session) -> None:
     assert message.created_at == hit.created_at
 
 
-async def test_pages_of_hits(store: Store, session: Session) -> None:
+async def test_pages_of_hits(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, numbered(25))
     depths: list[int] = []
     last = None
     while hits := await store.read(
-        search.search, "message", Where(session=session.key), limit=7, after=last
+        search.search, "message", SearchScope(session=session.key), limit=7, after=last
     ):
         depths += [hit.depth for hit in hits]
         last = hits[-1]
     assert depths == list(range(25, 0, -1))
 
 
-async def test_what_was_said_long_ago_is_found(store: Store, session: Session) -> None:
+async def test_what_was_said_long_ago_is_found(store: Store, session: SessionRecord) -> None:
     """More messages than PostgreSQL looks at before it asks its index."""
     await store.write(tree.append, session.key, drafts("a needle", *["some hay"] * 1_200))
-    (hit,) = await store.read(search.search, "needle", Where(session=session.key))
+    (hit,) = await store.read(search.search, "needle", SearchScope(session=session.key))
     assert hit.depth == 1
     depths: list[int] = []
     last = None
     while hits := await store.read(
-        search.search, "hay", Where(session=session.key), limit=500, after=last
+        search.search, "hay", SearchScope(session=session.key), limit=500, after=last
     ):
         depths += [hit.depth for hit in hits]
         last = hits[-1]
     assert depths == list(range(1_201, 1, -1))
 
 
-async def test_where_it_looks(store: Store, session: Session) -> None:
+async def test_where_it_looks(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, drafts("tea one", "tea two", "tea three"))
     branch = await store.write(tree.append, session.key, drafts("tea elsewhere"), line[0].id)
     other = await store.write(sessions.get_or_create, "ours", "other")
@@ -133,29 +135,34 @@ async def test_where_it_looks(store: Store, session: Session) -> None:
     await store.write(tree.append, other.key, drafts("tea of another"))
     await store.write(tree.append, theirs.key, drafts("tea of theirs"))
 
-    async def found(where: Where, limit: int = 20) -> list[tuple[str, int]]:
+    async def found(where: SearchScope, limit: int = 20) -> list[tuple[str, int]]:
         hits = await store.read(search.search, "tea", where, limit=limit)
         return [(hit.session_id, hit.depth) for hit in hits]
 
     mine = session.id
-    assert await found(Where(session=session.key)) == [(mine, 2), (mine, 3), (mine, 2), (mine, 1)]
-    assert await found(Where(session=session.key, tip=branch[0].id)) == [(mine, 2), (mine, 1)]
-    assert await found(Where(session=session.key, tip=line[1].id)) == [(mine, 2), (mine, 1)]
-    assert await found(Where(session=session.key, tip=line[0].id), limit=1) == [(mine, 1)]
-    assert await found(Where(session=session.key, on_branch=True)) == [(mine, 2), (mine, 1)]
-    ours = await found(Where(namespace="ours"))
+    assert await found(SearchScope(session=session.key)) == [
+        (mine, 2),
+        (mine, 3),
+        (mine, 2),
+        (mine, 1),
+    ]
+    assert await found(SearchScope(session=session.key, tip=branch[0].id)) == [(mine, 2), (mine, 1)]
+    assert await found(SearchScope(session=session.key, tip=line[1].id)) == [(mine, 2), (mine, 1)]
+    assert await found(SearchScope(session=session.key, tip=line[0].id), limit=1) == [(mine, 1)]
+    assert await found(SearchScope(session=session.key, on_branch=True)) == [(mine, 2), (mine, 1)]
+    ours = await found(SearchScope(namespace="ours"))
     assert ours == [("other", 1), (mine, 2), (mine, 3), (mine, 2), (mine, 1)]
-    assert await found(Where(namespace="nobody's")) == []
+    assert await found(SearchScope(namespace="nobody's")) == []
     of_many = (
-        Where(namespace="ours", tip=line[0].id),
-        Where(namespace="ours", on_branch=True),
+        SearchScope(namespace="ours", tip=line[0].id),
+        SearchScope(namespace="ours", on_branch=True),
     )
-    for unclear in (Where(), *of_many):
+    for unclear in (SearchScope(), *of_many):
         with pytest.raises(InputError):
             await found(unclear)
 
 
-async def test_a_huge_message_is_searched_to_its_end(store: Store, session: Session) -> None:
+async def test_a_huge_message_is_searched_to_its_end(store: Store, session: SessionRecord) -> None:
     words = [f"word{number}" for number in range(90_000)]
     words[70_000:70_003] = ["a", "needle", "here"]
     text = "needle " + "hay " * 3_000 + " ".join(words) + " 東京"
@@ -169,39 +176,41 @@ async def test_a_huge_message_is_searched_to_its_end(store: Store, session: Sess
         "東京",
         f'"{" ".join(words[40_000:40_100])}"',
     ):
-        (hit,) = await store.read(search.search, query, Where(session=session.key))
+        (hit,) = await store.read(search.search, query, SearchScope(session=session.key))
         assert hit.end > hit.start
         assert text[hit.start : hit.end] in hit.snippet
     for query in ('"needle a"', "word90000", '"word1 word3"'):
-        assert not await store.read(search.search, query, Where(session=session.key))
+        assert not await store.read(search.search, query, SearchScope(session=session.key))
 
 
-async def test_every_phrase_of_a_long_text_is_found(store: Store, session: Session) -> None:
+async def test_every_phrase_of_a_long_text_is_found(store: Store, session: SessionRecord) -> None:
     """Also where a row of PostgreSQL's index ends and the next begins."""
     words = [f"w{number}" for number in range(600)]
     await store.write(tree.append, session.key, [draft(" ".join(words))])
     for at in range(0, 570, 13):
         query = f'"{" ".join(words[at : at + 30])}"'
-        assert await store.read(search.search, query, Where(session=session.key)), at
+        assert await store.read(search.search, query, SearchScope(session=session.key)), at
 
 
-async def test_a_word_said_a_thousand_times(store: Store, session: Session) -> None:
+async def test_a_word_said_a_thousand_times(store: Store, session: SessionRecord) -> None:
     text = "the cat " * 1_000 + "the dog"
     await store.write(tree.append, session.key, [draft(text)])
-    assert await store.read(search.search, '"the dog"', Where(session=session.key))
-    assert not await store.read(search.search, '"dog the"', Where(session=session.key))
+    assert await store.read(search.search, '"the dog"', SearchScope(session=session.key))
+    assert not await store.read(search.search, '"dog the"', SearchScope(session=session.key))
 
 
-async def test_what_cannot_be_stored_can_stand_beside_words(store: Store, session: Session) -> None:
+async def test_what_cannot_be_stored_can_stand_beside_words(
+    store: Store, session: SessionRecord
+) -> None:
     await store.write(tree.append, session.key, [draft("zero\x00one half\ud83d two")])
-    (hit,) = await store.read(search.search, "one two", Where(session=session.key))
+    (hit,) = await store.read(search.search, "one two", SearchScope(session=session.key))
     assert hit.snippet == "zero\ufffdone half\ufffd two"
 
 
 @given(query=st.text())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-async def test_no_query_is_an_error(store: Store, talk: Session, query: str) -> None:
-    await store.read(search.search, query, Where(session=talk.key), limit=1)
+async def test_no_query_is_an_error(store: Store, talk: SessionRecord, query: str) -> None:
+    await store.read(search.search, query, SearchScope(session=talk.key), limit=1)
 
 
 @pytest.mark.parametrize(

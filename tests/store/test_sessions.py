@@ -6,6 +6,19 @@ import pytest
 from tests.store.making import numbered
 
 from enfold.errors import InputError, NotFoundError
+from enfold.records import (
+    EditDraft,
+    Exchange,
+    ResponseItem,
+    SearchScope,
+    SessionKey,
+    SessionRecord,
+    SessionUpdate,
+    SnapshotDraft,
+    StoredResponse,
+    SummaryPlace,
+    UsageEvent,
+)
 from enfold.store import (
     Database,
     Store,
@@ -19,18 +32,6 @@ from enfold.store import (
 )
 from enfold.store import outbox as leases
 from enfold.store import responses as exchanges
-from enfold.store.records import (
-    EditDraft,
-    Exchange,
-    Session,
-    SessionKey,
-    SnapshotDraft,
-    SummaryPlace,
-    UsageEvent,
-)
-from enfold.store.responses import Item, Response
-from enfold.store.search import Where
-from enfold.store.sessions import Changes
 
 TABLES = (
     "sessions",
@@ -50,8 +51,8 @@ TABLES = (
 
 
 async def test_a_name_has_one_session(store: Store) -> None:
-    made = await store.write(sessions.get_or_create, "ours", "chat", Changes(title="Trip"))
-    again = await store.write(sessions.get_or_create, "ours", "chat", Changes(title="Other"))
+    made = await store.write(sessions.get_or_create, "ours", "chat", SessionUpdate(title="Trip"))
+    again = await store.write(sessions.get_or_create, "ours", "chat", SessionUpdate(title="Other"))
     elsewhere = await store.write(sessions.get_or_create, "theirs", "chat")
     assert again == made
     assert made.title == "Trip"
@@ -60,25 +61,27 @@ async def test_a_name_has_one_session(store: Store) -> None:
     assert await store.read(sessions.find, "ours", "chat2") is None
 
 
-async def test_a_new_session_is_empty(session: Session) -> None:
+async def test_a_new_session_is_empty(session: SessionRecord) -> None:
     assert (session.tip, session.depth, session.tokens) == (None, 0, 0)
     assert session.settings == {}
     assert session.blocked is None
     assert session.created_at == session.updated_at > 1_600_000_000_000
 
 
-async def test_changes_leave_the_rest(store: Store, session: Session) -> None:
-    all_new = Changes(
+async def test_changes_leave_the_rest(store: Store, session: SessionRecord) -> None:
+    all_new = SessionUpdate(
         title="Tea\x00time", profile="work", model="openai:gpt-5", settings={"threshold": 0.5}
     )
     first = await store.write(sessions.update, session.key, all_new)
     assert first.title == "Tea\ufffdtime"
     assert (first.profile, first.model) == ("work", "openai:gpt-5")
-    second = await store.write(sessions.update, session.key, Changes(blocked={"why": "no key"}))
+    second = await store.write(
+        sessions.update, session.key, SessionUpdate(blocked={"why": "no key"})
+    )
     assert (second.title, second.settings) == (first.title, {"threshold": 0.5})
     assert second.blocked == {"why": "no key"}
     cleared = await store.write(
-        sessions.update, session.key, Changes(blocked={}, profile="", settings={})
+        sessions.update, session.key, SessionUpdate(blocked={}, profile="", settings={})
     )
     assert (cleared.blocked, cleared.profile, cleared.settings) == (None, None, {})
     assert cleared.model == "openai:gpt-5"
@@ -88,7 +91,7 @@ async def test_pages_go_from_the_last_used_on(store: Store) -> None:
     made = [await store.write(sessions.get_or_create, "ours", f"chat {n}") for n in range(5)]
     await store.write(sessions.get_or_create, "theirs", "chat")
     await store.write(tree.append, made[1].key, numbered(1))
-    listed: list[Session] = []
+    listed: list[SessionRecord] = []
     while page := await store.read(
         sessions.page, "ours", limit=2, after=listed[-1] if listed else None
     ):
@@ -110,7 +113,7 @@ async def test_a_session_that_is_not_there(store: Store) -> None:
     gone = SessionKey(99)
     for refused in (
         store.read(sessions.get, gone),
-        store.write(sessions.update, gone, Changes(title="x")),
+        store.write(sessions.update, gone, SessionUpdate(title="x")),
         store.write(sessions.delete, gone),
         store.write(tree.append, gone, numbered(1)),
     ):
@@ -130,15 +133,15 @@ async def test_deleting_takes_all_of_a_session_and_nothing_else(store: Store) ->
 
     assert await store.read(_row_counts) == before
     assert await store.read(sessions.find, "ours", "doomed") is None
-    found = await store.read(search.search, "message", Where(namespace="ours"), limit=100)
+    found = await store.read(search.search, "message", SearchScope(namespace="ours"), limit=100)
     assert {hit.session_id for hit in found} == {"kept"}
     assert len(found) == 4
     again = await store.write(sessions.get_or_create, "ours", "doomed")
     assert again.key != doomed.key
-    assert not await store.read(search.search, "message", Where(session=again.key))
+    assert not await store.read(search.search, "message", SearchScope(session=again.key))
 
 
-async def _fill(store: Store, session: Session) -> None:
+async def _fill(store: Store, session: SessionRecord) -> None:
     """Something of a session in every table."""
     first, *_, last = await store.write(tree.append, session.key, numbered(4))
     edit = EditDraft(first.id, b"{}", 1, "characters")
@@ -152,8 +155,8 @@ async def _fill(store: Store, session: Session) -> None:
         leases.acquire, f"compress {session.id}", "me", seconds=60, session=session.key
     )
     exchange = Exchange(snapshot.id, last.id, "hash", "openai", b"{}")
-    await store.write(exchanges.exchanges_put, session.key, exchange)
-    response = Response(session.key, "r", last.id, snapshot.id, (Item("i", b"{}"),))
+    await store.write(exchanges.put_exchange, session.key, exchange)
+    response = StoredResponse(session.key, "r", last.id, snapshot.id, (ResponseItem("i", b"{}"),))
     await store.write(responses.put, response)
     assert await store.read(outbox.waiting, session.key) == 1
     assert await store.read(catalog.usage_of_session, session.key)

@@ -6,21 +6,21 @@ import pytest
 from tests.store.making import drafts, numbered
 
 from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
-from enfold.store import Database, Store, catalog, outbox, sessions, snapshots, tree
-from enfold.store.records import (
+from enfold.records import (
     EditDraft,
     KeptRange,
-    Session,
+    SessionRecord,
     SnapshotDraft,
     StoredMessage,
     SummaryPlace,
     UsageEvent,
 )
+from enfold.store import Database, Store, catalog, outbox, sessions, snapshots, tree
 from enfold.store.snapshots import Beside
 
 
 @pytest.fixture
-async def line(store: Store, session: Session) -> tuple[StoredMessage, ...]:
+async def line(store: Store, session: SessionRecord) -> tuple[StoredMessage, ...]:
     return await store.write(tree.append, session.key, numbered(12))
 
 
@@ -42,7 +42,7 @@ def summary(cutoff: StoredMessage, parent: StoredMessage, text: str = "so far") 
 
 
 async def test_everything_comes_back(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = summary(line[5], line[-1], "zero \x00, half \ud83d, é")
     stored = await store.write(snapshots.record, session.key, draft, expected=None)
@@ -60,7 +60,7 @@ async def test_everything_comes_back(
 
 
 async def test_the_deepest_cutoff_applies_then_the_newest(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     deep = summary(line[7], line[9])
     shallow = summary(line[3], line[11])
@@ -83,7 +83,7 @@ async def test_the_deepest_cutoff_applies_then_the_newest(
 
 
 async def test_a_branch_keeps_to_its_own(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     ours = summary(line[3], line[9])
     await store.write(snapshots.record, session.key, ours)
@@ -100,7 +100,7 @@ async def test_a_branch_keeps_to_its_own(
 
 
 async def test_many_of_other_branches_are_passed_over(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     ours = summary(line[1], line[2])
     await store.write(snapshots.record, session.key, ours)
@@ -112,7 +112,7 @@ async def test_many_of_other_branches_are_passed_over(
 
 @pytest.mark.parametrize("lost", ["is gone", "is elsewhere"])
 async def test_a_lost_cutoff_falls_back(
-    store: Store, session: Session, line: tuple[StoredMessage, ...], lost: str
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...], lost: str
 ) -> None:
     first = summary(line[3], line[9])
     second = summary(line[7], line[9])
@@ -134,7 +134,7 @@ async def test_a_lost_cutoff_falls_back(
 
 
 async def test_one_can_be_left_out_of_account(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     first, second = summary(line[3], line[9]), summary(line[7], line[9])
     for draft in (first, second):
@@ -145,7 +145,7 @@ async def test_one_can_be_left_out_of_account(
 
 
 async def test_the_second_of_two_is_refused(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     beside = Beside(
         edits=[EditDraft(line[0].id, b"{}", 1, "characters")],
@@ -172,7 +172,7 @@ async def test_the_second_of_two_is_refused(
 
 
 async def test_what_stands_beside_is_written_with_it(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     edit = EditDraft(
         line[2].id, b'{"cut": "\\u0000"}', 4, "characters", estimate=2, ledger={"was": ["x", 1]}
@@ -192,7 +192,7 @@ async def test_what_stands_beside_is_written_with_it(
 
 
 async def test_a_damaged_edit_is_noticed(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     edit = EditDraft(line[2].id, b"{}", 1, "characters")
     draft = summary(line[5], line[-1])
@@ -214,7 +214,7 @@ async def test_a_damaged_edit_is_noticed(
 )
 async def test_a_summary_must_fit_the_tree(
     store: Store,
-    session: Session,
+    session: SessionRecord,
     line: tuple[StoredMessage, ...],
     cutoff: int | None,
     parent: int | None,
@@ -230,7 +230,7 @@ async def test_a_summary_must_fit_the_tree(
 
 
 async def test_unknown_messages_are_refused(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     strange = SnapshotDraft({"summaryText": "x"}, cutoff="nowhere", parent=line[0].id)
     with pytest.raises(NotFoundError, match="nowhere"):
@@ -244,7 +244,7 @@ async def test_unknown_messages_are_refused(
 
 
 async def test_titles_and_memories_stand_apart(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     title = SnapshotDraft({"title": "Tea"}, kind="title")
     memory = SnapshotDraft({"facts": ["likes tea"]}, kind="memory", parent=line[3].id)
@@ -260,7 +260,7 @@ async def test_titles_and_memories_stand_apart(
 
 
 async def test_undoing_is_a_record(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = summary(line[3], line[9])
     await store.write(snapshots.record, session.key, draft)
@@ -281,7 +281,7 @@ async def test_undoing_is_a_record(
 
 
 async def test_erasing_takes_the_text_of_one(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     doomed, kept = summary(line[5], line[9], "a secret"), summary(line[3], line[9], "tea")
     for draft in (doomed, kept):
@@ -295,7 +295,7 @@ async def test_erasing_takes_the_text_of_one(
 
 
 async def test_a_bare_text_is_read_as_a_summary(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = summary(line[3], line[9])
     await store.write(snapshots.record, session.key, draft)
@@ -308,7 +308,7 @@ async def test_a_bare_text_is_read_as_a_summary(
 
 
 async def test_a_snapshot_is_of_its_session(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     other = await store.write(sessions.get_or_create, "ours", "another")
     await store.write(tree.append, other.key, numbered(12))
@@ -323,7 +323,7 @@ async def test_a_snapshot_is_of_its_session(
 
 async def _applies(
     store: Store,
-    session: Session,
+    session: SessionRecord,
     tip: StoredMessage | None = None,
     *,
     share_across_branches: bool = False,

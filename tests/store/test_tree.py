@@ -10,12 +10,11 @@ from tests.store.making import draft, drafts, numbered, texts
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain
+from enfold.records import CURRENT_TIP, ROOT, MessageDraft, SessionRecord
 from enfold.store import Database, Store, sessions, tree
-from enfold.store.records import Draft, Session
-from enfold.store.tree import CURRENT_TIP, ROOT
 
 
-async def test_messages_form_a_line(store: Store, session: Session) -> None:
+async def test_messages_form_a_line(store: Store, session: SessionRecord) -> None:
     first = await store.write(tree.append, session.key, drafts("a", "b"))
     second = await store.write(tree.append, session.key, drafts("c"), CURRENT_TIP)
     line = await store.read(tree.path, session.key)
@@ -29,14 +28,14 @@ async def test_messages_form_a_line(store: Store, session: Session) -> None:
     assert (now.tip, now.depth, now.tokens) == (line[-1].id, 3, 3)
 
 
-async def test_ids_are_the_identities(store: Store, session: Session) -> None:
+async def test_ids_are_the_identities(store: Store, session: SessionRecord) -> None:
     said = numbered(5)
     stored = await store.write(tree.append, session.key, said)
     assert [message.id for message in stored] == chain(each.content_hash for each in said)
 
 
-async def test_every_field_comes_back(store: Store, session: Session) -> None:
-    given_draft = Draft(
+async def test_every_field_comes_back(store: Store, session: SessionRecord) -> None:
+    given_draft = MessageDraft(
         role="user",
         dialect="anthropic",
         body=b'{"content": "\\u0000 \\ud83d", "n": 123456789012345678901234567890, "z":1, "a":2}',
@@ -57,19 +56,20 @@ async def test_every_field_comes_back(store: Store, session: Session) -> None:
     assert stored.name == "Zo\u00eb"
     assert stored.client_id == "msg\ufffd\ufffd"
     assert (stored.input_tokens, stored.output_tokens) == (None, None)
-    assert await store.read(tree.by_client_id, session.key, "msg\x00\ud83d") == (stored,)
     assert await store.read(tree.get, session.key, stored.id) == stored
 
 
 @pytest.mark.parametrize("body", [b"\x00", bytes(range(256)), b"", b"x" * 1_000_000], ids=len)
-async def test_bytes_come_back_as_they_went_in(store: Store, session: Session, body: bytes) -> None:
-    odd = Draft("user", "openai", body, "c" * 32, 1, "characters")
+async def test_bytes_come_back_as_they_went_in(
+    store: Store, session: SessionRecord, body: bytes
+) -> None:
+    odd = MessageDraft("user", "openai", body, "c" * 32, 1, "characters")
     await store.write(tree.append, session.key, [odd])
     (stored,) = await store.read(tree.path, session.key)
     assert stored.body == body
 
 
-async def test_writing_again_finds_what_is_there(store: Store, session: Session) -> None:
+async def test_writing_again_finds_what_is_there(store: Store, session: SessionRecord) -> None:
     said = numbered(6)
     first = await store.write(tree.append, session.key, said[:4], ROOT)
     again = await store.write(tree.append, session.key, said, ROOT)
@@ -83,7 +83,7 @@ async def test_writing_again_finds_what_is_there(store: Store, session: Session)
 
 @pytest.mark.parametrize("order", list(permutations((2, 4, 6))), ids=str)
 async def test_records_of_a_growing_history_may_come_in_any_order(
-    store: Store, session: Session, order: tuple[int, ...]
+    store: Store, session: SessionRecord, order: tuple[int, ...]
 ) -> None:
     said = numbered(6)
     for length in order:
@@ -92,14 +92,16 @@ async def test_records_of_a_growing_history_may_come_in_any_order(
     assert len(await store.read(tree.branches, session.key)) == 1
 
 
-async def test_the_same_words_later_are_another_message(store: Store, session: Session) -> None:
+async def test_the_same_words_later_are_another_message(
+    store: Store, session: SessionRecord
+) -> None:
     one = await store.write(tree.append, session.key, [draft("ok")])
     two = await store.write(tree.append, session.key, [draft("ok")])
     assert one[0].id != two[0].id
     assert len(await store.read(tree.path, session.key)) == 2
 
 
-async def test_after_another_message_a_branch_begins(store: Store, session: Session) -> None:
+async def test_after_another_message_a_branch_begins(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(4))
     other = await store.write(tree.append, session.key, drafts("x", "y"), line[1].id)
     assert texts(await store.read(tree.path, session.key)) == ["message 1", "message 2", "x", "y"]
@@ -114,14 +116,14 @@ async def test_after_another_message_a_branch_begins(store: Store, session: Sess
     assert await store.read(tree.children, session.key, other[-1].id) == ()
 
 
-async def test_a_session_may_begin_again(store: Store, session: Session) -> None:
+async def test_a_session_may_begin_again(store: Store, session: SessionRecord) -> None:
     first = await store.write(tree.append, session.key, drafts("a"))
     other = await store.write(tree.append, session.key, drafts("b"), ROOT)
     assert other[0].parent is None
     assert await store.read(tree.children, session.key, None) == first + other
 
 
-async def test_the_tip_can_be_moved(store: Store, session: Session) -> None:
+async def test_the_tip_can_be_moved(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(3))
     await store.write(tree.set_tip, session.key, line[0].id)
     assert await store.read(tree.path, session.key) == line[:1]
@@ -131,7 +133,7 @@ async def test_the_tip_can_be_moved(store: Store, session: Session) -> None:
     assert await store.read(tree.path, session.key) == ()
 
 
-async def test_only_what_is_below_a_depth_is_read(store: Store, session: Session) -> None:
+async def test_only_what_is_below_a_depth_is_read(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(9))
     assert await store.read(tree.path, session.key, above_depth=6) == line[6:]
     assert await store.read(tree.path, session.key, line[4].id, above_depth=2) == line[2:5]
@@ -139,7 +141,7 @@ async def test_only_what_is_below_a_depth_is_read(store: Store, session: Session
     assert await store.read(tree.path, session.key, above_depth=99) == ()
 
 
-async def test_pages(store: Store, session: Session) -> None:
+async def test_pages(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(40))
     other = await store.write(tree.append, session.key, drafts("x", "y"), line[19].id)
     await store.write(tree.set_tip, session.key, line[-1].id)
@@ -161,7 +163,7 @@ async def test_pages(store: Store, session: Session) -> None:
         await page(after=other[0].id)
 
 
-async def test_a_stretch_is_had_by_its_places(store: Store, session: Session) -> None:
+async def test_a_stretch_is_had_by_its_places(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(40))
     other = await store.write(tree.append, session.key, drafts("x", "y"), line[19].id)
     tip = line[-1].id
@@ -178,16 +180,18 @@ async def test_a_stretch_is_had_by_its_places(store: Store, session: Session) ->
     assert await between(20, 30, other[-1].id) == (line[19], *other)
 
 
-async def test_an_empty_session_has_empty_answers(store: Store, session: Session) -> None:
+async def test_an_empty_session_has_empty_answers(store: Store, session: SessionRecord) -> None:
     assert await store.write(tree.append, session.key, []) == ()
     assert await store.read(tree.path, session.key) == ()
     assert await store.read(tree.page, session.key) == ()
     assert await store.read(tree.between, session.key, None, 1, 50) == ()
     assert await store.read(tree.branches, session.key) == ()
-    assert (await store.read(tree.recognise, ["c" * 32], session=session.key)).known == 0
+    assert (await store.read(tree.recognise, ["c" * 32], session=session.key)).count == 0
 
 
-async def test_messages_of_other_sessions_are_not_there(store: Store, session: Session) -> None:
+async def test_messages_of_other_sessions_are_not_there(
+    store: Store, session: SessionRecord
+) -> None:
     other = await store.write(sessions.get_or_create, "ours", "another")
     mine = await store.write(tree.append, session.key, drafts("mine"))
     theirs = await store.write(tree.append, other.key, drafts("theirs"))
@@ -203,15 +207,15 @@ async def test_messages_of_other_sessions_are_not_there(store: Store, session: S
 
 
 async def test_a_history_is_recognised_as_far_as_it_is_known(
-    store: Store, session: Session
+    store: Store, session: SessionRecord
 ) -> None:
     line = await store.write(tree.append, session.key, numbered(40))
     contents = [message.content_hash for message in line]
     for known in (0, 1, 2, 13, 39, 40):
         for new in (0, 1, 2, 9):
             history = contents[:known] + [f"{number:032}" for number in range(new)]
-            found = await store.read(tree.recognise, history, session=session.key)
-            assert found.known == known
+            found = await store.read(tree.recognise, chain(history), session=session.key)
+            assert found.count == known
             assert found.tip == (line[known - 1].id if known else None)
             assert found.session == (session.key if known else None)
 
@@ -225,14 +229,16 @@ async def test_a_history_is_recognised_in_its_namespace_only(store: Store) -> No
     await store.write(tree.append, long.key, said[:4])
     await store.write(tree.append, short.key, said[:2])
     await store.write(tree.append, theirs.key, said)
-    found = await store.read(tree.recognise, contents, namespace="ours")
-    assert (found.known, found.session) == (4, long.key)
-    shared = await store.read(tree.recognise, contents[:2], namespace="ours")
-    assert (shared.known, shared.session) == (2, long.key)
-    assert (await store.read(tree.recognise, contents, namespace="nobody's")).known == 0
+    found = await store.read(tree.recognise, chain(contents), namespace="ours")
+    assert (found.count, found.session) == (4, long.key)
+    shared = await store.read(tree.recognise, chain(contents[:2]), namespace="ours")
+    assert (shared.count, shared.session) == (2, long.key)
+    assert (await store.read(tree.recognise, chain(contents), namespace="nobody's")).count == 0
 
 
-async def test_usage_that_the_provider_reports_is_kept(store: Store, session: Session) -> None:
+async def test_usage_that_the_provider_reports_is_kept(
+    store: Store, session: SessionRecord
+) -> None:
     (message,) = await store.write(tree.append, session.key, drafts("a"))
     await store.write(
         tree.set_reported_usage, session.key, message.id, input_tokens=10, output_tokens=None
@@ -245,7 +251,7 @@ async def test_usage_that_the_provider_reports_is_kept(store: Store, session: Se
         )
 
 
-async def test_appends_at_the_same_time_make_one_line(store: Store, session: Session) -> None:
+async def test_appends_at_the_same_time_make_one_line(store: Store, session: SessionRecord) -> None:
     await asyncio.gather(
         *(store.write(tree.append, session.key, [draft(f"from {n}")]) for n in range(20))
     )
@@ -254,7 +260,7 @@ async def test_appends_at_the_same_time_make_one_line(store: Store, session: Ses
     assert len(await store.read(tree.branches, session.key)) == 1
 
 
-async def test_everything_can_be_exported(store: Store, session: Session) -> None:
+async def test_everything_can_be_exported(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(5))
     branch = await store.write(tree.append, session.key, drafts("x"), line[1].id)
     everything = await store.read(tree.written_after, session.key)
@@ -262,7 +268,7 @@ async def test_everything_can_be_exported(store: Store, session: Session) -> Non
     assert await store.read(tree.written_after, session.key, line[2].key, limit=1) == line[3:4]
 
 
-async def test_changed_bytes_are_noticed(store: Store, session: Session) -> None:
+async def test_changed_bytes_are_noticed(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, numbered(3))
 
     def damage(db: Database) -> None:
@@ -277,7 +283,7 @@ async def test_changed_bytes_are_noticed(store: Store, session: Session) -> None
 
 
 async def test_stepping_back_leaves_the_message_on_its_own_branch(
-    store: Store, session: Session
+    store: Store, session: SessionRecord
 ) -> None:
     stored = await store.write(tree.append, session.key, drafts("a", "b"))
     assert await store.write(tree.step_back, session.key) == stored[1]
@@ -288,7 +294,7 @@ async def test_stepping_back_leaves_the_message_on_its_own_branch(
 
 
 async def test_a_message_of_another_branch_is_not_on_this_one(
-    store: Store, session: Session
+    store: Store, session: SessionRecord
 ) -> None:
     stored = await store.write(tree.append, session.key, drafts("a", "b"))
     assert await store.read(tree.on_branch, session.key, stored[1].id) == stored[1]

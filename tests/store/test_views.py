@@ -6,28 +6,28 @@ import pytest
 from tests.store.making import drafts, numbered
 
 from enfold.errors import IntegrityError
-from enfold.store import Database, Store, snapshots, tree
-from enfold.store import snapshots as views
-from enfold.store.records import (
+from enfold.records import (
     Edit,
     EditDraft,
     EditReference,
     KeptRange,
-    Session,
+    SessionRecord,
     SnapshotDraft,
     StoredMessage,
     SummaryPlace,
 )
+from enfold.store import Database, Store, snapshots, tree
+from enfold.store import snapshots as views
 from enfold.store.snapshots import Beside
 
 
 @pytest.fixture
-async def line(store: Store, session: Session) -> tuple[StoredMessage, ...]:
+async def line(store: Store, session: SessionRecord) -> tuple[StoredMessage, ...]:
     return await store.write(tree.append, session.key, numbered(20))
 
 
 async def test_without_a_snapshot_all_is_shown(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     view = await store.read(views.view, session.key)
     assert (view.snapshot, view.shown, view.after) == (None, (), line)
@@ -35,13 +35,13 @@ async def test_without_a_snapshot_all_is_shown(
     assert view.session.tip == line[-1].id
 
 
-async def test_an_empty_session_has_an_empty_view(store: Store, session: Session) -> None:
+async def test_an_empty_session_has_an_empty_view(store: Store, session: SessionRecord) -> None:
     view = await store.read(views.view, session.key)
     assert (view.tip, view.depth, view.shown, view.after) == (None, 0, (), ())
 
 
 async def test_the_manifest_says_what_is_shown(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     edits = [EditDraft(line[at].id, b"{}", 1, "characters") for at in (9, 11)]
     draft = SnapshotDraft(
@@ -74,7 +74,7 @@ async def test_the_manifest_says_what_is_shown(
 
 
 async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")
     first = SnapshotDraft(
@@ -99,7 +99,7 @@ async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
 
 
 async def test_a_branch_has_its_own_view(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = SnapshotDraft(
         {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(SummaryPlace(),)
@@ -114,7 +114,7 @@ async def test_a_branch_has_its_own_view(
 
 
 async def test_at_the_cutoff_nothing_comes_after(
-    store: Store, session: Session, line: tuple[StoredMessage, ...]
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     draft = SnapshotDraft(
         {"summaryText": "x"}, cutoff=line[9].id, parent=line[9].id, manifest=(SummaryPlace(),)
@@ -126,7 +126,7 @@ async def test_at_the_cutoff_nothing_comes_after(
 
 @pytest.mark.parametrize("what", ["message", "edit"])
 async def test_what_is_gone_is_not_shown_silently(
-    store: Store, session: Session, line: tuple[StoredMessage, ...], what: str
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...], what: str
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")
     entry = KeptRange("nowhere", line[0].id) if what == "message" else EditReference(edit.id)

@@ -8,8 +8,8 @@ import threading
 import pytest
 
 from enfold.errors import StoreError
+from enfold.records import SessionRecord
 from enfold.store import Database, Store, catalog, open_store
-from enfold.store.records import Session
 
 
 class Gate:
@@ -95,7 +95,7 @@ async def test_a_failed_transaction_leaves_the_connection_fit(store: Store) -> N
     assert await store.read(catalog.settings, "global") == {"a": 1}
 
 
-async def test_reading_cannot_write(store: Store, session: Session) -> None:
+async def test_reading_cannot_write(store: Store, session: SessionRecord) -> None:
     with pytest.raises(StoreError):
         await store.read(catalog.put_setting, "global", "a", 1)
     assert await store.read(catalog.settings, "global") == {}

@@ -10,7 +10,7 @@ import pytest
 from enfold.engine.activity import Activity, Saving
 from enfold.engine.state import EffectiveThreshold
 from enfold.llm.costs import Recommendation
-from enfold.store.catalog import DayOfFailures
+from enfold.records import DailyFailures
 from enfold.ui.dashboard import AdviceFacts, SessionAlert, advise
 
 USUAL = EffectiveThreshold("a:b", 95, 100, 105, 0.95, "threshold", "default", is_automatic=True)
@@ -30,11 +30,11 @@ USELESS = replace(SAVED, tokens=0, spared=0)
             ["“X” cannot be counted"],
         ),
         (
-            replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 3, 1),))),
+            replace(FINE, activity=Activity(failures=(DailyFailures(1, "summary_failed", 3, 1),))),
             ["Many compressions fail"],
         ),
         (
-            replace(FINE, activity=Activity(failures=(DayOfFailures(1, "summary_failed", 2, 1),))),
+            replace(FINE, activity=Activity(failures=(DailyFailures(1, "summary_failed", 2, 1),))),
             [],
         ),
         (replace(FINE, threshold=replace(USUAL, share=0.3)), ["The threshold is low"]),

@@ -29,7 +29,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.messages import Attachment, Data, Message, Part, ToolCall, text_of
-from enfold.store.records import Hit, StoredMessage
+from enfold.records import Hit, StoredMessage
 
 INTERRUPTED = "interrupted: this is as far as the answer came"
 NOT_KEPT = "failed here: this part of an answer is not kept"

@@ -11,7 +11,7 @@ from enfold.cli.files import STANDARD_INPUT, Input, open_input
 from enfold.cli.screen import Db, Dialect, File, Json, put, put_json, say, working
 from enfold.engine.transfer import import_transcript
 from enfold.errors import ConfigError
-from enfold.store.sessions import check_name
+from enfold.records import check_name
 from enfold.transcripts.source import located
 from enfold.wire import AUTO
 from enfold.wiring import open_engine

@@ -21,8 +21,8 @@ from enfold.cli.screen import (
     working,
 )
 from enfold.engine import Outcome, Preview, Status
-from enfold.store.records import Session as Record
-from enfold.store.records import Snapshot
+from enfold.records import SessionRecord as Record
+from enfold.records import Snapshot
 from enfold.wiring import open_engine
 
 app = App(name="sessions")

@@ -14,9 +14,9 @@ from typing import Any
 
 from enfold.engine.engine import Engine
 from enfold.llm.prices import prices
+from enfold.records import CompressionRow, DailyFailures, DailyUsage
 from enfold.store import catalog
 from enfold.store import catalog as activity
-from enfold.store.catalog import Compressed, DayOfFailures, DayOfUsage
 from enfold.store.database import Database
 
 _DAY = 24 * 3600
@@ -67,8 +67,8 @@ class Activity:
     """What happened since a moment."""
 
     savings: tuple[Saving, ...] = ()
-    usage: tuple[DayOfUsage, ...] = ()
-    failures: tuple[DayOfFailures, ...] = ()
+    usage: tuple[DailyUsage, ...] = ()
+    failures: tuple[DailyFailures, ...] = ()
 
     @property
     def total(self) -> Total:
@@ -131,7 +131,7 @@ class Activity:
             cached[day] = cached.get(day, 0) + each.cached_tokens
         return {day: cached[day] / tokens for day, tokens in read.items() if tokens}
 
-    def _used(self, kind: str) -> Iterable[DayOfUsage]:
+    def _used(self, kind: str) -> Iterable[DailyUsage]:
         return (each for each in self.usage if each.kind == kind)
 
 
@@ -161,7 +161,7 @@ async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) 
 
 
 def _saving(
-    row: Compressed,
+    row: CompressionRow,
     profiles: Mapping[str, Mapping[str, Any]],
     usual: str,
     price_of: dict[str, float | None],

@@ -14,8 +14,8 @@ from enfold.engine.recognition import BY_CUTOFF
 from enfold.engine.session import Session
 from enfold.errors import CompressionError, facts
 from enfold.receipt import Means
+from enfold.records import OutboxEntry
 from enfold.store import outbox, sessions
-from enfold.store.records import OutboxEntry
 
 _TRIES = 3
 

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal, TypeAlias
 
+from enfold import records
 from enfold.condensation import taken_out
 from enfold.engine.state import SettingsLevel, message_of, read_session_settings
 from enfold.messages import Message, Text
 from enfold.receipt import Means, Receipt, receipt
-from enfold.store import records, snapshots, tree
+from enfold.records import Edit, SessionKey, StoredMessage
+from enfold.store import snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store.database import Database
-from enfold.store.records import Edit, SessionKey, StoredMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Any
 from uuid import uuid4
 
-from enfold import wire
+from enfold import records, wire
 from enfold.budget import Decision
 from enfold.condensation import Condensation, EditedMessage, KeptMessage, SummarizedMessages, accept
 from enfold.condensation import Plan as Task
@@ -49,12 +49,11 @@ from enfold.llm.prices import Prices
 from enfold.messages import Message
 from enfold.plan import Aim, SizedSplit, plan, plan_for
 from enfold.receipt import Means
+from enfold.records import SessionKey, SessionRecord, SessionUpdate, StoredMessage
 from enfold.retention import Retention, Split, zones
-from enfold.store import catalog, outbox, records, sessions, snapshots, tree
+from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store import catalog as activity
 from enfold.store.database import Database
-from enfold.store.records import Session, SessionKey, StoredMessage
-from enfold.store.sessions import Changes
 from enfold.store.store import Store
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
@@ -125,7 +124,7 @@ NOTHING_SAID: Mapping[int, Message] = {}
 class Job:
     """A compression to do."""
 
-    session: records.Session
+    session: records.SessionRecord
     view: View
     decision: Decision
     strategy: Strategy
@@ -689,7 +688,7 @@ _POLL_SECONDS = 0.05
 
 @asynccontextmanager
 async def session_lease(
-    store: Store, session: records.Session, seconds: float, *, lasting: float = LEASE_SECONDS
+    store: Store, session: records.SessionRecord, seconds: float, *, lasting: float = LEASE_SECONDS
 ) -> AsyncIterator[None]:
     """Wait until nobody else compresses the session, then be the one who does."""
     name, holder = f"compress:{session.key}", uuid4().hex
@@ -723,12 +722,12 @@ ACCEPTED = "the risk was acknowledged: sent without the compression that is due"
 PASSED = "sent without the compression that is due: it failed, and on_failure is pass"
 
 
-def is_acknowledged(session: Session) -> bool:
+def is_acknowledged(session: SessionRecord) -> bool:
     """True if requests go on although a compression failed."""
     return session.blocked is not None and bool(session.blocked.get("acknowledged"))
 
 
-def refuse_if_blocked(session: Session, on_failure: str) -> None:
+def refuse_if_blocked(session: SessionRecord, on_failure: str) -> None:
     """Raise `BlockedError` while the session waits, which it does with `block` alone."""
     if on_failure == "block" and session.blocked is not None and not is_acknowledged(session):
         words = _words(session.id, str(session.blocked.get("reason")))
@@ -737,7 +736,7 @@ def refuse_if_blocked(session: Session, on_failure: str) -> None:
 
 @asynccontextmanager
 async def report_failures(
-    store: Store, events: Events, session: Session, *, automatic: bool
+    store: Store, events: Events, session: SessionRecord, *, automatic: bool
 ) -> AsyncIterator[None]:
     """Tell of a compression that fails in here, and of a count that does, and keep count."""
     try:
@@ -751,7 +750,7 @@ async def report_failures(
 
 def _tell(
     events: Events,
-    session: Session,
+    session: SessionRecord,
     error: CompressionError | TokenCountError,
     *,
     automatic: bool,
@@ -771,21 +770,23 @@ def _tell(
 
 
 async def block(
-    store: Store, events: Events, session: Session, error: CompressionError
+    store: Store, events: Events, session: SessionRecord, error: CompressionError
 ) -> BlockedError:
     """Stop the session; the answer is the error to raise."""
     blocked = {"reason": str(error), "code": facts(error).code, "acknowledged": False}
-    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    await store.write(sessions.update, session.key, SessionUpdate(blocked=blocked))
     events.emit(SessionBlocked(session.id, str(error)))
     return BlockedError(_words(session.id, str(error)), session=session.id)
 
 
-async def unblock(store: Store, events: Events, session: Session, *, acknowledged: bool) -> None:
+async def unblock(
+    store: Store, events: Events, session: SessionRecord, *, acknowledged: bool
+) -> None:
     """Let requests go on."""
     if session.blocked is None:
         return
     blocked = {**session.blocked, "acknowledged": True} if acknowledged else {}
-    await store.write(sessions.update, session.key, Changes(blocked=blocked))
+    await store.write(sessions.update, session.key, SessionUpdate(blocked=blocked))
     events.emit(SessionUnblocked(session.id, acknowledged))
 
 

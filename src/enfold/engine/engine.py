@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from enfold import records
 from enfold import settings as known_settings
 from enfold.engine.models import Models
 from enfold.engine.presets import Presets, check_strategies
@@ -17,12 +18,10 @@ from enfold.engine.state import SettingsLevel, read_settings
 from enfold.errors import NotFoundError, StoreError
 from enfold.events import Events
 from enfold.queue import Queue
+from enfold.records import AuditDraft, SearchScope, SessionUpdate
 from enfold.settings import Settings
-from enfold.store import access, catalog, records, search, sessions
-from enfold.store.access import AuditDraft
+from enfold.store import access, catalog, search, sessions
 from enfold.store.database import Database
-from enfold.store.search import Where
-from enfold.store.sessions import Changes
 from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
 from enfold.summaries import Summarizer, prompts
@@ -68,7 +67,7 @@ class Engine:
         """The session of that name, made if there is none yet."""
         if profile is not None:
             await self.profiles.require(profile)
-        wanted = Changes(title=title, profile=profile, model=model)
+        wanted = SessionUpdate(title=title, profile=profile, model=model)
         record = await self.store.write(sessions.get_or_create, namespace, id, wanted)
         if _differs(record, wanted):
             record = await self.store.write(sessions.update, record.key, wanted)
@@ -86,8 +85,8 @@ class Engine:
         *,
         namespace: str = "",
         limit: int = 50,
-        after: records.Session | records.SessionMark | None = None,
-    ) -> list[records.Session]:
+        after: records.SessionRecord | records.SessionCursor | None = None,
+    ) -> list[records.SessionRecord]:
         """A page of sessions, the last used first."""
         return await self.store.read(sessions.page, namespace, limit=limit, after=after)
 
@@ -96,7 +95,11 @@ class Engine:
     ) -> Sequence[records.Hit]:
         """Where in all sessions the words occur."""
         return await self.store.read(
-            search.search, query, Where(namespace=namespace), limit=limit, best_first=best_first
+            search.search,
+            query,
+            SearchScope(namespace=namespace),
+            limit=limit,
+            best_first=best_first,
         )
 
     async def settings(self, profile: str | None = None) -> Settings:
@@ -123,7 +126,7 @@ class Engine:
             await self.store.write(catalog.put_setting, "global", known, checked)
 
 
-def _differs(record: records.Session, wanted: Changes) -> bool:
+def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:
     return any(
         value is not None and value != getattr(record, name)
         for name, value in (

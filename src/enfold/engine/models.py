@@ -9,8 +9,8 @@ from enfold import tokens
 from enfold.errors import ConfigError
 from enfold.llm.prices import detect, of_window
 from enfold.modelconfig import ModelConfig, Source
+from enfold.records import ModelConfigRow
 from enfold.store import catalog
-from enfold.store.records import ModelConfigRow
 from enfold.store.store import Store
 
 _EDITABLE = ("max_input", "max_output", "threshold", "retention_tokens", "tokenizer", "correction")

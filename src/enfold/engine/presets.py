@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
+from enfold.records import SessionKey, SessionUpdate
 from enfold.settings import ALIASES
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
-from enfold.store.records import SessionKey
-from enfold.store.sessions import Changes
 from enfold.store.store import Store
 from enfold.strategies import contract, presets
 from enfold.strategies.presets import Preset
@@ -155,7 +154,7 @@ def _apply(db: Database, preset: Preset) -> None:
 
 def _apply_to_session(db: Database, key: SessionKey, preset: Preset) -> None:
     applied = _applied(sessions.get(db, key).settings, preset)
-    sessions.update(db, key, Changes(settings=applied))
+    sessions.update(db, key, SessionUpdate(settings=applied))
 
 
 def _applied(given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:

@@ -23,10 +23,10 @@ from enfold.llm.providers import provider
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Text
 from enfold.modelconfig import ModelConfig
+from enfold.records import ProfileRow, UsageEvent
 from enfold.settings import Settings, check
 from enfold.store import catalog
 from enfold.store.database import Database
-from enfold.store.records import ProfileRow, UsageEvent
 from enfold.store.store import Store
 from enfold.summaries import Summarizer
 

@@ -26,8 +26,8 @@ from typing import NamedTuple
 from enfold.engine.session import Session
 from enfold.engine.state import message_of, search_text
 from enfold.errors import InputError
-from enfold.store.records import StoredMessage
-from enfold.store.search import Found, Spot, around, locate, message_at, texts
+from enfold.records import MessageLocation, PhraseOccurrences, StoredMessage
+from enfold.store.search import around, locate, message_at, texts
 from enfold.summaries.fence import escape
 from enfold.summaries.local.lexicon import PAIR, PAIRS, Cue, of_word
 from enfold.text.words import Phrase, fold, phrases_of, texts_of_terms
@@ -130,13 +130,13 @@ _NEAR = 10.0
 class Relevant:
     """A message, and how much the question is about it."""
 
-    spot: Spot
+    spot: MessageLocation
     relevance: float
     own: float
     """Of this, what it says itself."""
 
 
-def ranges(found: Found) -> list[tuple[int, int]]:
+def ranges(found: PhraseOccurrences) -> list[tuple[int, int]]:
     """The stretches of the branch to look at, by their first and last depth; none overlap.
 
     They reach as far around the finds as can be looked at.
@@ -150,7 +150,9 @@ def ranges(found: Found) -> list[tuple[int, int]]:
     return stretches
 
 
-def rank(found: Found, stretches: Iterable[Sequence[Spot]]) -> list[Relevant]:
+def rank(
+    found: PhraseOccurrences, stretches: Iterable[Sequence[MessageLocation]]
+) -> list[Relevant]:
     """The messages of the stretches, the most relevant first; of equals the newest."""
     weights = _weights(found)
     having = {phrase: frozenset(depths) for phrase, depths in found.depths.items()}
@@ -158,7 +160,7 @@ def rank(found: Found, stretches: Iterable[Sequence[Spot]]) -> list[Relevant]:
     return sorted(ranked, key=lambda each: (-each.relevance, -each.spot.depth))
 
 
-def _weights(found: Found) -> dict[Phrase, float]:
+def _weights(found: PhraseOccurrences) -> dict[Phrase, float]:
     """How much a phrase tells: the more, the fewer messages have it."""
     return {
         phrase: math.log(1 + (found.length - len(depths) + 0.5) / (len(depths) + 0.5))
@@ -166,7 +168,7 @@ def _weights(found: Found) -> dict[Phrase, float]:
     }
 
 
-def _seeds(found: Found, weights: Mapping[Phrase, float]) -> Iterable[int]:
+def _seeds(found: PhraseOccurrences, weights: Mapping[Phrase, float]) -> Iterable[int]:
     """The finds with most of what is asked for near them, reckoned roughly."""
     everywhere = sorted({depth for depths in found.depths.values() for depth in depths})
     if len(everywhere) <= SEEDS:
@@ -196,7 +198,7 @@ def _distance(depths: Sequence[int], depth: int) -> int:
 
 
 def _relevant(
-    spots: Sequence[Spot],
+    spots: Sequence[MessageLocation],
     weights: Mapping[Phrase, float],
     having: Mapping[Phrase, frozenset[int]],
 ) -> Iterator[Relevant]:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from enfold import records
 from enfold.budget import Policy
 from enfold.engine.state import SettingsLevel, effective_settings, model_of, policy_of, threshold_of
 from enfold.identity import chain, content_hash
 from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
-from enfold.store import records, responses, sessions, snapshots, tree
+from enfold.store import responses, sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 
@@ -61,7 +62,7 @@ class RecognisedHistory:
     settings: Settings
     model: ModelConfig | None
     policy: Policy
-    session: records.Session | None = None
+    session: records.SessionRecord | None = None
     messages: int = 0
     """So many of them are recorded, from the first on."""
     tip: str | None = None
@@ -90,10 +91,10 @@ def recognise_history(
     threshold = threshold_of(fields, model, settings)
     if session is None:
         return RecognisedHistory(settings, model, policy_of(settings, threshold))
-    found = tree.recognise_ids(db, history.ids, session=session.key)
+    found = tree.recognise(db, history.ids, session=session.key)
     if found.tip is None:
         return RecognisedHistory(settings, model, policy_of(settings, threshold), session)
-    bottom = tree.nodes_tip(db, session.key, found.tip)
+    bottom = tree.tip_node(db, session.key, found.tip)
     snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
     undo = snapshots.last_undo(db, session.key, found.tip)
     suspended = undo is not None and "user" not in history.roles[undo.depth :]
@@ -102,11 +103,11 @@ def recognise_history(
         model,
         policy_of(settings, threshold, suspended=suspended),
         session,
-        found.known,
+        found.count,
         found.tip,
         snapshot,
         tuple(views.entries(db, snapshot)) if snapshot is not None else (),
-        responses.under(db, session.key, snapshot.id) if snapshot is not None else (),
+        responses.exchanges_under(db, session.key, snapshot.id) if snapshot is not None else (),
         snapshot is None and _is_diverging(db, session.key),
     )
 

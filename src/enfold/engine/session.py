@@ -8,6 +8,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from enfold import records
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import compression
 from enfold.engine import compression as blocking
@@ -34,14 +35,13 @@ from enfold.errors import BlockedError, CompressionError, InputError, NotFoundEr
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
 from enfold.receipt import Means, Receipt
+from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
 from enfold.settings import check
-from enfold.store import catalog, records, sessions, snapshots, tree
+from enfold.store import catalog, sessions, snapshots, tree
 from enfold.store.database import Database
-from enfold.store.search import Where, search
-from enfold.store.sessions import Changes
+from enfold.store.search import search
 from enfold.store.store import Result
-from enfold.store.tree import Place
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 
@@ -53,7 +53,9 @@ if TYPE_CHECKING:
 class Session:
     """One conversation. Made by `Engine.session`."""
 
-    def __init__(self, engine: Engine, record: records.Session, tip: str | None = None) -> None:
+    def __init__(
+        self, engine: Engine, record: records.SessionRecord, tip: str | None = None
+    ) -> None:
         self._engine = engine
         self._store = engine.store
         self._events = engine.events.within(record.namespace)
@@ -76,7 +78,7 @@ class Session:
     async def append(
         self,
         *said: MessageInput,
-        after: str | Place | None = None,
+        after: str | AppendPlace | None = None,
         dialect: str = "auto",
         forward_only: bool = False,
     ) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ class Session:
         """
         messages = as_messages(said, dialect)
         tokenizer = await self.tokenizer()
-        place = tree.CURRENT_TIP if after is None else after
+        place = CURRENT_TIP if after is None else after
         stored = await self._store.write(
             tree.append, self.key, drafts(messages, tokenizer), place, forward_only=forward_only
         )
@@ -252,15 +254,17 @@ class Session:
         """One message of the branch as it was said, folded or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
-    async def look(self, reading: Callable[[Database, Where], Result]) -> Result:
+    async def look(self, reading: Callable[[Database, SearchScope], Result]) -> Result:
         """What is found on the branch, where that function of the store looks."""
-        return await self._store.read(reading, Where(session=self.key, tip=self.tip))
+        return await self._store.read(reading, SearchScope(session=self.key, tip=self.tip))
 
     async def search(
         self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False
     ) -> Sequence[records.Hit]:
         """Where in the whole history, or on this branch, the words occur, newest or best first."""
-        where = Where(session=self.key, tip=self.tip if on_branch else None, on_branch=on_branch)
+        where = SearchScope(
+            session=self.key, tip=self.tip if on_branch else None, on_branch=on_branch
+        )
         return await self._store.read(search, query, where, limit=limit, best_first=best_first)
 
     async def undo(self) -> records.Snapshot | None:
@@ -329,14 +333,14 @@ class Session:
         if given.get("preset") is not None:
             await self._engine.presets.get(given["preset"])
         kept = {k: v for k, v in {**record.settings, **given}.items() if v is not None}
-        changes = Changes(title=title, settings=kept)
+        changes = SessionUpdate(title=title, settings=kept)
         await self._store.write(sessions.update, self.key, changes)
 
     async def delete(self) -> None:
         """Delete the session and everything that belongs to it."""
         await self._store.write(sessions.delete, self.key)
 
-    async def _record(self) -> records.Session:
+    async def _record(self) -> records.SessionRecord:
         return await self._store.read(sessions.get, self.key)
 
     async def _state(

@@ -28,21 +28,21 @@ from enfold.llm.prices import detect
 from enfold.messages import Conversation, Data, Message, Part, Text, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import Means
-from enfold.retention import Measure, Retention
-from enfold.settings import Settings, resolve, retention_policy
-from enfold.store import catalog, sessions, snapshots
-from enfold.store import snapshots as views
-from enfold.store.database import Database
-from enfold.store.records import (
-    Draft,
+from enfold.records import (
     Edit,
-    Session,
+    MessageDraft,
     SessionKey,
+    SessionRecord,
     StoredMessage,
     SummaryPlace,
     Undo,
     ViewRows,
 )
+from enfold.retention import Measure, Retention
+from enfold.settings import Settings, resolve, retention_policy
+from enfold.store import catalog, sessions, snapshots
+from enfold.store import snapshots as views
+from enfold.store.database import Database
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
@@ -120,11 +120,11 @@ _DECODED = 4_096
 """How many decoded messages are kept at hand."""
 
 
-def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[Draft, ...]:
+def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, ...]:
     """The messages as they are stored: exact bytes, counts, and what can be searched."""
     counts = count_messages(messages, tokenizer)
     return tuple(
-        Draft(
+        MessageDraft(
             role=message.role,
             dialect=message.dialect,
             body=dumps(wire.get(message.dialect).render_message(message)),
@@ -295,7 +295,7 @@ def read_session_settings(
 
 def effective_settings(
     db: Database,
-    session: Session | None,
+    session: SessionRecord | None,
     call: Mapping[str, Any],
     static_settings: Sequence[SettingsLevel],
 ) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:

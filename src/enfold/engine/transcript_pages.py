@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from enfold.engine.state import SettingsLevel, read_session_settings
+from enfold.records import Edit, SessionKey, SessionRecord, Snapshot, StoredMessage, SummaryPlace
 from enfold.store import sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store import tree as nodes
 from enfold.store.database import Database
-from enfold.store.records import Edit, Session, SessionKey, Snapshot, StoredMessage, SummaryPlace
 
 PAGE = 50
 """Entries that are read, and drawn, at a time."""
@@ -56,7 +56,7 @@ class PageEntry:
 class TranscriptPage:
     """Some of what is shown, oldest first."""
 
-    session: Session
+    session: SessionRecord
     entries: tuple[PageEntry, ...]
     earlier: PageMark | None
     """Where to go on from upwards. None if this is the beginning."""
@@ -90,7 +90,7 @@ def read_page(
 ) -> TranscriptPage:
     """The last page of the current branch, or the one before a mark."""
     share = read_session_settings(db, key, static_settings).share_across_branches
-    bottom = nodes.nodes_tip(db, key, None)
+    bottom = nodes.tip_node(db, key, None)
     snapshot = snapshots.applicable_at(db, key, bottom, share_across_branches=share)
     cutoff = (snapshot.cutoff_depth or 0) if snapshot else 0
     end = bottom.depth + 1 if before is None else before.depth

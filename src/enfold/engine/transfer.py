@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 from enfold.engine.state import drafts, message_of
 from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps
+from enfold.records import ROOT, AppendPlace, MessageDraft, SessionKey, SessionUpdate, StoredMessage
 from enfold.store import sessions, tree
 from enfold.store.database import Database
-from enfold.store.records import Draft, SessionKey, StoredMessage
-from enfold.store.sessions import Changes
-from enfold.store.tree import Place
 from enfold.transcripts import Entry, Transcript
 from enfold.transcripts.archive import FORMAT, VERSION
 
@@ -39,7 +37,7 @@ async def import_transcript(
     tokenizer = await session.tokenizer()
     ids: dict[str, str] = {}
     for run in _runs(transcript.entries):
-        after: str | Place = tree.ROOT
+        after: str | AppendPlace = ROOT
         if run[0].parent_id is not None:
             if run[0].parent_id not in ids:
                 raise InputError(f"message {run[0].id!r} follows {run[0].parent_id!r}, unknown")
@@ -77,10 +75,10 @@ async def fork_session(
 
 
 def _fill(
-    db: Database, key: SessionKey, written: Sequence[Draft], settings: Mapping[str, Any]
+    db: Database, key: SessionKey, written: Sequence[MessageDraft], settings: Mapping[str, Any]
 ) -> None:
-    tree.append(db, key, written, tree.ROOT)
-    sessions.update(db, key, Changes(settings=settings))
+    tree.append(db, key, written, ROOT)
+    sessions.update(db, key, SessionUpdate(settings=settings))
 
 
 def _runs(entries: Sequence[Entry]) -> Iterator[list[Entry]]:

@@ -28,7 +28,7 @@ from enfold.llm.calls import Call, Connection, Delta, Ending, Gateway, Reply
 from enfold.llm.prices import Prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.messages import Message, ToolCall, text_of
-from enfold.store.records import StoredMessage, UsageEvent
+from enfold.records import StoredMessage, UsageEvent
 
 INTERRUPTED = "interrupted"
 """The field of a stored answer that was stopped while it was written."""

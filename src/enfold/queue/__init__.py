@@ -14,10 +14,10 @@ from typing import Protocol
 
 from enfold.errors import StoreError
 from enfold.queue.shared import SharedRunner
-from enfold.queue.work import Duty, Work
+from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.records import SessionKey
 from enfold.store import outbox
 from enfold.store.database import EngineName
-from enfold.store.records import SessionKey
 from enfold.store.store import Store
 
 IDLE_SECONDS = 1.0
@@ -37,7 +37,7 @@ class LocalRunner:
         self._wakes: list[asyncio.Event] = []
         self._stopping = False
 
-    def start(self, work: Work) -> None:
+    def start(self, work: OutboxWork) -> None:
         """Work until `stop`."""
         for kind, duty in work.duties.items():
             for _ in range(duty.at_once):
@@ -59,7 +59,9 @@ class LocalRunner:
         self._tasks.clear()
         self._wakes.clear()
 
-    async def _run(self, work: Work, kind: str, duty: Duty, wake: asyncio.Event) -> None:
+    async def _run(
+        self, work: OutboxWork, kind: str, duty: WorkHandler, wake: asyncio.Event
+    ) -> None:
         while True:
             wake.clear()
             try:
@@ -74,7 +76,7 @@ class LocalRunner:
             except TimeoutError:
                 continue
 
-    def _goes_on(self, duty: Duty) -> bool:
+    def _goes_on(self, duty: WorkHandler) -> bool:
         return duty.before_closing or not self._stopping
 
 
@@ -85,7 +87,7 @@ class Runner(Protocol):
     status: str
     """`ok`, or why nothing is done at the moment."""
 
-    def start(self, work: Work) -> None: ...
+    def start(self, work: OutboxWork) -> None: ...
     def wake(self) -> None: ...
     async def stop(self) -> None: ...
 
@@ -97,7 +99,7 @@ _RUNNERS: Mapping[EngineName, Callable[[Store, str], Runner]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class QueueStatus:
     """How the queue stands."""
 
     runner: str
@@ -115,9 +117,9 @@ class Queue:
         self._store = store
         self._runner = _RUNNERS[store.engine](store, url)
 
-    def start(self, duties: Mapping[str, Duty]) -> None:
+    def start(self, duties: Mapping[str, WorkHandler]) -> None:
         """Work in the background until `stop`; `duties` by kind of work."""
-        self._runner.start(Work(self._store, duties))
+        self._runner.start(OutboxWork(self._store, duties))
 
     async def put(self, kind: str, session: SessionKey, message: str) -> None:
         """Have something done for a message; once for each kind, however often it is asked."""
@@ -132,10 +134,10 @@ class Queue:
         """Finish what is under way. What is left stays in the outbox for the next process."""
         await self._runner.stop()
 
-    async def state(self) -> State:
+    async def state(self) -> QueueStatus:
         """How it stands."""
         by_kind = await self._store.read(outbox.waiting_by_kind)
-        return State(
+        return QueueStatus(
             self._runner.name,
             self._runner.status,
             {kind: waiting for kind, (waiting, _) in by_kind.items()},

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
-from enfold.queue.work import Work
+from enfold.queue.work import OutboxWork
+from enfold.records import SessionKey
 from enfold.store import catalog, outbox
 from enfold.store import outbox as leases
 from enfold.store.database import Database
-from enfold.store.records import SessionKey
 from enfold.store.store import Store
 
 _SCOPE, _STEPS = "queue", "procrastinate"
@@ -114,11 +114,11 @@ class SharedRunner:
         self._holder = uuid4().hex
         self._wake = asyncio.Event()
         self._stopping = False
-        self._work: Work | None = None
+        self._work: OutboxWork | None = None
         self._task: asyncio.Task[None] | None = None
         self.status = "starting"
 
-    def start(self, work: Work) -> None:
+    def start(self, work: OutboxWork) -> None:
         """Work until `stop`."""
         self._work = work
         self._task = asyncio.create_task(self._run(work), name="enfold queue")
@@ -140,7 +140,7 @@ class SharedRunner:
         except StoreError as error:
             _log.warning("the outbox is left to the next process: %s", error)
 
-    async def _run(self, work: Work) -> None:
+    async def _run(self, work: OutboxWork) -> None:
         await self._sleep(_PATIENCE_SECONDS)
         while not self._stopping:
             try:
@@ -151,7 +151,7 @@ class SharedRunner:
                 self._wake.clear()
                 await self._sleep(_AGAIN_SECONDS)
 
-    async def _serve(self, work: Work) -> None:
+    async def _serve(self, work: OutboxWork) -> None:
         """A worker, until it is to stop or the database is lost."""
         from procrastinate.exceptions import ConnectorException
 
@@ -214,7 +214,7 @@ class SharedRunner:
                 _log.warning("a worker died with job %s; its work becomes due again", stalled.id)
                 await app.job_manager.finish_job(stalled, Status.FAILED, delete_job=True)
 
-    def _app(self, work: Work) -> App:
+    def _app(self, work: OutboxWork) -> App:
         from procrastinate import App, PsycopgConnector
 
         connector = PsycopgConnector(
@@ -238,7 +238,7 @@ class SharedRunner:
             await asyncio.wait_for(self._wake.wait(), seconds)
 
 
-async def _finish(work: Work) -> None:
+async def _finish(work: OutboxWork) -> None:
     """What is to be done before closing; the rest is left to others after a while."""
     deadline = monotonic() + _CLOSING_SECONDS
     for kind, duty in work.duties.items():

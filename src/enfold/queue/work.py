@@ -13,9 +13,9 @@ from itertools import groupby
 from typing import TypeAlias
 from uuid import uuid4
 
+from enfold.records import OutboxEntry, SessionKey
 from enfold.store import outbox
 from enfold.store.database import Database
-from enfold.store.records import OutboxEntry, SessionKey
 from enfold.store.store import Store
 
 _FIRST_RETRY_SECONDS = 1.0
@@ -24,15 +24,15 @@ _LONGEST_ERROR = 500
 
 _log = logging.getLogger("enfold.queue")
 
-Doing: TypeAlias = Callable[[Sequence[OutboxEntry]], Awaitable[None]]
+HandleEntries: TypeAlias = Callable[[Sequence[OutboxEntry]], Awaitable[None]]
 """Does entries of one kind and one session, oldest first. Raising puts them back."""
 
 
 @dataclass(frozen=True, slots=True)
-class Duty:
+class WorkHandler:
     """Who does one kind of work, and how much of it at a time."""
 
-    do: Doing
+    do: HandleEntries
     batch: int = 100
     """Entries that are claimed together."""
     seconds: float = 60.0
@@ -43,10 +43,10 @@ class Duty:
     """Whether what is due is done before a process ends, or left to the next."""
 
 
-class Work:
+class OutboxWork:
     """All kinds of work of one process."""
 
-    def __init__(self, store: Store, duties: Mapping[str, Duty]) -> None:
+    def __init__(self, store: Store, duties: Mapping[str, WorkHandler]) -> None:
         self._store = store
         self._holder = uuid4().hex
         self.duties = duties
@@ -74,7 +74,7 @@ class Work:
             await self._hand_over(duty, list(group))
         return len(entries)
 
-    async def _hand_over(self, duty: Duty, entries: Sequence[OutboxEntry]) -> None:
+    async def _hand_over(self, duty: WorkHandler, entries: Sequence[OutboxEntry]) -> None:
         try:
             await duty.do(entries)
         # It may be foreign code: whatever it raises, what it was given must not be lost.

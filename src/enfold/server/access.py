@@ -20,11 +20,10 @@ from urllib.parse import unquote, urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.errors import AccessError, TokenError, TooManyError
+from enfold.records import AccessToken, check_name
 from enfold.server.callers import ON_THIS_MACHINE, Caller, remember
 from enfold.server.headers import find
 from enfold.store import Store, access
-from enfold.store.access import AccessToken
-from enfold.store.sessions import check_name
 
 _REMEMBERED = 10_000
 """So many callers at most are told apart; who has not come for longest is forgotten."""

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from enfold.engine import Engine
 from enfold.errors import StoreError, facts
 from enfold.events import CompressionFailed, CompressionFinished, Event
+from enfold.records import UsageEvent
 from enfold.server.failures import json_response
-from enfold.store.records import UsageEvent
 
 BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
 """Upper bounds in seconds."""

@@ -22,11 +22,11 @@ from enfold.engine import Engine
 from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text
+from enfold.records import AuditDraft
 from enfold.server.callers import Caller
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.headers import find, name_in
 from enfold.server.metrics import Metrics
-from enfold.store.access import AuditDraft
 
 HEADER = b"x-request-id"
 current_request: ContextVar[str] = ContextVar("current_request", default="")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import dump_text, loads
+from enfold.records import AccessToken, AuditDraft, AuditEntry, check_name, new_id
 from enfold.store import catalog
 from enfold.store.database import Database
-from enfold.store.records import new_id
-from enfold.store.sessions import check_name
 from enfold.text.words import storable
 
 FIRST = "first"
@@ -21,44 +18,6 @@ _LONGEST_NAME = 64
 _END = 2**62
 _FORGOTTEN_AT_ONCE = 20
 _SCOPE, _SECRET = "server", "namespace_secret"
-
-
-@dataclass(frozen=True, slots=True)
-class AccessToken:
-    """Who may use a server, and which namespace is theirs. The token itself is not stored."""
-
-    id: str
-    name: str
-    namespace: str
-    created_at: int
-
-
-@dataclass(frozen=True, slots=True)
-class AuditDraft:
-    """What somebody did: ids and counts, never text."""
-
-    actor: str
-    namespace: str
-    action: str
-    status: int
-    request_id: str
-    session: str | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
-    """An entry of the audit log."""
-
-    seq: int
-    at: int
-    actor: str
-    namespace: str
-    action: str
-    status: int
-    request_id: str
-    session: str | None
-    counts: Mapping[str, int]
 
 
 def new_token() -> str:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 from enfold.errors import NotFoundError
 from enfold.jsontext import dump_text, loads
+from enfold.records import (
+    CompressionRow,
+    DailyFailures,
+    DailyUsage,
+    ModelConfigRow,
+    ProfileRow,
+    SessionKey,
+    UsageEvent,
+    UsageTotal,
+)
 from enfold.store.database import Database, Row
-from enfold.store.records import ModelConfigRow, ProfileRow, SessionKey, UsageEvent, UsageTotal
 
 _OF_USAGE = tuple(field.name for field in fields(UsageEvent))
 
@@ -112,60 +121,15 @@ def _profile(row: Row) -> ProfileRow:
     return ProfileRow(**{**dict(row), "fields": loads(row["fields"])})
 
 
-@dataclass(frozen=True, slots=True)
-class Compressed:
-    """A compression that still holds."""
-
-    key: int
-    created_at: int
-    strategy: str
-    author: str
-    model: str | None
-    """The session's own, if it names one."""
-    profile: str | None
-    tokens_before: int
-    tokens_after: int
-    replies: int
-    """How many replies came in the session since."""
-
-
-@dataclass(frozen=True, slots=True)
-class DayOfUsage:
-    """What the calls of one model used on one day, for one purpose."""
-
-    day: int
-    """Days since 1970, in UTC."""
-    kind: str
-    model: str | None
-    calls: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    cost: float
-    """Of the calls whose cost is known, in US dollars."""
-    unknown_costs: int
-
-
-@dataclass(frozen=True, slots=True)
-class DayOfFailures:
-    """How many compressions failed on one day, for one kind of reason."""
-
-    day: int
-    code: str
-    failures: int
-    automatic: int
-    """Of them, those that nobody had asked for."""
-
-
-def compressions(db: Database, namespace: str, *, since: int = 0) -> list[Compressed]:
+def compressions(db: Database, namespace: str, *, since: int = 0) -> list[CompressionRow]:
     """Those of a namespace, oldest first; what was undone, or only worded anew, is left out."""
     rows = db.rows("compressions_since", namespace=namespace, since=since)
-    return [Compressed(**row) for row in rows if row["tokens_before"] is not None]
+    return [CompressionRow(**row) for row in rows if row["tokens_before"] is not None]
 
 
-def usage_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DayOfUsage]:
+def usage_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DailyUsage]:
     """What the calls of all sessions of a namespace used, day by day."""
-    return [DayOfUsage(**row) for row in db.rows("usage_by_day", namespace=namespace, since=since)]
+    return [DailyUsage(**row) for row in db.rows("usage_by_day", namespace=namespace, since=since)]
 
 
 def add_failure(db: Database, session: SessionKey, code: str, *, automatic: bool) -> None:
@@ -173,8 +137,8 @@ def add_failure(db: Database, session: SessionKey, code: str, *, automatic: bool
     db.change("insert_failure", session=session, code=code, automatic=int(automatic), now=db.now())
 
 
-def failures_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DayOfFailures]:
+def failures_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DailyFailures]:
     """How many compressions failed in a namespace, day by day."""
     return [
-        DayOfFailures(**row) for row in db.rows("failures_by_day", namespace=namespace, since=since)
+        DailyFailures(**row) for row in db.rows("failures_by_day", namespace=namespace, since=since)
     ]

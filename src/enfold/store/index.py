@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
+from enfold.records import SessionKey
 from enfold.store.database import Database, EngineName
-from enfold.store.records import SessionKey
 from enfold.text.words import LONGEST_PHRASE, parts_of, storable, texts_of_terms
 
 WINDOW = 256

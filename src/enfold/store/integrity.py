@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from enfold.errors import IntegrityError
 from enfold.identity import identity
+from enfold.records import SessionKey, StoredMessage
 from enfold.store import snapshots, tree
 from enfold.store.database import Database
-from enfold.store.records import SessionKey, StoredMessage
 
 
 def verify(db: Database, session: SessionKey) -> int:

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+from enfold.records import Lease, OutboxEntry, SessionKey, new_id
 from enfold.store.database import Database
-from enfold.store.records import Lease, OutboxEntry, SessionKey, new_id
 from enfold.store.store import Store
 from enfold.text.words import storable
 

@@ -6,43 +6,16 @@ are found here, inside one namespace. Providers keep responses for thirty days; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from enfold.records import Exchange, ResponseItem, SessionKey, StoredResponse
 from enfold.store import sessions
 from enfold.store.database import Database
-from enfold.store.records import Exchange, SessionKey
 from enfold.text.words import is_storable
 
 KEPT = 30 * 24 * 60 * 60 * 1000
 """Milliseconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A part of an answer, as JSON in the dialect of the provider."""
-
-    id: str | None
-    """As the provider gave it, if it did."""
-    content: bytes = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What a model answered."""
-
-    session: SessionKey
-    id: str
-    """As the provider gave it."""
-    tip: str
-    """The identity of the last message that was sent."""
-    snapshot: str | None
-    """The id of the one whose view was sent. None: the whole history was."""
-    items: tuple[Item, ...]
-    lead: bytes = field(default=b"[]", repr=False)
-    """The system messages before the history, as an array of JSON."""
-
-
-def put(db: Database, response: Response) -> None:
+def put(db: Database, response: StoredResponse) -> None:
     """Keep a response; one that is there already stays as it is."""
     sessions.lock(db, response.session)
     now = db.now()
@@ -59,7 +32,7 @@ def put(db: Database, response: Response) -> None:
         db.change_many("insert_response_item", items)
 
 
-def find(db: Database, namespace: str, id: str) -> Response | None:
+def find(db: Database, namespace: str, id: str) -> StoredResponse | None:
     """The response of that id, if somebody in the namespace got it."""
     if not is_storable(id):
         return None
@@ -67,12 +40,12 @@ def find(db: Database, namespace: str, id: str) -> Response | None:
     if row is None:
         return None
     items = db.rows("items_of_response", response=row["seq"])
-    return Response(
+    return StoredResponse(
         session=SessionKey(row["session"]),
         id=row["id"],
         tip=row["tip"],
         snapshot=row["snapshot"],
-        items=tuple(Item(item["id"], bytes(item["content"])) for item in items),
+        items=tuple(ResponseItem(item["id"], bytes(item["content"])) for item in items),
         lead=bytes(row["lead"]),
     )
 
@@ -85,7 +58,7 @@ def item(db: Database, namespace: str, id: str) -> bytes | None:
     return None if row is None else bytes(row["content"])
 
 
-def exchanges_put(db: Database, session: SessionKey, exchange: Exchange) -> None:
+def put_exchange(db: Database, session: SessionKey, exchange: Exchange) -> None:
     """Keep an exchange; one that looks the same to the client at the same place is replaced."""
     sessions.lock(db, session)
     db.change(
@@ -100,7 +73,7 @@ def exchanges_put(db: Database, session: SessionKey, exchange: Exchange) -> None
     )
 
 
-def under(db: Database, session: SessionKey, snapshot: str) -> tuple[Exchange, ...]:
+def exchanges_under(db: Database, session: SessionKey, snapshot: str) -> tuple[Exchange, ...]:
     """All that were had while the snapshot applied, oldest first."""
     rows = db.rows("exchanges_under", session=session, snapshot=snapshot)
     return tuple(Exchange(**{**dict(row), "content": bytes(row["content"])}) for row in rows)

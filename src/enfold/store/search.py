@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
 
 from enfold.errors import InputError
 from enfold.jsontext import dump_text
+from enfold.records import (
+    ChooseRanges,
+    Hit,
+    MessageLocation,
+    PhraseOccurrences,
+    SearchScope,
+    SessionKey,
+    StoredMessage,
+)
 from enfold.store import tree
 from enfold.store.database import Database, EngineName, Row
 from enfold.store.index import namespace_scope, session_scope
-from enfold.store.records import Hit, SessionKey, StoredMessage
 from enfold.store.tree import Node
 from enfold.text.words import Phrase, Term, parts_of, phrases_of, terms_of
 
@@ -22,28 +28,10 @@ _AROUND = 80
 """Characters of a snippet on each side of what was found."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
-    """Where to search: in a session or in all sessions of a namespace."""
-
-    session: SessionKey | None = None
-    namespace: str | None = None
-    tip: str | None = None
-    """Only among the messages on the path to this one, which is of the session."""
-    on_branch: bool = False
-    """Only among the messages of the branch that the session is on."""
-
-    def one_session(self) -> SessionKey:
-        """The session, where only one can be meant."""
-        if self.session is None:
-            raise InputError("say in which session to look")
-        return self.session
-
-
 def search(
     db: Database,
     query: str,
-    where: Where,
+    where: SearchScope,
     *,
     limit: int = 20,
     after: Hit | None = None,
@@ -75,7 +63,7 @@ def search(
     return hits[:limit]
 
 
-def newest_keys(db: Database, phrase: Phrase, where: Where, *, limit: int) -> list[int]:
+def newest_keys(db: Database, phrase: Phrase, where: SearchScope, *, limit: int) -> list[int]:
     """The keys of the newest messages that have the phrase, on whatever branch."""
     expression = _EXPRESSIONS[db.engine](_scope(where), (phrase,))
     rows = db.rows("search_newest", query=expression, before=_END, limit=limit)
@@ -100,7 +88,7 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
     return 0, 0
 
 
-def _scope(where: Where) -> str:
+def _scope(where: SearchScope) -> str:
     if where.session is not None:
         return session_scope(where.session)
     if where.namespace is not None and where.tip is None and not where.on_branch:
@@ -148,10 +136,10 @@ def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
         offset += len(rows)
 
 
-def _on_path(db: Database, where: Where, keys: Sequence[int]) -> set[int]:
+def _on_path(db: Database, where: SearchScope, keys: Sequence[int]) -> set[int]:
     if where.session is None or (where.tip is None and not where.on_branch):
         return set(keys)
-    return tree.on_path(db, tree.nodes_tip(db, where.session, where.tip).key, keys)
+    return tree.on_path(db, tree.tip_node(db, where.session, where.tip).key, keys)
 
 
 def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
@@ -202,56 +190,32 @@ def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Spot:
-    """A message's place on a branch, without what it says."""
-
-    key: int
-    id: str
-    depth: int
-    role: str
-    name: str | None
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """Where phrases occur on a branch."""
-
-    depths: Mapping[Phrase, Sequence[int]]
-    """Of the messages that have it, oldest first; phrases that occur nowhere are left out."""
-    length: int
-    """How many messages the branch has."""
-
-
-Choose: TypeAlias = Callable[[Found], Sequence[tuple[int, int]]]
-"""Which stretches of the branch to look at, each by its first and last depth."""
-
-
 def around(
-    db: Database, where: Where, phrases: Iterable[Phrase], choose: Choose, *, most: int
-) -> tuple[Found, list[list[Spot]]]:
+    db: Database, where: SearchScope, phrases: Iterable[Phrase], choose: ChooseRanges, *, most: int
+) -> tuple[PhraseOccurrences, list[list[MessageLocation]]]:
     """Where each phrase occurs on the branch to the tip, and the stretches chosen by that.
 
     Of each phrase the newest `most` occurrences are looked at. Stretches are given oldest first.
     """
-    tip = tree.nodes_tip(db, where.one_session(), where.tip)
+    tip = tree.tip_node(db, where.one_session(), where.tip)
     found = _find(db, where, tip, phrases, most)
     return found, [_stretch(db, tip, first, last) for first, last in choose(found)]
 
 
-def message_at(db: Database, where: Where, position: int) -> StoredMessage:
+def message_at(db: Database, where: SearchScope, position: int) -> StoredMessage:
     """The message at a place of the branch to the tip; the first is 1."""
     return tree.at_position(db, where.one_session(), position, where.tip)
 
 
-def texts(db: Database, _where: Where, spots: Iterable[Spot]) -> dict[int, str]:
+def texts(db: Database, _where: SearchScope, spots: Iterable[MessageLocation]) -> dict[int, str]:
     """What can be found of the messages, by key; those without any text are left out."""
     keys = dump_text([spot.key for spot in spots])
     return {row["key"]: row["text"] for row in db.rows("texts", keys=keys)}
 
 
-def _find(db: Database, where: Where, tip: Node, phrases: Iterable[Phrase], most: int) -> Found:
+def _find(
+    db: Database, where: SearchScope, tip: Node, phrases: Iterable[Phrase], most: int
+) -> PhraseOccurrences:
     keys = {phrase: newest_keys(db, phrase, where, limit=most) for phrase in phrases}
     everywhere = {key for found in keys.values() for key in found}
     allowed = tree.on_path(db, tip.key, everywhere) if everywhere else set()
@@ -260,10 +224,10 @@ def _find(db: Database, where: Where, tip: Node, phrases: Iterable[Phrase], most
     found = {
         phrase: sorted(depths[key] for key in of if key in depths) for phrase, of in keys.items()
     }
-    return Found({phrase: each for phrase, each in found.items() if each}, tip.depth)
+    return PhraseOccurrences({phrase: each for phrase, each in found.items() if each}, tip.depth)
 
 
-def _stretch(db: Database, tip: Node, first: int, last: int) -> list[Spot]:
+def _stretch(db: Database, tip: Node, first: int, last: int) -> list[MessageLocation]:
     bottom = tree.ancestor(db, tip, last)
     rows = db.rows("spots_of_line", bottom=bottom.key, above=first - 1)
-    return sorted((Spot(**dict(row)) for row in rows), key=lambda spot: spot.depth)
+    return sorted((MessageLocation(**dict(row)) for row in rows), key=lambda spot: spot.depth)

@@ -2,36 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import fields
 
 from enfold.errors import InputError, NotFoundError
 from enfold.jsontext import dump_text, loads
+from enfold.records import (
+    NO_UPDATE,
+    SessionCursor,
+    SessionKey,
+    SessionRecord,
+    SessionUpdate,
+    check_name,
+)
 from enfold.store import index
 from enfold.store.database import Database, Row
-from enfold.store.records import Session, SessionKey, SessionMark
-from enfold.text.words import is_storable, storable
+from enfold.text.words import storable
 
 _LONGEST_NAME = 256
 _FAR_FUTURE = 2**62
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
-    """New values for a session. None leaves a field as it is; "" and {} make it empty."""
-
-    title: str | None = None
-    profile: str | None = None
-    model: str | None = None
-    settings: Mapping[str, Any] | None = None
-    blocked: Mapping[str, Any] | None = None
-
-
-NO_CHANGES = Changes()
-
-
-def get_or_create(db: Database, namespace: str, id: str, changes: Changes = NO_CHANGES) -> Session:
+def get_or_create(
+    db: Database, namespace: str, id: str, changes: SessionUpdate = NO_UPDATE
+) -> SessionRecord:
     """The session of that id in the namespace; a new one gets the given values."""
     check_name("namespace", namespace)
     check_name("session", id)
@@ -55,13 +48,13 @@ def get_or_create(db: Database, namespace: str, id: str, changes: Changes = NO_C
     return session
 
 
-def find(db: Database, namespace: str, id: str) -> Session | None:
+def find(db: Database, namespace: str, id: str) -> SessionRecord | None:
     """The session of that id in the namespace, if there is one."""
     row = db.row("session_by_id", namespace=namespace, id=id)
     return _session(row) if row else None
 
 
-def get(db: Database, key: SessionKey) -> Session:
+def get(db: Database, key: SessionKey) -> SessionRecord:
     """The session of that key."""
     row = db.row("session", key=key)
     if row is None:
@@ -70,8 +63,12 @@ def get(db: Database, key: SessionKey) -> Session:
 
 
 def page(
-    db: Database, namespace: str, *, limit: int = 50, after: Session | SessionMark | None = None
-) -> list[Session]:
+    db: Database,
+    namespace: str,
+    *,
+    limit: int = 50,
+    after: SessionRecord | SessionCursor | None = None,
+) -> list[SessionRecord]:
     """Sessions of a namespace, last used first; the next page comes after the last of this one."""
     rows = db.rows(
         "sessions_before",
@@ -95,13 +92,13 @@ def count(db: Database, namespace: str) -> int:
     return int(row["sessions"]) if row else 0
 
 
-def update(db: Database, key: SessionKey, changes: Changes) -> Session:
+def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionRecord:
     """Give a session new values."""
     lock(db, key)
     before = get(db, key)
     values = {
         field.name: getattr(before if getattr(changes, field.name) is None else changes, field.name)
-        for field in fields(Changes)
+        for field in fields(SessionUpdate)
     }
     db.change(
         "update_session",
@@ -133,17 +130,9 @@ def lock(db: Database, key: SessionKey) -> int | None:
     return tip
 
 
-def check_name(what: str, name: str) -> None:
-    """Raise an error unless the name can be stored as it is."""
-    if not is_storable(name) or len(name) > _LONGEST_NAME:
-        raise InputError(
-            f"{what} {name[:40]!r}: expected at most {_LONGEST_NAME} characters of plain text"
-        )
-
-
-def _session(row: Row) -> Session:
+def _session(row: Row) -> SessionRecord:
     blocked = row["blocked"]
-    return Session(
+    return SessionRecord(
         **{
             **dict(row),
             "settings": loads(row["settings"]),

@@ -16,9 +16,7 @@ from typing import Any
 from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
 from enfold.identity import digest
 from enfold.jsontext import dump_text, loads
-from enfold.store import catalog, outbox, sessions, tree
-from enfold.store.database import Database, Row
-from enfold.store.records import (
+from enfold.records import (
     Edit,
     EditDraft,
     EditReference,
@@ -36,6 +34,8 @@ from enfold.store.records import (
     manifest_from_json,
     manifest_to_json,
 )
+from enfold.store import catalog, outbox, sessions, tree
+from enfold.store.database import Database, Row
 
 _FAR_FUTURE = 2**62
 _FIRST_BATCH = 1
@@ -107,7 +107,7 @@ def applicable(
 
     `without` names those to leave out of account.
     """
-    bottom = tree.nodes_tip(db, session, tip)
+    bottom = tree.tip_node(db, session, tip)
     return applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )
@@ -207,7 +207,7 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
     """The newest undo that happened on the branch that ends at `tip`, or on the current one."""
-    bottom = tree.nodes_tip(db, session, tip)
+    bottom = tree.tip_node(db, session, tip)
     rows = db.rows("undos", session=session)
     there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
     for row in rows:
@@ -343,7 +343,7 @@ def view(
 
     `without` names snapshots to leave out of account.
     """
-    bottom = tree.nodes_tip(db, session, tip)
+    bottom = tree.tip_node(db, session, tip)
     snapshot = applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )

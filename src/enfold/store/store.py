@@ -28,7 +28,7 @@ from enfold.store.postgresql import PostgreSQL
 from enfold.store.sqlite import MEMORY, SQLite
 
 
-class Connection(Protocol):
+class DatabaseConnection(Protocol):
     """What both drivers' connections can do."""
 
     @property
@@ -38,7 +38,7 @@ class Connection(Protocol):
     def close(self) -> None: ...
 
 
-class Engine(Protocol):
+class DatabaseEngine(Protocol):
     """A database that the store can live in."""
 
     name: EngineName
@@ -51,15 +51,17 @@ class Engine(Protocol):
     def translate(self, error: Exception) -> StoreError: ...
 
 
-class Workers:
+class ConnectionPool:
     """A few threads with a connection each. One hop to a thread carries a whole transaction."""
 
-    def __init__(self, engine: Engine, connect: Callable[[], Connection], count: int) -> None:
+    def __init__(
+        self, engine: DatabaseEngine, connect: Callable[[], DatabaseConnection], count: int
+    ) -> None:
         self._engine = engine
         self._connect = connect
         self._threads = ThreadPoolExecutor(count, thread_name_prefix=f"enfold-{engine.name}")
         self._own = threading.local()
-        self._open: set[Connection] = set()
+        self._open: set[DatabaseConnection] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -97,7 +99,7 @@ class Workers:
             raise self._engine.translate(error) from None
         return result
 
-    def _begin(self, begin: str) -> Connection:
+    def _begin(self, begin: str) -> DatabaseConnection:
         """This thread's connection with a transaction open.
 
         A connection may have been lost since it was last used. Nothing was done on it yet, so a
@@ -114,7 +116,7 @@ class Workers:
             connection.cursor().execute(begin)
         return connection
 
-    def _abandon(self, connection: Connection) -> None:
+    def _abandon(self, connection: DatabaseConnection) -> None:
         """Undo what was done. A connection that cannot is closed, which undoes it too."""
         try:
             connection.rollback()
@@ -124,8 +126,8 @@ class Workers:
             if connection.closed:
                 self._drop(connection)
 
-    def _connection(self) -> Connection:
-        connection: Connection | None = getattr(self._own, "connection", None)
+    def _connection(self) -> DatabaseConnection:
+        connection: DatabaseConnection | None = getattr(self._own, "connection", None)
         if connection is None:
             connection = self._connect()
             self._own.connection = connection
@@ -133,7 +135,7 @@ class Workers:
                 self._open.add(connection)
         return connection
 
-    def _drop(self, connection: Connection) -> None:
+    def _drop(self, connection: DatabaseConnection) -> None:
         with self._lock:
             self._open.discard(connection)
         if getattr(self._own, "connection", None) is connection:
@@ -153,7 +155,9 @@ PATIENCE = 10.0
 class Store:
     """A database of sessions. Made by `open_store`."""
 
-    def __init__(self, engine: Engine, readers: Workers, writers: Workers) -> None:
+    def __init__(
+        self, engine: DatabaseEngine, readers: ConnectionPool, writers: ConnectionPool
+    ) -> None:
         self._engine = engine
         self._readers = readers
         self._writers = writers
@@ -254,17 +258,17 @@ async def open_store(url: str, *, patience: float = PATIENCE) -> Store:
 def _open_sqlite(url: str, patience: float) -> Store:
     """One thread writes, because SQLite lets one write; a database in memory has one connection."""
     engine = SQLite(url, patience=patience)
-    writer = Workers(engine, engine.connect, 1)
+    writer = ConnectionPool(engine, engine.connect, 1)
     if engine.path == MEMORY:
         return Store(engine, writer, writer)
-    readers = Workers(engine, partial(engine.connect, read_only=True), _SQLITE_READERS)
+    readers = ConnectionPool(engine, partial(engine.connect, read_only=True), _SQLITE_READERS)
     return Store(engine, readers, writer)
 
 
 def _open_postgresql(url: str, patience: float) -> Store:
     """Every thread may read and write: PostgreSQL keeps writers apart by rows."""
     engine = PostgreSQL(url, patience=patience)
-    workers = Workers(engine, engine.connect, _POSTGRESQL_CONNECTIONS)
+    workers = ConnectionPool(engine, engine.connect, _POSTGRESQL_CONNECTIONS)
     return Store(engine, workers, workers)
 
 

@@ -9,14 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
-from enum import Enum, auto
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
 from enfold.jsontext import dump_text
+from enfold.records import (
+    CURRENT_TIP,
+    ROOT,
+    AppendPlace,
+    Branch,
+    MessageDraft,
+    Recognition,
+    SessionKey,
+    StoredMessage,
+)
 from enfold.store import index, sessions
 from enfold.store.database import Database, Row
-from enfold.store.records import Branch, Draft, Recognition, SessionKey, StoredMessage
 from enfold.text.words import storable
 
 
@@ -48,7 +56,7 @@ def jump_depth(depth: int) -> int:
     return depth - term
 
 
-def nodes_tip(db: Database, session: SessionKey, named: str | None) -> Node:
+def tip_node(db: Database, session: SessionKey, named: str | None) -> Node:
     """The place of a branch's last message; of the current branch's if none is named."""
     if named is not None:
         return require(db, session, named)
@@ -60,7 +68,7 @@ def require(db: Database, session: SessionKey, id: str) -> Node:
     """The place of a message that must be there."""
     row = db.row("node_by_id", session=session, id=id)
     if row is None:
-        raise missing(id)
+        raise message_not_found(id)
     return _as_node(row)
 
 
@@ -92,11 +100,11 @@ def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, 
     keys = {row["id"]: row["key"] for row in rows}
     for id in ids:
         if id not in keys:
-            raise missing(id)
+            raise message_not_found(id)
     return keys
 
 
-def missing(id: str) -> NotFoundError:
+def message_not_found(id: str) -> NotFoundError:
     """What to raise for a message that is not there."""
     return NotFoundError(f"there is no message {id!r} in this session")
 
@@ -105,18 +113,6 @@ def _as_node(row: Row) -> Node:
     return Node(**{**dict(row), "jump": row["jump"] or 0})
 
 
-class Place(Enum):
-    """Where to append, other than after a message."""
-
-    CURRENT_TIP = auto()
-    ROOT = auto()
-
-
-CURRENT_TIP = Place.CURRENT_TIP
-"""After the last message of the branch that the session is on when the transaction runs."""
-ROOT = Place.ROOT
-"""Before everything: the beginning of another conversation in the same session."""
-
 _WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != "parent")
 """What of a message is written as it is; its parent goes by key."""
 
@@ -124,8 +120,8 @@ _WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != 
 def append(
     db: Database,
     session: SessionKey,
-    drafts: Sequence[Draft],
-    parent: str | Place = CURRENT_TIP,
+    drafts: Sequence[MessageDraft],
+    parent: str | AppendPlace = CURRENT_TIP,
     *,
     forward_only: bool = False,
 ) -> tuple[StoredMessage, ...]:
@@ -158,28 +154,15 @@ def append(
 
 def recognise(
     db: Database,
-    contents: Sequence[str],
-    *,
-    session: SessionKey | None = None,
-    namespace: str = "",
-) -> Recognition:
-    """How many messages of a history, given by content hash, are known from its beginning on.
-
-    Looks in one session, or in all of a namespace.
-    """
-    return recognise_ids(db, chain(contents), session=session, namespace=namespace)
-
-
-def recognise_ids(
-    db: Database,
     ids: Sequence[str],
     *,
     session: SessionKey | None = None,
     namespace: str = "",
 ) -> Recognition:
-    """The same for a history given by identity.
+    """Return the part of a history, given by identities, that the store has from its start on.
 
-    The cost grows with the logarithm of what is not known.
+    Searches one session, or all sessions of a namespace. The number of queries grows with the
+    logarithm of the number of new messages.
     """
 
     def find(id: str) -> Row | None:
@@ -197,7 +180,7 @@ def path(
     db: Database, session: SessionKey, tip: str | None = None, *, above_depth: int = 0
 ) -> tuple[StoredMessage, ...]:
     """The messages of a branch, root first, that are deeper than `above_depth`."""
-    bottom = nodes_tip(db, session, tip)
+    bottom = tip_node(db, session, tip)
     return line(db, bottom.key, above_depth) if bottom.depth > above_depth else ()
 
 
@@ -211,7 +194,7 @@ def page(
     limit: int = 50,
 ) -> tuple[StoredMessage, ...]:
     """Some messages of a branch, root first: the last ones, or those before or after another."""
-    bottom = nodes_tip(db, session, tip)
+    bottom = tip_node(db, session, tip)
     if before is not None:
         stop = require(db, session, before)
         bottom = ancestor(db, stop, stop.depth - 1)
@@ -228,7 +211,7 @@ def between(
     db: Database, session: SessionKey, tip: str | None, first: int, last: int
 ) -> tuple[StoredMessage, ...]:
     """The messages of a branch from one place to another, both included; the first is 1."""
-    bottom = ancestor(db, nodes_tip(db, session, tip), last)
+    bottom = ancestor(db, tip_node(db, session, tip), last)
     return line(db, bottom.key, max(0, first - 1)) if bottom.depth >= max(1, first) else ()
 
 
@@ -236,15 +219,15 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     """One message."""
     row = db.row("message_by_id", session=session, id=id)
     if row is None:
-        raise missing(id)
+        raise message_not_found(id)
     return _message(row)
 
 
 def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:
     """One message of the branch that ends at the tip; without one, that the session is on."""
     message = get(db, session, id)
-    if not on_path(db, nodes_tip(db, session, tip).key, [message.key]):
-        raise missing(id)
+    if not on_path(db, tip_node(db, session, tip).key, [message.key]):
+        raise message_not_found(id)
     return message
 
 
@@ -252,17 +235,11 @@ def at_position(
     db: Database, session: SessionKey, position: int, tip: str | None = None
 ) -> StoredMessage:
     """The message at that place of the branch; the first is 1."""
-    bottom = nodes_tip(db, session, tip)
+    bottom = tip_node(db, session, tip)
     if not 1 <= position <= bottom.depth:
         raise NotFoundError(f"there is no message {position}; this branch has {bottom.depth:,}")
     place = ancestor(db, bottom, position)
     return line(db, place.key, position - 1)[0]
-
-
-def by_client_id(db: Database, session: SessionKey, client_id: str) -> tuple[StoredMessage, ...]:
-    """The messages that the client calls so, newest first."""
-    rows = db.rows("messages_by_client_id", session=session, client_id=storable(client_id))
-    return tuple(_message(row) for row in rows)
 
 
 def children(db: Database, session: SessionKey, id: str | None) -> tuple[StoredMessage, ...]:
@@ -326,7 +303,7 @@ def set_reported_usage(
         output_tokens=output_tokens,
     )
     if not changed:
-        raise missing(id)
+        raise message_not_found(id)
 
 
 def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
@@ -345,7 +322,7 @@ def segments(
     return [_in_order(rows) for rows in found]
 
 
-def _place(db: Database, session: SessionKey, parent: str | Place, tip: int | None) -> Node:
+def _place(db: Database, session: SessionKey, parent: str | AppendPlace, tip: int | None) -> Node:
     if parent is ROOT or (parent is CURRENT_TIP and tip is None):
         return ABOVE_ALL
     if isinstance(parent, str):
@@ -354,7 +331,11 @@ def _place(db: Database, session: SessionKey, parent: str | Place, tip: int | No
 
 
 def _write(
-    db: Database, session: SessionKey, above: Node, ids: Sequence[str], drafts: Sequence[Draft]
+    db: Database,
+    session: SessionKey,
+    above: Node,
+    ids: Sequence[str],
+    drafts: Sequence[MessageDraft],
 ) -> tuple[StoredMessage, ...]:
     """Write new messages after one."""
     if not drafts:
@@ -388,7 +369,7 @@ def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
 
 
 def _as_stored(
-    session: SessionKey, parent: Node, node: Node, draft: Draft, now: int
+    session: SessionKey, parent: Node, node: Node, draft: MessageDraft, now: int
 ) -> StoredMessage:
     """The message as it will be read."""
     return StoredMessage(

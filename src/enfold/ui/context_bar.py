@@ -20,9 +20,9 @@ from enfold.engine.state import (
 )
 from enfold.messages import Message, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
+from enfold.records import SessionKey
 from enfold.retention import split
 from enfold.store.database import Database
-from enfold.store.records import SessionKey
 from enfold.ui import figures
 from enfold.ui.window import Window
 

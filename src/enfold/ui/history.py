@@ -15,8 +15,8 @@ from nicegui import ui
 from enfold.engine import Session
 from enfold.engine.changes import MessagePlaces, Standing, read_message_places
 from enfold.engine.state import message_of
+from enfold.records import Branch, Hit, StoredMessage
 from enfold.store import tree
-from enfold.store.records import Branch, Hit, StoredMessage
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import found_in, markup

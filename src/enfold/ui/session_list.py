@@ -13,8 +13,7 @@ from nicegui.events import ValueChangeEventArguments
 from enfold.amounts import number
 from enfold.engine.transfer import export_archive, import_transcript
 from enfold.errors import EnfoldError, InputError
-from enfold.store.records import Hit, Session
-from enfold.store.sessions import check_name
+from enfold.records import Hit, SessionRecord, check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
 from enfold.ui import window as failures
@@ -84,8 +83,8 @@ class SessionList:
     def __init__(self, window: Window, current: str | None) -> None:
         self._window = window
         self._current = current
-        self._last: Session | None = None
-        self._newest: list[Session] = []
+        self._last: SessionRecord | None = None
+        self._newest: list[SessionRecord] = []
         self._is_searched = False
 
     async def show(self) -> None:
@@ -117,12 +116,12 @@ class SessionList:
         if not self._is_searched and self._last is None and await self._read() != self._newest:
             await self.refresh()
 
-    async def _read(self, after: Session | None = None) -> list[Session]:
+    async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
         return await self._window.engine.sessions(
             namespace=self._window.namespace, limit=_SHOWN, after=after
         )
 
-    def _draw(self, found: list[Session]) -> None:
+    def _draw(self, found: list[SessionRecord]) -> None:
         for each in found:
             self._row(each)
         if len(found) == _SHOWN:
@@ -137,7 +136,7 @@ class SessionList:
 
             more.on_click(show_more)
 
-    def _row(self, session: Session) -> None:
+    def _row(self, session: SessionRecord) -> None:
         title = session.title or session.id
         with ui.element("div").classes("ef-session-row").props("role=listitem"):
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
@@ -149,7 +148,7 @@ class SessionList:
                 link.props("aria-current=page")
             self._menu(session, title)
 
-    def _menu(self, session: Session, title: str) -> None:
+    def _menu(self, session: SessionRecord, title: str) -> None:
         """A button whose menu is made when it is asked for: there may be many."""
         button = ui.button(icon="more_vert").props("flat round dense size=sm aria-haspopup=menu")
         button.props["aria-label"] = f"More about {title}"
@@ -182,7 +181,7 @@ class SessionList:
             )
         ui.navigate.to(path_of(made.id))
 
-    async def _rename(self, session: Session) -> None:
+    async def _rename(self, session: SessionRecord) -> None:
         title = await prompt_for_name(
             "Rename the conversation", "Title", session.title or session.id
         )
@@ -194,7 +193,7 @@ class SessionList:
             else:
                 await self.refresh()
 
-    async def _delete(self, session: Session) -> None:
+    async def _delete(self, session: SessionRecord) -> None:
         title = session.title or session.id
         if not await confirm(
             "Delete the conversation?",
@@ -209,7 +208,7 @@ class SessionList:
         else:
             await self.refresh()
 
-    async def _export(self, session: Session) -> None:
+    async def _export(self, session: SessionRecord) -> None:
         found = await self._window.session(session.id)
         ui.download.content(
             await export_archive(self._window.engine, found), f"{session.id[:60]}.json"
@@ -244,6 +243,6 @@ def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
         ui.label(f"{title} · message {hit.depth:,}").classes("ef-tiny ef-soft ef-ellipsis")
 
 
-def _summarize(session: Session) -> None:
+def _summarize(session: SessionRecord) -> None:
     """Ask for it on the session's own page."""
     ui.navigate.to(f"{path_of(session.id)}?do=summarize")

@@ -15,8 +15,8 @@ from nicegui import ui
 from enfold.engine import Engine, Session
 from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError, facts
+from enfold.records import AuditDraft
 from enfold.store import sessions
-from enfold.store.access import AuditDraft
 
 _DONE = 200
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.engine import Engine
-from enfold.store.records import UsageEvent
+from enfold.records import UsageEvent
 from tests.server.conftest import Client
 
 

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from enfold.engine import Engine
+from enfold.records import UsageTotal
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
 from enfold.server.metrics import Metrics
@@ -22,7 +23,6 @@ from enfold.server.proxy.calls import Namespaces, open_namespaces
 from enfold.server.proxy.routes import BODY_LIMIT, Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
-from enfold.store.records import UsageTotal
 from enfold.summaries import Summarizer
 from enfold.wiring import open_engine
 from tests.server.serving import serving

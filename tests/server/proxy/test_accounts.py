@@ -16,10 +16,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
+from enfold.records import UsageEvent
 from enfold.server.proxy import bodies
 from enfold.server.proxy.recorder import Accounts, Answered, Heard
 from enfold.store import Store, catalog, open_store, sessions
-from enfold.store.records import UsageEvent
 from enfold.testing import assistant, user
 from tests.server.proxy.stage import Stage, stage
 

@@ -10,9 +10,9 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.engine.recognition import ClientHistory, recognise_history
+from enfold.records import ROOT
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Memory, parse
-from enfold.store.tree import ROOT
 from enfold.wiring import open_engine
 
 TOKENIZER = "o200k_base"

@@ -16,12 +16,12 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold import wire
 from enfold.errors import SummaryError
+from enfold.records import Snapshot
 from enfold.server import create_app
 from enfold.server.proxy import bodies
 from enfold.server.proxy.routes import Proxy
 from enfold.server.proxy.turn import Asked, Turns
 from enfold.server.proxy.upstream import Upstream
-from enfold.store.records import Snapshot
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
 from tests.server.proxy.stage import Stage, question, stage

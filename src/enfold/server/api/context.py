@@ -16,6 +16,7 @@ from enfold.engine.state import as_messages
 from enfold.errors import InputError
 from enfold.events import payload
 from enfold.messages import Message, Tool
+from enfold.records import Snapshot
 from enfold.server.api.shapes import (
     Shape,
     StrictRoute,
@@ -26,7 +27,6 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.store.records import Snapshot
 
 router = APIRouter(prefix="/api", tags=["context"], route_class=StrictRoute)
 

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
-from enfold import wire
+from enfold import records, wire
 from enfold.engine import Session
 from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
 from enfold.errors import InputError
 from enfold.jsontext import loads
 from enfold.messages import Message
+from enfold.records import SessionCursor, SessionUpdate, StoredMessage, new_id
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -26,8 +27,7 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.store import records, sessions
-from enfold.store.records import SessionMark, StoredMessage, new_id
+from enfold.store import sessions
 from enfold.wire import AUTO
 
 router = APIRouter(prefix="/api", tags=["sessions"], route_class=StrictRoute)
@@ -177,7 +177,7 @@ async def change_session(
     await engine.store.write(
         sessions.update,
         session.key,
-        sessions.Changes(title=changes.title, model=changes.model, profile=changes.profile),
+        SessionUpdate(title=changes.title, model=changes.model, profile=changes.profile),
     )
     return await _read(engine, session)
 
@@ -223,7 +223,7 @@ async def _read(engine: TheEngine, session: Session) -> SessionShape:
     return shown(await engine.store.read(sessions.get, session.key))
 
 
-def shown(record: records.Session) -> SessionShape:
+def shown(record: records.SessionRecord) -> SessionShape:
     """A session as the API has it."""
     return SessionShape(
         id=record.id,
@@ -240,11 +240,11 @@ def shown(record: records.Session) -> SessionShape:
     )
 
 
-def _mark(after: str) -> SessionMark:
+def _mark(after: str) -> SessionCursor:
     updated_at, _, key = after.partition(".")
     if not (updated_at.isdecimal() and key.isdecimal() and len(after) < 40):  # noqa: PLR2004
         raise InputError("expected the `next` of the page before", place="query.after")
-    return SessionMark(int(updated_at), int(key))
+    return SessionCursor(int(updated_at), int(key))
 
 
 messages_router = APIRouter(prefix="/api", tags=["messages"], route_class=StrictRoute)

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from enfold.engine.engine import delete_sessions, read_namespaces
 from enfold.errors import InputError, NotFoundError
+from enfold.records import AccessToken, check_name
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -22,8 +23,6 @@ from enfold.server.api.shapes import (
 )
 from enfold.server.headers import name_in
 from enfold.store import access, sessions
-from enfold.store.access import AccessToken
-from enfold.store.sessions import check_name
 
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 

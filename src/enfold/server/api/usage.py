@@ -10,9 +10,9 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from enfold.engine.activity import Total, read_activity
+from enfold.records import UsageTotal
 from enfold.server.api.shapes import Shape, StrictRoute, TheCaller, TheEngine, TheSession
 from enfold.store import catalog
-from enfold.store.records import UsageTotal
 
 router = APIRouter(prefix="/api", tags=["usage"], route_class=StrictRoute)
 

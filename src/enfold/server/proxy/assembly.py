@@ -18,9 +18,9 @@ from enfold.engine.state import message_of
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads, texts_within
 from enfold.messages import Message
+from enfold.records import Edit, Snapshot, StoredMessage, SummaryPlace, ViewRow
 from enfold.server.proxy.bodies import Body, Facts, parse
 from enfold.server.proxy.recorder import Heard
-from enfold.store.records import Edit, Snapshot, StoredMessage, SummaryPlace, ViewRow
 from enfold.summaries import HEADING, summary_tokens
 from enfold.tokens import count_message
 from enfold.view import place_summary

@@ -16,10 +16,9 @@ from enfold.engine import Session
 from enfold.engine.state import message_of
 from enfold.jsontext import dumps, items, loads
 from enfold.messages import Conversation
+from enfold.records import ResponseItem, StoredMessage, StoredResponse
 from enfold.server.proxy.bodies import RESPONSES, Body
 from enfold.store import Database, Store, responses, sessions, tree
-from enfold.store.records import StoredMessage
-from enfold.store.responses import Item, Response
 from enfold.text.words import is_storable
 from enfold.wire.replies import Reply
 
@@ -84,11 +83,11 @@ async def keep(
     store: Store, session: Session, reply: Reply, *, lead: Iterable[bytes], snapshot: str | None
 ) -> None:
     """Remember an answer to what the session ends with."""
-    kept = tuple(Item(_id(item), dumps(item)) for item in reply.messages)
+    kept = tuple(ResponseItem(_id(item), dumps(item)) for item in reply.messages)
     before = b"[" + b",".join(lead) + b"]"
     await store.write(
         responses.put,
-        Response(session.key, reply.id or "", session.tip or "", snapshot, kept, before),
+        StoredResponse(session.key, reply.id or "", session.tip or "", snapshot, kept, before),
     )
 
 

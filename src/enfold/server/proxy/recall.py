@@ -16,7 +16,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
-from enfold import wire
+from enfold import records, wire
 from enfold.budget import Decision
 from enfold.engine import Session
 from enfold.engine.recall import quote, recall, recall_found, room_for
@@ -31,7 +31,6 @@ from enfold.server.proxy.calls import refusal
 from enfold.server.proxy.recall_offer import SHAPES, Join
 from enfold.server.proxy.replies import GATHERINGS
 from enfold.server.proxy.upstream import Answer, Arriving, Whole, is_stream
-from enfold.store import records
 from enfold.wire.replies import Event, Events, Gathering, Reply
 
 MOST = 3

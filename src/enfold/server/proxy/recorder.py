@@ -19,11 +19,11 @@ from enfold.engine.recognition import ClientHistory
 from enfold.errors import InputError, StoreError
 from enfold.llm.prices import Prices, prices
 from enfold.llm.summarizer import cost_of_call
+from enfold.records import UsageEvent
 from enfold.server.headers import Header
 from enfold.server.proxy import replies
 from enfold.server.proxy.bodies import Form
 from enfold.store import Database, Store, catalog, sessions
-from enfold.store.records import UsageEvent
 from enfold.wire.replies import Reply
 
 Keep: TypeAlias = Callable[[Reply], Awaitable[None]]

@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError, InputError
+from enfold.records import UsageEvent, check_name
 from enfold.server.bodies import unpacked
 from enfold.server.headers import Header
 from enfold.server.proxy.assembly import COPIED, copied
@@ -34,8 +35,6 @@ from enfold.server.proxy.recorder import Accounts, Answered, Ear, Heard, Keep
 from enfold.server.proxy.turn import Asked, Outgoing, Seen, Turns, connection_of, finished
 from enfold.server.proxy.upstream import Answer, Arriving, Upstream, gathered, is_stream
 from enfold.settings import ServerSettings, upstreams
-from enfold.store.records import UsageEvent
-from enfold.store.sessions import check_name
 from enfold.wire.replies import Reply
 
 _WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})

@@ -29,6 +29,7 @@ from enfold.llm.calls import Connection, Secret
 from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import Means
+from enfold.records import ROOT, Snapshot
 from enfold.server.proxy import assembly
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body, Facts, Memory, Prefix, parse
@@ -37,8 +38,6 @@ from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_vi
 from enfold.server.proxy.recall import Recall, put_back, share
 from enfold.server.proxy.recall_offer import Offer, offer
 from enfold.store import responses
-from enfold.store.records import Snapshot
-from enfold.store.tree import ROOT
 from enfold.tokens import DEFAULT
 from enfold.wire.replies import Reply
 
@@ -364,7 +363,7 @@ class Turns:
             message=seen.history.ids[-1],
             snapshot=known.snapshot.id,
             room=share(seen.decision),
-            keep=lambda said: self._engine.store.write(responses.exchanges_put, session.key, said),
+            keep=lambda said: self._engine.store.write(responses.put_exchange, session.key, said),
             keeps_items=seen.body.value("store") is not False,
         )
         return replace(seen, recalling=recalling)

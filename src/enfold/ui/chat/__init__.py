@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from nicegui import ui
 
+from enfold.records import SessionRecord
 from enfold.store import sessions
-from enfold.store.records import Session
 from enfold.ui.chat.page import ChatPage
 from enfold.ui.frame import frame
 from enfold.ui.window import Window, path_of
@@ -45,7 +45,7 @@ async def chat(window: Window, session: str | None = None) -> None:
             ui.timer(0.1, room.summarize, once=True)
 
 
-async def _record(window: Window, session: str | None) -> Session | None:
+async def _record(window: Window, session: str | None) -> SessionRecord | None:
     if session is None:
         newest = await window.engine.sessions(namespace=window.namespace, limit=1)
         return newest[0] if newest else None

@@ -28,7 +28,7 @@ from enfold.messages import (
     Unknown,
     text_of,
 )
-from enfold.store.records import Edit, StoredMessage
+from enfold.records import Edit, StoredMessage
 from enfold.text.words import storable
 from enfold.tokens import count_message
 from enfold.ui import figures

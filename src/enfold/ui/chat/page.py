@@ -17,8 +17,8 @@ from enfold.engine.state import message_of
 from enfold.engine.transcript_pages import read_standing, tip_below
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
-from enfold.store import sessions, tree
-from enfold.store.records import Edit, Snapshot, StoredMessage
+from enfold.records import ROOT, Edit, Snapshot, StoredMessage
+from enfold.store import sessions
 from enfold.ui import window as failures
 from enfold.ui.chat.messages import MessageActions, ask_for_text
 from enfold.ui.chat.transcript import TranscriptList
@@ -335,7 +335,7 @@ class ChatPage:
         if text is None:
             return
         said = Message("user" if row.role == "user" else "assistant", (Text(text),))
-        after = tree.ROOT if row.parent is None else row.parent
+        after = ROOT if row.parent is None else row.parent
         async with self._window.doing("edit message", self._session.id):
             await self._session.append(said, after=after)
         await self.refresh()

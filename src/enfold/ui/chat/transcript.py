@@ -10,7 +10,7 @@ from nicegui.events import GenericEventArguments
 
 from enfold.engine import Session
 from enfold.engine.transcript_pages import PageEntry, TranscriptPage, read_page
-from enfold.store.records import Snapshot
+from enfold.records import Snapshot
 from enfold.ui.chat.messages import MessageActions, draw_message, prepare_entries
 from enfold.ui.window import Window
 

@@ -16,7 +16,7 @@ from enfold.engine.transcript_pages import PageEntry
 from enfold.engine.turns import Answer, Listener, Progress, QuestionStored, unanswered
 from enfold.errors import EnfoldError
 from enfold.llm.calls import Delta
-from enfold.store.records import StoredMessage
+from enfold.records import StoredMessage
 from enfold.ui.markdown import markdown, render
 from enfold.ui.window import Window
 

@@ -12,7 +12,7 @@ from enfold.engine import Session
 from enfold.engine.changes import Comparison, MessageRun, Pair, read_comparison
 from enfold.messages import Message
 from enfold.receipt import Fate, Receipt
-from enfold.store.records import Snapshot
+from enfold.records import Snapshot
 from enfold.text.items import CLASSES, Class
 from enfold.text.words import storable
 from enfold.ui import figures, message_text

@@ -10,8 +10,8 @@ from nicegui import ui
 from enfold.engine import Engine, Session
 from enfold.engine.state import message_of
 from enfold.errors import EnfoldError
+from enfold.records import Snapshot, StoredMessage
 from enfold.store import tree
-from enfold.store.records import Snapshot, StoredMessage
 from enfold.text.words import storable
 from enfold.ui import figures, message_text
 from enfold.ui import window as failures

@@ -6,11 +6,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from enfold import records
 from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
 from enfold.server.proxy.bodies import parse
 from enfold.server.proxy.recall import Exchange, put_back
-from enfold.store import records
 
 ASK = {"role": "user", "content": "Which colour?"}
 CALL = {

@@ -21,13 +21,6 @@ SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.id = :id AND m.session + 0 = :session
 
--- name: messages_by_client_id
--- Newest first: a client may reuse its ids on another branch.
-SELECT {message_columns}
-FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
-WHERE m.session = :session AND m.client_id = :client_id
-ORDER BY m.seq DESC
-
 -- name: insert_message
 INSERT INTO chat_messages
     (seq, session, parent, jump, depth, path_tokens, id, content_hash, digest, role, dialect,

@@ -1,0 +1,618 @@
+"""Records: the values that go into the store and come out of it.
+
+A draft is written; a record was read. Times are milliseconds since 1970 by the database's clock.
+Messages, snapshots and edits are identified by their `id`. `key` is the database's number of a
+record and has no meaning outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, Literal, NewType, TypeAlias
+from uuid import uuid4
+
+from enfold.errors import InputError, StoreError
+from enfold.jsontext import dump_text, loads
+from enfold.text.words import Phrase, is_storable
+
+_LONGEST_NAME = 256
+
+SessionKey = NewType("SessionKey", int)
+"""The database's number of a session; `SessionRecord.key`."""
+
+SnapshotKind: TypeAlias = Literal["title", "summary", "memory"]
+
+
+def new_id() -> str:
+    """Return a unique id for a record."""
+    return uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """A session: a tree of messages, and the tip of its current branch."""
+
+    key: SessionKey
+    namespace: str
+    id: str
+    title: str
+    profile: str | None
+    model: str | None
+    tip: str | None
+    """The id of the last message of the current branch. None while the branch is empty."""
+    depth: int
+    """The number of messages on the current branch."""
+    tokens: int
+    """The sum of their counts, each as counted when it was stored."""
+    settings: Mapping[str, Any]
+    blocked: Mapping[str, Any] | None
+    """Why the session is blocked. None while it is not."""
+    created_at: int
+    updated_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCursor:
+    """The end of a page of sessions, which are listed by the time of their last use."""
+
+    updated_at: int
+    key: int
+
+
+@dataclass(frozen=True, slots=True)
+class MessageDraft:
+    """A message to be written."""
+
+    role: str
+    dialect: str
+    body: bytes = field(repr=False)
+    """The message as UTF-8 JSON in its dialect, byte for byte as it was received."""
+    content_hash: str
+    tokens: int
+    tokenizer: str
+    estimate: int = 0
+    """Tokens of the parts that have no exact count."""
+    search_text: str = field(default="", repr=False)
+    client_id: str | None = None
+    """The client's id of the message."""
+    name: str | None = None
+    created_at: int | None = None
+    """The time of the message. Now, if not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message of a session."""
+
+    key: int
+    session: SessionKey
+    id: str
+    """The message's identity."""
+    parent: str | None
+    depth: int
+    """The position on its branch; the first is 1."""
+    role: str
+    dialect: str
+    body: bytes = field(repr=False)
+    content_hash: str
+    digest: str
+    tokens: int
+    tokenizer: str
+    estimate: int
+    input_tokens: int | None
+    """As reported by the provider; for monitoring only."""
+    output_tokens: int | None
+    client_id: str | None
+    name: str | None
+    created_at: int
+    path_tokens: int
+    """The sum of the tokens of all messages from the first to this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A path from the root to a message that has no successor."""
+
+    tip: str
+    depth: int
+    tokens: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """The part of a repeated history that the store already has."""
+
+    count: int
+    """The number of recognised messages, from the first one on."""
+    session: SessionKey | None = None
+    tip: str | None = None
+    """The id of the last recognised message."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRange:
+    """A manifest entry: messages that are shown verbatim, from `first` to `last`."""
+
+    first: str
+    last: str
+
+
+@dataclass(frozen=True, slots=True)
+class EditReference:
+    """A manifest entry: an edit that is shown in place of its message."""
+
+    edit: str
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryPlace:
+    """A manifest entry: the place of a summary; `index` numbers it if there are several."""
+
+    index: int | None = None
+
+
+ManifestEntry: TypeAlias = KeptRange | EditReference | SummaryPlace
+
+
+@dataclass(frozen=True, slots=True)
+class EditDraft:
+    """A shortened form of a message, to be written."""
+
+    message: str
+    body: bytes = field(repr=False)
+    tokens: int
+    tokenizer: str
+    estimate: int = 0
+    ledger: Mapping[str, Any] | None = field(default=None, repr=False)
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A stored edit, with its message's role and dialect, which it shares."""
+
+    id: str
+    snapshot: str
+    """The id of the snapshot it was made for. Later snapshots may show it too."""
+    message: str
+    depth: int
+    role: str
+    dialect: str
+    body: bytes = field(repr=False)
+    digest: str
+    tokens: int
+    tokenizer: str
+    estimate: int
+    ledger: Mapping[str, Any] | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotDraft:
+    """A compression to be recorded."""
+
+    content: Mapping[str, Any] = field(repr=False)
+    """`summaryText`, `messageRange` (`firstMessageId`, `lastMessageId`) and further fields."""
+    kind: SnapshotKind = "summary"
+    cutoff: str | None = None
+    """The last message it covers. Later messages are shown verbatim."""
+    parent: str | None = None
+    """The tip of the branch when the snapshot was made."""
+    manifest: tuple[ManifestEntry, ...] = ()
+    """The view of the messages up to the cutoff, in order."""
+    token_count: int | None = None
+    tokenizer: str | None = None
+    previous: str | None = None
+    """The id of the snapshot that applied before."""
+    strategy: str = ""
+    author: str = ""
+    """The author of the summary: a model, a person or the built-in summarizer."""
+    id: str = field(default_factory=new_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A stored compression. It never changes; an undo is a separate record."""
+
+    key: int
+    session: SessionKey
+    id: str
+    kind: SnapshotKind
+    content: Mapping[str, Any] = field(repr=False)
+    cutoff: str | None
+    cutoff_depth: int | None
+    parent: str | None
+    parent_depth: int | None
+    manifest: tuple[ManifestEntry, ...] = field(repr=False)
+    token_count: int | None
+    tokenizer: str | None
+    previous: str | None
+    strategy: str
+    author: str
+    undone: bool
+    created_at: int
+    updated_at: int
+
+    @property
+    def text(self) -> str | None:
+        """The summary text. None if it has none, or if it was erased."""
+        return self.content.get("summaryText")
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """The undo of a snapshot, at a tip."""
+
+    snapshot: str
+    message: str | None
+    depth: int
+    created_at: int
+
+
+ViewRow: TypeAlias = StoredMessage | Edit | SummaryPlace
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRows:
+    """The records of a view, read in one transaction."""
+
+    session: SessionRecord
+    tip: str | None
+    depth: int
+    snapshot: Snapshot | None
+    shown: tuple[ViewRow, ...]
+    """The snapshot's manifest with messages and edits in place of their ids."""
+    after: tuple[StoredMessage, ...]
+    """The messages after the snapshot's cutoff; the whole branch if there is no snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfigRow:
+    """A model's limits and defaults."""
+
+    id: str
+    """`provider:model`."""
+    max_input_tokens: int
+    max_output_tokens: int
+    default_compression_threshold: float
+    """A fraction of the window, at most 1."""
+    recommended_retention_tokens: int
+    tokenizer: str
+    correction: float
+    source: str
+    created_at: int = 0
+    last_updated: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileRow:
+    """An API profile. It names the source of the key, never the key."""
+
+    name: str
+    fields: Mapping[str, Any]
+    created_at: int = 0
+    updated_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageEvent:
+    """The tokens and the cost of one model call. None is unknown, not zero."""
+
+    kind: str
+    """The purpose of the call: a reply, a summary."""
+    profile: str | None = None
+    model: str | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    """The input tokens that were read from the provider's cache."""
+    output_tokens: int | None = None
+    cost: float | None = None
+    """In US dollars."""
+    message_id: str | None = None
+    snapshot_id: str | None = None
+    session: SessionKey | None = None
+    created_at: int | None = None
+    """Now, if not given."""
+    namespace: str | None = None
+    """The namespace of a call that belongs to no session."""
+    session_name: str | None = None
+    """The id of a session that does not exist yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTotal:
+    """The sum of the calls of one model, for one purpose."""
+
+    kind: str
+    profile: str | None
+    model: str | None
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost: float
+    """In US dollars, without the calls of unknown cost."""
+    unknown_costs: int
+    """The number of calls without a known cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """A pending piece of background work for a message."""
+
+    id: str
+    """The same at every attempt, so that a receiver can recognise repeated deliveries."""
+    session: SessionKey
+    message: str
+    kind: str
+    attempts: int
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """The full exchange after a message, of which the client received only a part."""
+
+    snapshot: str
+    """The snapshot that applied. While it does, the exchange replaces the client's version."""
+    message: str
+    """The identity of the message before it."""
+    shown: str
+    """A hash of the client's version."""
+    dialect: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """An exclusive right that expires."""
+
+    name: str
+    holder: str
+    expires_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A message that a search found."""
+
+    key: int
+    session: SessionKey
+    session_id: str
+    message: str
+    depth: int
+    role: str
+    created_at: int
+    snippet: str = field(repr=False)
+    """The match with some text around it."""
+    snippet_start: int
+    """The snippet's first character in the message's searchable text."""
+    start: int
+    """The match's first character in the message's searchable text."""
+    end: int
+    rank: float | None = None
+    """Greater is better. None if the results are sorted by time."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessToken:
+    """An access token of a server and its namespace. The token's text is not stored."""
+
+    id: str
+    name: str
+    namespace: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDraft:
+    """An action for the audit log: ids and counts, never text."""
+
+    actor: str
+    namespace: str
+    action: str
+    status: int
+    request_id: str
+    session: str | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """An entry of the audit log."""
+
+    seq: int
+    at: int
+    actor: str
+    namespace: str
+    action: str
+    status: int
+    request_id: str
+    session: str | None
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionRow:
+    """A compression that was not undone."""
+
+    key: int
+    created_at: int
+    strategy: str
+    author: str
+    model: str | None
+    """The session's model, if it names one."""
+    profile: str | None
+    tokens_before: int
+    tokens_after: int
+    replies: int
+    """The number of replies in the session since."""
+
+
+@dataclass(frozen=True, slots=True)
+class DailyUsage:
+    """The usage of one model on one day, for one purpose."""
+
+    day: int
+    """Days since 1970, in UTC."""
+    kind: str
+    model: str | None
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    cost: float
+    """In US dollars, without the calls of unknown cost."""
+    unknown_costs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DailyFailures:
+    """The number of failed compressions of one day, for one error code."""
+
+    day: int
+    code: str
+    failures: int
+    automatic: int
+    """The failures of compressions that were started automatically."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchScope:
+    """The place of a search: a session, or all sessions of a namespace."""
+
+    session: SessionKey | None = None
+    namespace: str | None = None
+    tip: str | None = None
+    """Search only the path to this message of the session."""
+    on_branch: bool = False
+    """Search only the current branch of the session."""
+
+    def one_session(self) -> SessionKey:
+        """Return the session; raise `InputError` if there is none."""
+        if self.session is None:
+            raise InputError("this search needs a session")
+        return self.session
+
+
+@dataclass(frozen=True, slots=True)
+class MessageLocation:
+    """A message's place on a branch, without its content."""
+
+    key: int
+    id: str
+    depth: int
+    role: str
+    name: str | None
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseOccurrences:
+    """The places of phrases on a branch."""
+
+    depths: Mapping[Phrase, Sequence[int]]
+    """The depths of the messages with each phrase, oldest first. Unfound phrases are left out."""
+    length: int
+    """The number of messages on the branch."""
+
+
+ChooseRanges: TypeAlias = Callable[[PhraseOccurrences], Sequence[tuple[int, int]]]
+"""Returns the ranges of the branch to read, each as its first and last depth."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseItem:
+    """An item of a response, as JSON in the provider's dialect."""
+
+    id: str | None
+    """The provider's id, if it gave one."""
+    content: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """A model's response, kept for requests that continue from its id."""
+
+    session: SessionKey
+    id: str
+    """The provider's id."""
+    tip: str
+    """The identity of the last message that was sent."""
+    snapshot: str | None
+    """The snapshot whose view was sent. None if the whole history was sent."""
+    items: tuple[ResponseItem, ...]
+    lead: bytes = field(default=b"[]", repr=False)
+    """The system messages before the history, as a JSON array."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionUpdate:
+    """New values for a session. None leaves a field as it is; "" and {} make it empty."""
+
+    title: str | None = None
+    profile: str | None = None
+    model: str | None = None
+    settings: Mapping[str, Any] | None = None
+    blocked: Mapping[str, Any] | None = None
+
+
+NO_UPDATE = SessionUpdate()
+
+
+def check_name(what: str, name: str) -> None:
+    """Raise `InputError` unless the name can be stored."""
+    if not is_storable(name) or len(name) > _LONGEST_NAME:
+        raise InputError(
+            f"{what} {name[:40]!r}: expected at most {_LONGEST_NAME} characters of plain text"
+        )
+
+
+class AppendPlace(Enum):
+    """A place to append to that is not a message id."""
+
+    CURRENT_TIP = auto()
+    ROOT = auto()
+
+
+CURRENT_TIP = AppendPlace.CURRENT_TIP
+"""After the tip of the current branch, as of the transaction."""
+ROOT = AppendPlace.ROOT
+"""Before all messages: the start of another conversation in the same session."""
+
+
+def manifest_to_json(manifest: tuple[ManifestEntry, ...]) -> str:
+    """Return the manifest as stored JSON."""
+    return dump_text([_to_json(entry) for entry in manifest])
+
+
+def manifest_from_json(text: str) -> tuple[ManifestEntry, ...]:
+    """Return the manifest of stored JSON."""
+    return tuple(_from_json(entry) for entry in loads(text))
+
+
+def _to_json(entry: ManifestEntry) -> dict[str, Any]:
+    match entry:
+        case KeptRange(first, last) if first == last:
+            return {"message": first}
+        case KeptRange(first, last):
+            return {"from": first, "to": last}
+        case EditReference(edit):
+            return {"edit": edit}
+        case SummaryPlace(index):
+            return {"summary": True if index is None else index}
+
+
+def _from_json(entry: Mapping[str, Any]) -> ManifestEntry:
+    match entry:
+        case {"message": id}:
+            return KeptRange(id, id)
+        case {"from": first, "to": last}:
+            return KeptRange(first, last)
+        case {"edit": edit}:
+            return EditReference(edit)
+        case {"summary": index}:
+            return SummaryPlace(None if index is True else index)
+    raise StoreError(f"a snapshot's manifest has an unknown entry: {sorted(entry)}")
