@@ -21,7 +21,6 @@ from enfold.server.api import context as events
 from enfold.server.api import context as summaries
 from enfold.server.api import sessions as messages
 from enfold.server.api import sessions as search
-from enfold.server.api import usage as activity
 from enfold.server.api.shapes import Failure
 from enfold.server.failures import (
     Json,
@@ -113,7 +112,6 @@ ROUTERS = (
     catalog.presets_router,
     catalog.settings_router,
     usage.router,
-    activity.router,
     events.events_router,
     compression.router,
     tokens.router,
