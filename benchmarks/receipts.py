@@ -28,10 +28,11 @@ from enfold.condensation import Condensation, Plan, receipt_for
 from enfold.errors import EnfoldError, ReceiptError
 from enfold.messages import Message
 from enfold.plan import Aim, plan
-from enfold.receipt import Count, Receipt, check, receipt
+from enfold.receipt import ItemCount, Receipt, check, make_receipt
 from enfold.retention import Retention
 from enfold.settings import Settings
-from enfold.text.items import CLASSES, extract
+from enfold.text.grammar import ITEM_CLASSES
+from enfold.text.items import extract
 from enfold.tokens import count_messages
 from enfold.transcripts import read
 from enfold.wiring import local_summarizer, make_strategy
@@ -57,7 +58,7 @@ def speed(tokens: int) -> None:
         text = "\n".join(str(part) for message in messages for part in message.parts)
         found, seconds = _timed(partial(extract, text))
         half = len(messages) // 2
-        _, whole = _timed(partial(receipt, messages[:half], messages[half:]))
+        _, whole = _timed(partial(make_receipt, messages[:half], messages[half:]))
         print(
             f"| {counted:,} | {seconds:.2f} s | {seconds * 1e6 / counted:.2f} s | {whole:.2f} s | "
             f"{sum(map(len, found.values())):,} |"
@@ -72,8 +73,10 @@ def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
 
 def kept(folder: Path, share: float) -> None:
     """Print what summaries keep, set by set."""
-    print(f"| set | summaries | {' | '.join(CLASSES)} | said | refused | refused, restorable |")
-    print(f"|---|---:|{'---:|' * (len(CLASSES) + 3)}")
+    print(
+        f"| set | summaries | {' | '.join(ITEM_CLASSES)} | said | refused | refused, restorable |"
+    )
+    print(f"|---|---:|{'---:|' * (len(ITEM_CLASSES) + 3)}")
     everything: list[tuple[Plan, Condensation]] = []
     for file in sorted(folder.glob("*.jsonl")):
         made = list(condensed(file, share))
@@ -119,27 +122,27 @@ def _row(name: str, made: Iterable[tuple[Plan, Condensation]]) -> str:
         stored = receipt_for(replace(task, restorable_by="store"), answer)
         for kind, count in bare.counts.items():
             _add(totals, there, kind, count)
-        for count in bare.said.values():
+        for count in bare.stated.values():
             _add(totals, there, "said", count)
         refusals["bare"] += _is_refused(bare, task)
         refusals["stored"] += _is_refused(stored, task)
     shares = (
         f"{there[kind] / totals[kind]:.0%} of {totals[kind]:,}" if totals[kind] else "-"
-        for kind in (*CLASSES, "said")
+        for kind in (*ITEM_CLASSES, "said")
     )
     return (
         f"| {name} | {number} | {' | '.join(shares)} | {refusals['bare']} | {refusals['stored']} |"
     )
 
 
-def _add(totals: Counter[str], there: Counter[str], kind: str, count: Count) -> None:
+def _add(totals: Counter[str], there: Counter[str], kind: str, count: ItemCount) -> None:
     totals[kind] += count.total
     there[kind] += count.kept
 
 
 def _is_refused(made: Receipt, task: Plan) -> bool:
     try:
-        check(made, room=task.summary_tokens)
+        check(made, summary_tokens=task.summary_tokens)
     except ReceiptError:
         return True
     return False

@@ -20,7 +20,7 @@ from enfold.condensation import (
 )
 from enfold.errors import CompressionError, NoGainError, ReceiptError
 from enfold.messages import Message
-from enfold.receipt import Count
+from enfold.receipt import ItemCount
 from enfold.retention import Retention, Split
 from enfold.strategies.contract import Cost, Estimate, Prices, Reduction
 from enfold.strategies.fallback import WithFallback
@@ -51,8 +51,8 @@ def folded(text: str) -> Condensation:
 def test_an_answer_is_taken_with_its_receipt() -> None:
     taken = accept(PLAN, folded("Parts src/part_1.py and src/part_2.py are read."))
     assert taken.receipt is not None
-    assert taken.receipt.counts["path"] == Count(2, 9, 0)
-    assert taken.receipt.said["path"] == Count(2, 8, 0)
+    assert taken.receipt.counts["path"] == ItemCount(2, 9, 0)
+    assert taken.receipt.stated["path"] == ItemCount(2, 8, 0)
     assert taken.receipt.restorable_by == "ledger"
     assert accept(PLAN, taken) is taken, "the receipt is not made out twice"
 
@@ -68,7 +68,7 @@ def test_where_nothing_can_be_restored_it_is_lost() -> None:
     alone = replace(PLAN, restorable_by=None)
     taken = accept(alone, folded(" ".join(PATHS)))
     assert taken.receipt is not None
-    assert taken.receipt.counts["path"] == Count(10, 0, 1)
+    assert taken.receipt.counts["path"] == ItemCount(10, 0, 1)
 
 
 def test_the_rules_come_first() -> None:
@@ -81,7 +81,7 @@ def test_the_rules_come_first() -> None:
 def test_an_answer_that_changes_nothing_takes_nothing() -> None:
     taken = accept(PLAN, unchanged(PLAN, "test", "nothing to do"), may_be_unchanged=True)
     assert taken.receipt is not None
-    assert taken.receipt.total == Count()
+    assert taken.receipt.total == ItemCount()
 
 
 def test_of_an_edited_message_only_the_parts_that_changed_have_left() -> None:

@@ -23,7 +23,7 @@ from enfold.history import (
 from enfold.jsontext import loads
 from enfold.ledger import Shortening, explains, unresolved
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
-from enfold.receipt import Means, Receipt, check, receipt
+from enfold.receipt import Receipt, RestorableBy, check, make_receipt
 from enfold.retention import Split, Zones
 
 
@@ -53,7 +53,7 @@ class Plan:
     """Where messages may be edited. None: where they may be folded."""
     static_tokens: int = 0
     """Tokens of what is sent beside the view: system prompt and tools."""
-    restorable_by: Means | None = None
+    restorable_by: RestorableBy | None = None
     """How what leaves the view can be had again. None: it cannot."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
     """What messages said before an earlier compression edited them, by index."""
@@ -371,7 +371,7 @@ def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) 
     if answer.receipt is not None:
         return answer
     made = receipt_for(plan, answer)
-    check(made, room=plan.summary_tokens if answer.summary is not None else None)
+    check(made, summary_tokens=plan.summary_tokens if answer.summary is not None else None)
     return replace(answer, receipt=made)
 
 
@@ -379,7 +379,7 @@ def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
     """What becomes of the exact items of what the answer folds, or takes out by editing."""
     gone = tuple(_gone(plan, answer))
     view = tuple(_view(plan, answer)) if gone else ()
-    return receipt(gone, view, plan.restorable_by is not None, by=plan.restorable_by)
+    return make_receipt(gone, view, plan.restorable_by is not None, by=plan.restorable_by)
 
 
 def _gone(plan: Plan, answer: Condensation) -> Iterator[Message]:

@@ -10,7 +10,7 @@ import pytest
 import enfold
 from enfold.engine import Engine, Session
 from enfold.engine.background import compress_queued, queue_compression
-from enfold.receipt import Means
+from enfold.receipt import RestorableBy
 from enfold.records import OutboxEntry
 from enfold.store import outbox
 from enfold.testing import ScriptedSummarizer
@@ -54,7 +54,7 @@ async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> 
 
 
 @pytest.mark.parametrize("means", ["store", "recall"])
-async def test_the_receipt_says_who_can_have_it_again(engine: Engine, means: Means) -> None:
+async def test_the_receipt_says_who_can_have_it_again(engine: Engine, means: RestorableBy) -> None:
     session = await spoken(engine)
     await queue_compression(engine, session, means)
     await emptied(engine)

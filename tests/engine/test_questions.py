@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import MOST, is_telling, phrases_about, stem
+from enfold.engine.recall import MOST, phrases_about, stem
+from enfold.text.cues import is_content_word
 
 
 def looked_for(question: str) -> list[str]:
@@ -58,5 +59,5 @@ def test_anything_can_be_asked(question: str) -> None:
 
 @pytest.mark.parametrize("word", ["the", "yeah", "um", "我们", "i", "que"])
 def test_common_words_tell_nothing(word: str) -> None:
-    assert not is_telling(word)
-    assert is_telling("barometer")
+    assert not is_content_word(word)
+    assert is_content_word("barometer")

@@ -49,7 +49,7 @@ async def test_the_snapshot_keeps_the_figures_and_the_session_makes_out_the_item
     assert b"src/" not in dumps(stored)
     again = await session.receipt(done.snapshot)
     assert again.items == done.receipt.items
-    assert again.said == done.receipt.said
+    assert again.stated == done.receipt.stated
 
 
 async def test_each_of_several_compressions_has_its_own(bench: Bench) -> None:

@@ -7,79 +7,89 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from enfold.errors import CompressionError, ConfigError, ReceiptError, facts
-from enfold.receipt import ALONE, FLOORS, Count, Fate, Floors, Means, Receipt, check, receipt
+from enfold.receipt import (
+    FLOORS,
+    FLOORS_WITHOUT_RESTORE,
+    Fate,
+    Floors,
+    ItemCount,
+    Receipt,
+    RestorableBy,
+    check,
+    make_receipt,
+)
 from enfold.testing import assistant, system, user
-from enfold.text.items import CLASSES, Class
+from enfold.text.grammar import ITEM_CLASSES, ItemClass
 
 
 def made(
-    counts: Mapping[Class, Count],
-    said: Mapping[Class, Count] | None = None,
-    by: Means | None = None,
+    counts: Mapping[ItemClass, ItemCount],
+    said: Mapping[ItemClass, ItemCount] | None = None,
+    by: RestorableBy | None = None,
 ) -> Receipt:
     """A receipt with these counts."""
-    none = dict.fromkeys(CLASSES, Count())
+    none = dict.fromkeys(ITEM_CLASSES, ItemCount())
     fates = {kind: dict(_fates(count)) for kind, count in {**none, **counts}.items()}
     return Receipt(fates, {**none, **(said or {})}, by)
 
 
-def _fates(count: Count) -> Iterator[tuple[str, Fate]]:
+def _fates(count: ItemCount) -> Iterator[tuple[str, Fate]]:
     yield from ((f"kept {n}", "kept") for n in range(count.kept))
     yield from ((f"restorable {n}", "restorable") for n in range(count.restorable))
     yield from ((f"lost {n}", "lost") for n in range(count.lost))
 
 
 def test_every_class_has_floors_that_are_not_zero() -> None:
-    for floors in (FLOORS, ALONE):
-        assert set(floors.within_reach) == set(floors.said) == set(CLASSES)
-        assert min((*floors.within_reach.values(), *floors.said.values())) > 0
-    for kind in CLASSES:
-        assert FLOORS.said[kind] < FLOORS.within_reach[kind]
+    for floors in (FLOORS, FLOORS_WITHOUT_RESTORE):
+        assert set(floors.within_reach) == set(floors.stated) == set(ITEM_CLASSES)
+        assert min((*floors.within_reach.values(), *floors.stated.values())) > 0
+    for kind in ITEM_CLASSES:
+        assert FLOORS.stated[kind] < FLOORS.within_reach[kind]
 
 
 def test_what_falls_below_is_refused_with_class_share_and_floor() -> None:
-    poor = made({"path": Count(1, 0, 99)}, by="store")
+    poor = made({"path": ItemCount(1, 0, 99)}, by="store")
     with pytest.raises(ReceiptError, match=r"1 of 100 \(1%\) path items .* at least 90\.0%"):
         check(poor, FLOORS)
     with pytest.raises(ReceiptError, match=r"0 of 10 \(0%\) date items in users' words .* 20\.0%"):
-        check(made({}, {"date": Count(0, 10, 0)}, by="store"))
+        check(made({}, {"date": ItemCount(0, 10, 0)}, by="store"))
 
 
 def test_what_holds_the_floors_passes() -> None:
-    check(made({"path": Count(1, 99, 0)}, {"path": Count(2, 8, 0)}, by="store"))
-    check(made({"path": Count(1, 0, 99)}, {"path": Count(2, 0, 8)}))
+    check(made({"path": ItemCount(1, 99, 0)}, {"path": ItemCount(2, 8, 0)}, by="store"))
+    check(made({"path": ItemCount(1, 0, 99)}, {"path": ItemCount(2, 0, 8)}))
     check(made({}))
 
 
 def test_without_a_way_to_restore_the_summary_alone_is_judged() -> None:
-    nothing_kept = made({"identifier": Count(0, 0, 200)})
+    nothing_kept = made({"identifier": ItemCount(0, 0, 200)})
     with pytest.raises(ReceiptError, match="identifier"):
         check(nothing_kept)
-    check(made({"identifier": Count(2, 0, 198)}))
+    check(made({"identifier": ItemCount(2, 0, 198)}))
 
 
 def test_a_class_with_few_items_is_not_judged_by_one() -> None:
-    check(made({}, {"path": Count(0, 4, 0)}, by="store"))
+    check(made({}, {"path": ItemCount(0, 4, 0)}, by="store"))
     with pytest.raises(ReceiptError):
-        check(made({}, {"path": Count(0, 5, 0)}, by="store"))
+        check(made({}, {"path": ItemCount(0, 5, 0)}, by="store"))
 
 
 def test_no_more_is_asked_of_a_summary_than_it_has_room_for() -> None:
-    poor = made({}, {"path": Count(1, 99, 0)}, by="store")
-    check(poor, room=299)
+    poor = made({}, {"path": ItemCount(1, 99, 0)}, by="store")
+    check(poor, summary_tokens=299)
     with pytest.raises(ReceiptError):
-        check(poor, room=300)
+        check(poor, summary_tokens=300)
 
 
 def test_floors_of_your_own() -> None:
     strict = Floors({"path": 1.0}, {})
-    check(receipt([user("src/a.py")], [user("src/a.py")]), strict)
+    check(make_receipt([user("src/a.py")], [user("src/a.py")]), strict)
     with pytest.raises(ReceiptError, match="path"):
-        check(receipt([user("src/a.py")], []), strict)
+        check(make_receipt([user("src/a.py")], []), strict)
 
 
 @pytest.mark.parametrize("values", [{"path": 1.5}, {"path": -0.1}, {"paths": 0.5}])
-def test_what_is_no_floor_is_refused_by_name(values: dict[Class, float]) -> None:
+def test_what_is_no_floor_is_refused_by_name(values: dict[ItemClass, float]) -> None:
     with pytest.raises(ConfigError, match="floor 'path"):
         Floors(values, {})
     with pytest.raises(ConfigError, match="floor 'path"):
@@ -89,7 +99,7 @@ def test_what_is_no_floor_is_refused_by_name(values: dict[Class, float]) -> None
 def test_the_error_is_one_of_compressions_and_holds_no_item() -> None:
     paths = " ".join(f"src/secret_plan_{n}.py" for n in range(20))
     with pytest.raises(CompressionError) as refused:
-        check(receipt([user(paths)], [system("A summary.")], restorable=True, by="store"))
+        check(make_receipt([user(paths)], [system("A summary.")], restorable=True, by="store"))
     assert "secret_plan" not in str(refused.value)
     assert facts(refused.value).code == "items_lost"
 
@@ -97,5 +107,5 @@ def test_the_error_is_one_of_compressions_and_holds_no_item() -> None:
 def test_decisions_weigh_as_much_as_users_words() -> None:
     told = [assistant(f"We decided to use lib_{n}_core.") for n in range(10)]
     with pytest.raises(ReceiptError, match="identifier"):
-        check(receipt(told, [system("They chose libraries.")], restorable=True, by="recall"))
-    check(receipt(told, [system("lib_1_core and lib_2_core")], restorable=True, by="recall"))
+        check(make_receipt(told, [system("They chose libraries.")], restorable=True, by="recall"))
+    check(make_receipt(told, [system("lib_1_core and lib_2_core")], restorable=True, by="recall"))

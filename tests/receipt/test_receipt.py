@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, text_of
-from enfold.receipt import Count, receipt
+from enfold.receipt import ItemCount, make_receipt
 from enfold.testing import assistant, call, result, system, user
-from enfold.text.items import CLASSES
-from tests.receipt.test_items import TEXTS
+from enfold.text.grammar import ITEM_CLASSES
+from tests.text.test_items import TEXTS
 
 GONE = [
     user("Please fix src/a.py, the port is in config.yaml"),
@@ -22,84 +22,86 @@ GONE = [
 
 
 def test_an_item_is_kept_if_the_view_says_it() -> None:
-    made = receipt(GONE, [system("Fixing src/a.py; KeyError after 45 ms"), user("Go on.")])
+    made = make_receipt(GONE, [system("Fixing src/a.py; KeyError after 45 ms"), user("Go on.")])
     assert made.items["path"] == {"src/a.py": "kept", "config.yaml": "lost", "src/b.py": "lost"}
     assert made.items["error"] == {"KeyError": "kept"}
     assert made.items["number"] == {"45 ms": "kept"}
-    assert made.counts["path"] == Count(1, 0, 2)
-    assert made.counts["command"] == Count(0, 0, 1)
+    assert made.counts["path"] == ItemCount(1, 0, 2)
+    assert made.counts["command"] == ItemCount(0, 0, 1)
     assert made.restorable_by is None
 
 
 def test_what_is_not_kept_is_restorable_where_there_is_a_way() -> None:
-    made = receipt(GONE, [], restorable=True, by="ledger")
-    assert made.total == Count(0, made.total.total, 0)
+    made = make_receipt(GONE, [], restorable=True, by="ledger")
+    assert made.total == ItemCount(0, made.total.total, 0)
     assert made.restorable_by == "ledger"
 
 
 def test_the_way_may_depend_on_the_item() -> None:
-    made = receipt(GONE, [], lambda item: item.endswith(".py"), by="recall")
-    assert made.counts["path"] == Count(0, 2, 1)
+    made = make_receipt(GONE, [], lambda item: item.endswith(".py"), by="recall")
+    assert made.counts["path"] == ItemCount(0, 2, 1)
 
 
 def test_a_part_of_a_longer_word_is_not_the_item() -> None:
     gone = [user("5 ms, foo_bar, a.py")]
-    assert receipt(gone, [user("15 ms, foo_bars, data.py")]).total == Count(0, 0, 3)
-    assert receipt(gone, [user("in 5 ms,foo_bar;(a.py)")]).total == Count(3, 0, 0)
-    assert receipt(gone, [user("用foo_bar在a.py中5 ms后")]).total == Count(3, 0, 0)
+    assert make_receipt(gone, [user("15 ms, foo_bars, data.py")]).total == ItemCount(0, 0, 3)
+    assert make_receipt(gone, [user("in 5 ms,foo_bar;(a.py)")]).total == ItemCount(3, 0, 0)
+    assert make_receipt(gone, [user("用foo_bar在a.py中5 ms后")]).total == ItemCount(3, 0, 0)
 
 
 def test_json_is_read_before_it_is_compared() -> None:
     gone = [result("1", '{"files": ["src/a.py", "C:\\\\x\\\\b.txt"]}')]
     shown = [assistant("", call("2", "read", {"path": "src/a.py"})), user("C:\\x\\b.txt")]
-    assert receipt(gone, shown).total == Count(2, 0, 0)
+    assert make_receipt(gone, shown).total == ItemCount(2, 0, 0)
 
 
 def test_what_users_said_and_what_was_decided_is_counted_apart() -> None:
-    made = receipt(GONE, [system("asyncpg_pool and src/a.py")])
-    assert made.said["path"] == Count(1, 0, 1), "src/b.py was said by a tool"
-    assert made.said["identifier"] == Count(1, 0, 0), "other_thing was not decided"
+    made = make_receipt(GONE, [system("asyncpg_pool and src/a.py")])
+    assert made.stated["path"] == ItemCount(1, 0, 1), "src/b.py was said by a tool"
+    assert made.stated["identifier"] == ItemCount(1, 0, 0), "other_thing was not decided"
     pasted = [user("src/a.py\n" + "log line\n" * 500)]
-    assert receipt(pasted, []).said["path"] == Count()
+    assert make_receipt(pasted, []).stated["path"] == ItemCount()
     chinese = [assistant("我们决定采用redis_cache。另外还有some_thing。")]
-    assert receipt(chinese, []).said["identifier"] == Count(0, 0, 1)
+    assert make_receipt(chinese, []).stated["identifier"] == ItemCount(0, 0, 1)
 
 
 def test_an_item_counts_once() -> None:
-    made = receipt([user("src/a.py src/a.py"), user("src/a.py")], [])
-    assert made.counts["path"] == Count(0, 0, 1)
+    made = make_receipt([user("src/a.py src/a.py"), user("src/a.py")], [])
+    assert made.counts["path"] == ItemCount(0, 0, 1)
 
 
 def test_programs_get_figures_and_a_bounded_list() -> None:
     many = [user(" ".join(f"src/f{n}.py" for n in range(300)))]
-    value = loads(dumps(receipt(many, [user("src/f7.py")]).as_json(limit=10)))
+    value = loads(dumps(make_receipt(many, [user("src/f7.py")]).as_json(limit=10)))
     assert value["items"]["path"] == {"kept": 1, "restorable": 0, "lost": 299}
     assert value["kept"] == [{"class": "path", "item": "src/f7.py"}]
     assert len(value["lost"]) == 10
     assert value["more"] == {"kept": 0, "restorable": 0, "lost": 289}
     assert value["restorable_by"] is None
     assert value["seconds"] >= 0
-    assert set(value["items"]) == set(value["said"]) == set(CLASSES)
-    full = receipt(many, []).as_json(limit=None)
+    assert set(value["items"]) == set(value["said"]) == set(ITEM_CLASSES)
+    full = make_receipt(many, []).as_json(limit=None)
     assert (len(full["lost"]), full["more"]["lost"]) == (300, 0)
 
 
 def test_figures_hold_no_word_of_the_conversation() -> None:
-    assert b"src" not in dumps(receipt(GONE, []).counts_as_json())
+    assert b"src" not in dumps(make_receipt(GONE, []).counts_as_json())
 
 
 def test_people_read_how_many_and_which_are_lost() -> None:
-    made = receipt([user("src/a.py, src/b.py and 45 ms")], [user("45 ms")])
+    made = make_receipt([user("src/a.py, src/b.py and 45 ms")], [user("45 ms")])
     assert str(made).splitlines() == [
         "Exact items of what left the view: 1 kept, 2 lost",
         " - path: 0 kept, 2 lost",
         " - number: 1 kept, 0 lost",
         " - Lost: src/a.py, src/b.py",
     ]
-    stored = receipt([user(" ".join(f"src/f{n}.py" for n in range(12)))], [], lambda _: False)
+    stored = make_receipt([user(" ".join(f"src/f{n}.py" for n in range(12)))], [], lambda _: False)
     assert str(stored).endswith("src/f7.py and 4 more")
-    assert "1 restorable by store" in str(receipt([user("a.py")], [], restorable=True, by="store"))
-    assert str(receipt([], [user("src/a.py")])) == "No exact items left the view."
+    assert "1 restorable by store" in str(
+        make_receipt([user("a.py")], [], restorable=True, by="store")
+    )
+    assert str(make_receipt([], [user("src/a.py")])) == "No exact items left the view."
 
 
 MESSAGES = st.lists(
@@ -116,13 +118,13 @@ MESSAGES = st.lists(
 def test_every_item_has_exactly_one_fate(
     gone: list[Message], view: list[Message], restorable: bool
 ) -> None:
-    made = receipt(gone, view, restorable)
+    made = make_receipt(gone, view, restorable)
     total = made.total
     assert total.kept + total.restorable + total.lost == sum(map(len, made.items.values()))
     assert not (total.lost if restorable else total.restorable)
     said = "\n".join(text_of(message.parts) for message in view)
-    assert all(item in said for _, item in made.having("kept"))
-    for kind, count in made.said.items():
+    assert all(item in said for _, item in made.with_fate("kept"))
+    for kind, count in made.stated.items():
         assert count.total <= made.counts[kind].total
 
 
@@ -130,20 +132,20 @@ def test_every_item_has_exactly_one_fate(
 def test_saying_more_loses_nothing(
     gone: list[Message], view: list[Message], more: list[Message]
 ) -> None:
-    before, after = receipt(gone, view), receipt(gone, [*view, *more])
-    assert set(before.having("kept")) <= set(after.having("kept"))
+    before, after = make_receipt(gone, view), make_receipt(gone, [*view, *more])
+    assert set(before.with_fate("kept")) <= set(after.with_fate("kept"))
 
 
 @given(MESSAGES)
 def test_a_view_that_says_everything_keeps_everything(gone: list[Message]) -> None:
-    assert receipt(gone, gone).total.lost == 0
+    assert make_receipt(gone, gone).total.lost == 0
 
 
 @pytest.mark.parametrize(
     "key", ["sk-proj-abcDEF123456abcDEF123456", "ghp_0123456789abcdefABCDEF01"]
 )
 def test_keys_are_in_no_form_of_a_receipt(key: str) -> None:
-    made = receipt([user(f"use {key} and src/a.py; token={key}")], [])
+    made = make_receipt([user(f"use {key} and src/a.py; token={key}")], [])
     shown = f"{made!r}{made}{dumps(made.as_json(limit=None)).decode()}"
     assert "src/a.py" in shown
     assert key[:12] not in shown

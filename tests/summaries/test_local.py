@@ -22,9 +22,9 @@ from enfold.summaries.local.layout import (
     INDEX,
     ITEM_JOINT,
     KEY_POINTS,
-    ORDER,
     PEOPLE,
     QUESTIONS,
+    SECTIONS,
     TECHNICAL,
     TOOLS,
 )
@@ -98,7 +98,7 @@ def _assert_everything_was_said(summary: str, messages: tuple[Message, ...]) -> 
 def test_sections_come_in_order_and_are_never_empty() -> None:
     text = summarize(SummaryRequest(CODING.messages, max_tokens=600)).text
     sections = _sections(text)
-    assert tuple(sections) == ORDER
+    assert tuple(sections) == SECTIONS
     assert all(body.strip() for body in sections.values())
 
 

@@ -9,7 +9,7 @@ import pytest
 from enfold.messages import Message, Text
 from enfold.summaries import SummaryRequest
 from enfold.summaries.local import summarize
-from enfold.summaries.local.layout import CONTEXT, DECISIONS, ORDER
+from enfold.summaries.local.layout import CONTEXT, DECISIONS, SECTIONS
 from enfold.testing import assistant, call, result, user
 from tests.summaries.facts import CODING, FACT_SETS, PLANNING
 
@@ -98,7 +98,7 @@ def test_lines_stay_in_their_sections() -> None:
     first = summarize(SummaryRequest(CODING.messages, max_tokens=600)).text
     second = summarize(SummaryRequest(_later(0), previous=first, max_tokens=1_500)).text
     before, after = _sections(first), _sections(second)
-    assert tuple(after) == tuple(name for name in ORDER if name in after)
+    assert tuple(after) == tuple(name for name in SECTIONS if name in after)
     for line in before[DECISIONS].strip().splitlines():
         assert line in after[DECISIONS]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enfold.errors import ConfigError
 from enfold.messages import Message, Text
 from enfold.summaries import SummaryRequest
-from enfold.summaries.local.layout import ORDER
+from enfold.summaries.local.layout import SECTIONS
 from enfold.summaries.prompts import MAX_LENGTH, build, validate
 from enfold.testing import assistant, call, result, user
 
@@ -56,7 +56,7 @@ def test_prompts_are_word_for_word(name: str, request_: SummaryRequest) -> None:
 def test_the_default_style_asks_for_the_six_sections() -> None:
     system = build(REQUEST).system
     headings = [line for line in system.splitlines() if line.startswith("## ")]
-    assert headings == [f"## {name}" for name in ORDER]
+    assert headings == [f"## {name}" for name in SECTIONS]
 
 
 _texts = st.lists(st.text("abc {}<>/\n", min_size=1, max_size=30), min_size=1, max_size=6)

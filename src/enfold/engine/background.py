@@ -13,7 +13,7 @@ from enfold.engine.engine import Engine
 from enfold.engine.recognition import BY_CUTOFF
 from enfold.engine.session import Session
 from enfold.errors import CompressionError, facts
-from enfold.receipt import Means
+from enfold.receipt import RestorableBy
 from enfold.records import OutboxEntry
 from enfold.store import outbox, sessions
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("enfold.engine")
 
 
 async def queue_compression(
-    engine: Engine, session: Session, restorable_by: Means = "store"
+    engine: Engine, session: Session, restorable_by: RestorableBy = "store"
 ) -> None:
     """Ask for it, on the branch that the session is worked on."""
     recalls = restorable_by == "recall"
@@ -38,7 +38,9 @@ async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> Non
         record = await engine.store.read(sessions.get, entry.session)
         session = Session(engine, record, entry.message)
         try:
-            means: Means = "recall" if entry.kind == outbox.COMPRESSION_WITH_RECALL else "store"
+            means: RestorableBy = (
+                "recall" if entry.kind == outbox.COMPRESSION_WITH_RECALL else "store"
+            )
             await session.compress(asked_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
         except CompressionError as error:
             if facts(error).retryable and entry.attempts < _TRIES:

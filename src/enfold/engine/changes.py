@@ -15,7 +15,7 @@ from enfold import records
 from enfold.condensation import taken_out
 from enfold.engine.state import SettingsLevel, message_of, read_session_settings
 from enfold.messages import Message, Text
-from enfold.receipt import Means, Receipt, receipt
+from enfold.receipt import Receipt, RestorableBy, make_receipt
 from enfold.records import Edit, SessionKey, StoredMessage
 from enfold.store import snapshots, tree
 from enfold.store import snapshots as views
@@ -28,12 +28,12 @@ class ViewChange:
 
     gone: tuple[Message, ...]
     view: tuple[Message, ...]
-    restorable_by: Means = "store"
+    restorable_by: RestorableBy = "store"
     """All that is stored can be had again, and this is how it was when it left the view."""
 
     def receipt(self) -> Receipt:
         """What became of the items."""
-        return receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
+        return make_receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
 
 
 def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
@@ -50,7 +50,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
         elif after[name] != shown:
             gone.append(taken_out(said[name], after[name]))
     recorded = snapshot.content.get("receipt") or {}
-    means: Means = "recall" if recorded.get("restorable_by") == "recall" else "store"
+    means: RestorableBy = "recall" if recorded.get("restorable_by") == "recall" else "store"
     return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means)
 
 

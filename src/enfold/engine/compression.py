@@ -48,7 +48,7 @@ from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
 from enfold.plan import Aim, SizedSplit, plan, plan_for
-from enfold.receipt import Means
+from enfold.receipt import RestorableBy
 from enfold.records import SessionKey, SessionRecord, SessionUpdate, StoredMessage
 from enfold.retention import Retention, Split, zones
 from enfold.store import catalog, outbox, sessions, snapshots, tree
@@ -137,7 +137,7 @@ class Job:
     timeout: float = 120.0
     may_truncate: bool = False
     """Whether what is old may go without a summary, if that is due and none can be had."""
-    restorable_by: Means | None = "store"
+    restorable_by: RestorableBy | None = "store"
     """How what leaves the view can be had again through this door. None: it cannot."""
     prices: Prices | None = None
     """Of the session's model: what makes savings known. None is unknown."""

@@ -29,13 +29,12 @@ from enfold.errors import InputError
 from enfold.records import MessageLocation, PhraseOccurrences, StoredMessage
 from enfold.store.search import around, locate, message_at, texts
 from enfold.summaries.fence import escape
-from enfold.summaries.local.lexicon import PAIR, PAIRS, Cue, of_word
-from enfold.text.words import Phrase, fold, phrases_of, texts_of_terms
+from enfold.text.cues import PAIR, is_content_word
+from enfold.text.words import Phrase, fold, phrases_of, texts_of_terms, without_clitics
 from enfold.tokens import get
 
 MOST = 24
 """Phrases that are looked for; a question has fewer, a pasted page has not."""
-_CLITIC = re.compile(r"(?<=\w)['’](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
 _SHORTEST_STEM = 4
 _LONGEST_WHOLE = 3
 """Characters of a word that is never taken for the beginning of another."""
@@ -48,18 +47,12 @@ class _Words(NamedTuple):
 
 def phrases_about(question: str) -> list[Phrase]:
     """What to look for; the words of asking only if there are no others."""
-    words = list(dict.fromkeys(texts_of_terms(_CLITIC.sub("", question))))
-    telling = [word for word in words if is_telling(word)]
+    plain = without_clitics(question)
+    words = list(dict.fromkeys(texts_of_terms(plain)))
+    telling = [word for word in words if is_content_word(word)]
     chosen = [word for word in telling if word not in _words().asking] or telling or words
-    joined = (phrase for phrase in phrases_of(_CLITIC.sub("", question)) if _is_exact(phrase))
+    joined = (phrase for phrase in phrases_of(plain) if _is_exact(phrase))
     return list(dict.fromkeys((*joined, *map(_beginning, chosen))))[:MOST]
-
-
-def is_telling(word: str) -> bool:
-    """Whether a word, as the index has it, tells one message from another."""
-    if len(word) == 1 and word.isalpha():
-        return False
-    return not of_word(word) & (Cue.COMMON | Cue.FILLER) and not PAIRS.get(word, 0) & Cue.COMMON
 
 
 def stem(word: str) -> str:
@@ -299,7 +292,7 @@ class _Found:
     def _weight(self, term: str) -> int:
         if term in self._whole or term.startswith(self._begun):
             return FOUND
-        return 1 if is_telling(term) else 0
+        return 1 if is_content_word(term) else 0
 
 
 def _spans(text: str) -> list[tuple[int, int]]:

@@ -34,7 +34,7 @@ from enfold.engine.state import (
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
-from enfold.receipt import Means, Receipt
+from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
 from enfold.settings import check
@@ -140,7 +140,7 @@ class Session:
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
         asked_at: int | None = None,
-        restorable_by: Means = "store",
+        restorable_by: RestorableBy = "store",
         **settings: Any,
     ) -> Outcome:
         """Compress now; without `force` only if it is due, with `asked_at` unless done since then.

@@ -27,7 +27,7 @@ from enfold.llm.calls import Connection, Gateway
 from enfold.llm.prices import detect
 from enfold.messages import Conversation, Data, Message, Part, Text, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
-from enfold.receipt import Means
+from enfold.receipt import RestorableBy
 from enfold.records import (
     Edit,
     MessageDraft,
@@ -73,7 +73,7 @@ class CallOptions:
     """Tokens of a system prompt and of tools that somebody has counted already."""
     own: ClientModel | None = None
     """Who writes where neither a setting nor a profile says so."""
-    restorable_by: Means = "store"
+    restorable_by: RestorableBy = "store"
     """How what leaves the view can be had again by whoever is asked."""
     asked_at: int | None = None
     """When it was asked for, if nobody waits: a summary made since will do as well."""

@@ -9,18 +9,18 @@ from functools import cached_property
 from statistics import mean
 from time import perf_counter
 
-from enfold import receipt as receipt_shown
 from enfold import wire
 from enfold.engine import Engine, Session, stateless
-from enfold.engine.recall import is_telling, recall_found
+from enfold.engine.recall import recall_found
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import CompressionError, ConfigError
 from enfold.evaluation.cases import Case
 from enfold.history import cut_points
 from enfold.messages import Message, ToolCall, ToolResult, text_of
-from enfold.receipt import Count, receipt
+from enfold.receipt import ItemCount, ViewText, make_receipt
 from enfold.settings import Settings
 from enfold.strategies.contract import Strategy
+from enfold.text.cues import is_content_word
 from enfold.text.words import texts_of_terms
 from enfold.tokens import count_conversation, count_messages, get
 
@@ -154,7 +154,7 @@ def _pieces(line: str) -> Iterator[str]:
 
 
 def _is_content(word: str) -> bool:
-    if not is_telling(word):
+    if not is_content_word(word):
         return False
     return len(word) >= _SHORTEST or not word.isascii() or any(map(str.isdigit, word))
 
@@ -198,7 +198,7 @@ class View:
     tokens_before: int
     tokens_after: int
     seconds: float
-    items: Count
+    items: ItemCount
     """The exact items of the whole conversation, by what became of them."""
     is_restored: bool | None
     """Whether the ledger gives back the input exactly. None where there is none."""
@@ -253,7 +253,7 @@ def _newest(case: Case, way: Way) -> View:
 def _view(
     case: Case, messages: tuple[Message, ...], before: int, after: int, seconds: float
 ) -> View:
-    found = receipt(case.messages, messages).total
+    found = make_receipt(case.messages, messages).total
     return View(
         messages,
         before,
@@ -479,9 +479,9 @@ class _Kept:
 
     def missing(self, view: Sequence[Message]) -> list[str]:
         """What of it a later view does not have."""
-        exact, quoted = receipt_shown.Shown(view), Shown(map(_text, view))
+        exact, quoted = ViewText(view), Shown(map(_text, view))
         return [
-            *(item for item in self.items if not exact.holds(item)),
+            *(item for item in self.items if not exact.contains(item)),
             *(words for words in self.quotations if not quoted.has_words(words)),
         ]
 
@@ -493,7 +493,7 @@ def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _Kept:
     shown = Shown(standing)
     quoted = (quotation(message, shown) for message in gone)
     return _Kept(
-        [item for _, item in receipt(gone, view).having("kept")],
+        [item for _, item in make_receipt(gone, view).with_fate("kept")],
         list(dict.fromkeys(words for words in quoted if words)),
     )
 

@@ -37,6 +37,8 @@ _QUOTED = re.compile(r'"([^"]*)"?|([^"\s]+)')
 _MARKED = re.compile("[\x80-\u06ff\u1e00-\u1fff]")
 """Letters and marks of Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic, where a mark can be
 left out. In other scripts it makes another letter."""
+_CLITIC = re.compile(r"(?<=\w)['’](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
+"""English endings after an apostrophe."""
 _NO_DECOMPOSITION = str.maketrans("đłøıħŧ", "dloiht")
 
 _PAIRED = (
@@ -124,6 +126,11 @@ def phrases_of(query: str) -> list[Phrase]:
             if len(phrases) == MOST_PHRASES:
                 return list(phrases)
     return list(phrases)
+
+
+def without_clitics(text: str) -> str:
+    """Return the text without English endings after an apostrophe, such as `'s` and `'ll`."""
+    return _CLITIC.sub("", text)
 
 
 def fold(word: str) -> str:

@@ -28,7 +28,7 @@ from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
-from enfold.receipt import Means
+from enfold.receipt import RestorableBy
 from enfold.records import ROOT, Snapshot
 from enfold.server.proxy import assembly
 from enfold.server.proxy.assembly import Piece, Wording, assemble
@@ -331,7 +331,7 @@ class Turns:
             self._engine.static_settings,
         )
 
-    def _restorable_by(self, seen: Seen) -> Means:
+    def _restorable_by(self, seen: Seen) -> RestorableBy:
         """How what is folded now can be had again: by the model itself, where it may recall."""
         setting = seen.known.settings.proxy_recall
         if seen.asked.may_recall and offer(seen.asked.body, setting) is not None:

@@ -1,18 +1,17 @@
-"""Composition: which material goes into the summary, and how it is made to fit exactly.
+"""Composition: the material of a summary, its index of exact items, and the text that fits exactly.
 
-The earlier summary comes first and may take most of the room: a fact that was kept once is kept
-on, as a line or at least in the index, through ten folds and more. Then the messages; then whatever
-still fits.
+The previous summary comes first and may take most of the tokens: a fact that was kept once stays,
+as a line or at least in the index, through ten compressions and more. Then come the messages, then
+everything that still fits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from enfold.messages import Message, text_of
-from enfold.summaries.local.choice import Choice, Cost, concept_worths, sift, unit_factors
 from enfold.summaries.local.layout import (
     CONTEXT,
     JOINT,
@@ -25,45 +24,55 @@ from enfold.summaries.local.layout import (
     section_of,
     settled,
 )
-from enfold.summaries.local.lexicon import Cue, Kind, Lexicon
-from enfold.summaries.local.sentences import Form
-from enfold.summaries.local.units import Unit, draft_conversation, read_drafts, replaced
-from enfold.summaries.request import Style, SummaryRequest
+from enfold.summaries.local.lexicon import NUMBERS, PLACES, Lexicon
+from enfold.summaries.local.selection import (
+    UnitCost,
+    UnitSelection,
+    concept_worths,
+    promising_drafts,
+    unit_factors,
+)
+from enfold.summaries.local.units import SummaryUnit, draft_conversation, read_drafts, replaced
+from enfold.summaries.request import SummaryRequest
+from enfold.text.cues import Cue
+from enfold.text.sentences import TextForm
 from enfold.tokens import Tokenizer
 
-AGE = 3.0
-"""How much more the oldest lines of the earlier summary weigh than new ones: what was kept longest
-is lost for good if it is lost, and without this every fold would wash some of it away."""
+# Material
+
+_AGE = 3.0
+"""The extra weight of the oldest lines of the previous summary. What is lost there is lost for
+good, and without this every compression would lose some of them."""
 _RECENT_LENGTH = 20_000
-"""Characters of the messages that stay that are looked at."""
-_CROWD = 3
-"""How many named speakers make a meeting, in which it helps to know who was there."""
+"""Characters of the recent messages that are read."""
+_MEETING = 3
+"""Named speakers that make a meeting, whose summary lists the participants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Units, with what each is worth and what it costs; lists go by the unit's index."""
+    """Units with their worths and costs; lists are indexed like `units`."""
 
-    units: list[Unit]
+    units: list[SummaryUnit]
     last: int
     """The index of the last message."""
-    costs: list[Cost]
+    costs: list[UnitCost]
     factors: list[float]
     worths: dict[str, float]
     """By concept."""
     replaced: dict[int, float]
-    """Units that a correction made stale."""
-    people: tuple[str, ...] = field(default=())
-    """Everybody who is named, in a conversation of several."""
+    """Units that a correction made obsolete."""
+    people: tuple[str, ...] = ()
+    """The names of all speakers of a meeting."""
 
     @property
     def earlier(self) -> list[int]:
-        """The units of the earlier summary."""
-        return [i for i, u in enumerate(self.units) if u.is_earlier and u.form is not Form.ITEM]
+        """The units of the previous summary except listed items."""
+        return [i for i, u in enumerate(self.units) if u.is_earlier and u.form is not TextForm.ITEM]
 
     @property
     def all_earlier(self) -> list[int]:
-        """Those, and the items that it listed."""
+        """The units of the previous summary."""
         return [i for i, u in enumerate(self.units) if u.is_earlier]
 
     @property
@@ -72,177 +81,158 @@ class Material:
         return [i for i, u in enumerate(self.units) if not u.is_earlier]
 
 
-def gather(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
-    """The material of a request."""
+def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
+    """Return the material of a request."""
     lexicon = Lexicon()
     earlier = read_earlier(request.previous or "", lexicon)
     people = _people(earlier, request.messages)
     earlier = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
     drafts = draft_conversation(request.messages)
     texts = [draft.text.split() for draft in drafts]
-    counts = lexicon.learn([*texts, *map(_runs, earlier)])
-    now = _concepts(request.recent, lexicon)
-    worths = concept_worths(counts, len(texts) + len(earlier), lexicon, now)
-    chosen = sift(drafts, texts, worths, lexicon, request.target)
+    counts = lexicon.learn([*texts, *map(_tokens, earlier)])
+    recent = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in request.recent)
+    recent_tokens = recent[:_RECENT_LENGTH].split()
+    recent_concepts = {concept for raw in recent_tokens for concept in lexicon[raw].concepts}
+    worths = concept_worths(counts, len(texts) + len(earlier), lexicon, recent_concepts)
+    chosen = promising_drafts(drafts, texts, worths, lexicon, request.target)
     units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
-    last = len(request.messages) - 1
     units = [unit for unit in units if unit.reading.concepts] or units
+    last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
-    stale = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
-    return Material(
-        units=units,
-        last=last,
-        costs=_costs(units, tokenizer),
-        factors=_factors(units, stale, request.style),
-        worths=worths,
-        replaced=stale,
-        people=people,
-    )
+    obsolete = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
+    factors = unit_factors(units, request.style)
+    for index, age in enumerate(ages(units)):
+        factors[index] *= obsolete.get(index, 1.0) * (1 + _AGE * age)
+    costs = _costs(units, tokenizer)
+    return Material(units, last, costs, factors, worths, obsolete, people)
 
 
-def _factors(units: list[Unit], stale: dict[int, float], style: Style) -> list[float]:
-    return [
-        factor * stale.get(index, 1.0) * (1 + AGE * age)
-        for index, (factor, age) in enumerate(
-            zip(unit_factors(units, style), ages(units), strict=True)
-        )
-    ]
+def _tokens(unit: SummaryUnit) -> list[str]:
+    """Return the tokens of a unit; a listed item does not begin a sentence, so a mark precedes."""
+    tokens = unit.reading.text.split()
+    return ["-", *tokens] if unit.form is TextForm.ITEM else tokens
 
 
-def _runs(unit: Unit) -> list[str]:
-    """What stands between blanks; a listed item begins no sentence, so that its capital tells."""
-    runs = unit.reading.text.split()
-    return ["-", *runs] if unit.form is Form.ITEM else runs
-
-
-def _people(earlier: Iterable[Unit], messages: Iterable[Message]) -> tuple[str, ...]:
-    known = " ".join(u.reading.text for u in earlier if u.origin.speaker == PEOPLE)
-    names = dict.fromkeys(known.split(JOINT) if known else ())
+def _people(earlier: Iterable[SummaryUnit], messages: Iterable[Message]) -> tuple[str, ...]:
+    listed = " ".join(u.reading.text for u in earlier if u.origin.speaker == PEOPLE)
+    names = dict.fromkeys(listed.split(JOINT) if listed else ())
     names.update(dict.fromkeys(message.name for message in messages if message.name))
-    return tuple(names) if len(names) >= _CROWD else ()
+    return tuple(names) if len(names) >= _MEETING else ()
 
 
-def _concepts(recent: Iterable[Message], lexicon: Lexicon) -> set[str]:
-    text = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in recent)
-    return {concept for raw in text[:_RECENT_LENGTH].split() for concept in lexicon[raw].concepts}
-
-
-def _costs(units: list[Unit], tokenizer: Tokenizer) -> list[Cost]:
-    """Tokens by unit; what a line of each speaker takes besides is counted once."""
+def _costs(units: list[SummaryUnit], tokenizer: Tokenizer) -> list[UnitCost]:
     speakers = sorted({unit.origin.speaker for unit in units})
     labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
     counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
     lines = dict(zip(speakers, counts, strict=False))
     texts = counts[len(speakers) :]
-    return [Cost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True)]
+    return [UnitCost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True)]
 
 
-EARLIER = 3.0
-"""What was kept once weighs more than what is new."""
-FROM_TOOLS = 0.3
-FROM_REPLACED = 0.5
-"""What a stale statement named beside its number may still hold."""
-WORTH_POWER = 1.5
-LENGTH_POWER = 0.4
-"""A long path says more than a short name, so its tokens count against it only in part."""
-_SHORTEST = 3
-"""Characters below which an item means nothing by itself."""
+# The index of exact items
+
+_EARLIER_FACTOR = 3.0
+_TOOL_FACTOR = 0.3
+_REPLACED_FACTOR = 0.5
+"""For items of an obsolete statement other than its number, which may still be valid."""
+_WORTH_POWER = 1.5
+_LENGTH_POWER = 0.4
+"""A long path has more content than a short name, so its tokens count only in part."""
+_MIN_LENGTH = 3
+"""Characters. A shorter item means nothing on its own."""
 
 
-class Entry(NamedTuple):
+class IndexEntry(NamedTuple):
     """One item of the index."""
 
     shown: str
     concepts: tuple[str, ...]
     unit: int
-    """The index of its unit, which gives its place in the line."""
+    """The index of its unit."""
     worth: float
 
 
-def index_entries(
-    material: Material, units: Iterable[int], is_covered: Callable[[str], bool]
-) -> list[Entry]:
-    """The items of these units that nothing which was taken mentions; each once."""
-    found: dict[str, Entry] = {}
+def _index_entries(
+    material: Material, units: Iterable[int], selection: UnitSelection
+) -> list[IndexEntry]:
+    """Return the distinct items of these units that no selected unit mentions."""
+    found: dict[str, IndexEntry] = {}
     for index in units:
-        for shown, concepts in _items(material, index):
-            if concepts and not all(map(is_covered, concepts)) and shown not in found:
+        unit = material.units[index]
+        factor = material.factors[index] or _REPLACED_FACTOR
+        if unit.is_earlier:
+            factor *= _EARLIER_FACTOR
+        elif unit.form is TextForm.TOOL:
+            factor *= _TOOL_FACTOR
+        for shown, concepts in _listed_items(material, index):
+            if concepts and shown not in found and not all(map(selection.covers, concepts)):
                 worth = max(material.worths[concept] for concept in concepts)
-                found[shown] = Entry(shown, concepts, index, worth * _factor(material, index))
+                found[shown] = IndexEntry(shown, concepts, index, worth * factor)
     return list(found.values())
 
 
-def choose(entries: list[Entry], budget: int, tokenizer: Tokenizer) -> tuple[list[Entry], int]:
-    """Those that are worth most for their tokens, and the tokens they take."""
-    entries = sorted(entries, key=lambda entry: -entry.worth)[: max(0, budget)]
-    counts = tokenizer.count_many([f", {entry.shown}" for entry in entries])
-    ranked = sorted(
-        zip(entries, counts, strict=True),
-        key=lambda pair: (-_rank(pair[0].worth, pair[1]), pair[0].unit, pair[0].shown),
-    )
-    chosen: list[Entry] = []
-    spent = 0
-    for entry, count in ranked:
-        if spent + count <= budget:
-            chosen.append(entry)
-            spent += count
-    return chosen, spent
-
-
-def _rank(worth: float, tokens: int) -> float:
-    return float(worth**WORTH_POWER / tokens**LENGTH_POWER)
-
-
-def _items(material: Material, index: int) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _listed_items(material: Material, index: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     unit = material.units[index]
-    if unit.form is Form.ITEM:
+    if unit.form is TextForm.ITEM:
         yield unit.reading.text, unit.reading.concepts
         return
-    least = Kind.PLACE if unit.form is Form.TOOL and not unit.is_earlier else Kind.NAME
-    not_wanted = {Kind.COUNT, Kind.NUMBER} if index in material.replaced else {Kind.COUNT}
+    only_places = unit.form is TextForm.TOOL and not unit.is_earlier
+    unwanted = NUMBERS | {"numeral"} if index in material.replaced else {"numeral"}
     for item in unit.reading.items:
-        if least <= item.kind not in not_wanted and len(item.shown) >= _SHORTEST:
+        is_wanted = item.kind in PLACES if only_places else item.kind not in unwanted
+        if is_wanted and len(item.shown) >= _MIN_LENGTH:
             yield item.shown, item.concepts
 
 
-def _factor(material: Material, index: int) -> float:
-    unit = material.units[index]
-    factor = material.factors[index] or FROM_REPLACED
-    if unit.is_earlier:
-        return EARLIER * factor
-    return factor * (FROM_TOOLS if unit.form is Form.TOOL else 1)
+def _choose_entries(
+    entries: list[IndexEntry], budget: int, tokenizer: Tokenizer
+) -> tuple[list[IndexEntry], int]:
+    """Return the entries with most worth for their tokens, and their tokens."""
+    entries = sorted(entries, key=lambda entry: -entry.worth)[: max(0, budget)]
+    counts = tokenizer.count_many([f", {entry.shown}" for entry in entries])
+
+    def order(pair: tuple[IndexEntry, int]) -> tuple[float, int, str]:
+        entry, tokens = pair
+        return -(entry.worth**_WORTH_POWER / tokens**_LENGTH_POWER), entry.unit, entry.shown
+
+    chosen: list[IndexEntry] = []
+    used = 0
+    for entry, count in sorted(zip(entries, counts, strict=True), key=order):
+        if used + count <= budget:
+            chosen.append(entry)
+            used += count
+    return chosen, used
 
 
-EARLIER_LINES = 0.7
-EARLIER_INDEX = 0.2
-NEW_INDEX = 0.2
-OPENING = 0.15
+# The text
+
+_EARLIER_LINES = 0.7
+_EARLIER_INDEX = 0.2
+_NEW_INDEX = 0.2
+_OPENING = 0.15
 """Shares of the limit, at most."""
-LARGEST_NEW_INDEX = 300
-SMALLEST_OPENING = 25
-LARGEST_OPENING = 80
-"""In tokens: a shorter introduction says nothing, a longer list or introduction helps nobody."""
-INDEX_FROM = 100
-"""Tokens below which there is no room for a list of what is not told."""
-HEADINGS_FROM = 400
-"""Tokens from which headings pay their way."""
-_HEADINGS = 30
-"""What the headings take, about."""
+_MAX_NEW_INDEX = 300
+_MIN_OPENING = 25
+_MAX_OPENING = 80
+"""Tokens."""
+_INDEX_FROM = 100
+_HEADINGS_FROM = 400
+"""Tokens from which a summary has an index, and headings."""
+_HEADING_TOKENS = 30
 _OPENING_UNITS = 6
 _OPENING_MESSAGES = 0.08
-"""Where the purpose of a meeting is said, if it is."""
-SAME = 0.1
-"""A line of the earlier summary of which no more than this is new has been said again."""
-LEAST_IF_ROOM = 1.0
-"""What a unit must be worth when there is room to spare."""
-_WORTH_A_TRY = 12
-_SHARE_WORTH_A_TRY = 0.02
-"""Tokens left over, and their share of the limit, for which more units are looked for."""
-_TRIES = 3
+"""The share of a meeting in which its purpose is stated."""
+_SAME = 0.1
+"""A line of the previous summary with less new content is a repetition."""
+_MIN_WORTH_IF_SPACE = 1.0
+_MIN_LEFT_TOKENS = 12
+_MIN_LEFT_SHARE = 0.02
+"""Tokens that are left over, and their share of the limit, for which more units are selected."""
+_ATTEMPTS = 3
 
 
 class Composition:
-    """A summary being put together."""
+    """A summary that is being assembled."""
 
     def __init__(
         self, material: Material, limit: int, tokenizer: Tokenizer, *, headings: bool
@@ -250,123 +240,116 @@ class Composition:
         self._material = material
         self._limit = limit
         self._tokenizer = tokenizer
-        self._headings = headings and limit >= HEADINGS_FROM
+        self._headings = headings and limit >= _HEADINGS_FROM
         self._people = material.people if self._headings else ()
-        self._choice = Choice(material.units, material.costs, material.worths, material.factors)
+        self._selection = UnitSelection(
+            material.units, material.costs, material.worths, material.factors
+        )
         self._context: set[int] = set()
-        self._index: list[Entry] = []
+        self._index: list[IndexEntry] = []
         self._index_tokens = 0
-        overhead = sum(tokenizer.count_many(self._people)) + len(self._people)
-        self._overhead = overhead + (_HEADINGS if self._headings else 0)
 
     def compose(self) -> str:
-        """The text, within the limit."""
-        earlier, new = self._material.earlier, self._material.new
-        room = self._limit - self._overhead
-        self._take_context(int(min(max(room * OPENING, SMALLEST_OPENING), LARGEST_OPENING)))
+        """Return the text, within the limit."""
+        material, selection = self._material, self._selection
+        earlier, new = material.earlier, material.new
+        budget = self._limit - (_HEADING_TOKENS if self._headings else 0)
+        budget -= sum(self._tokenizer.count_many(self._people)) + len(self._people)
+        self._select_context(int(min(max(budget * _OPENING, _MIN_OPENING), _MAX_OPENING)))
         if earlier:
-            self._keep_on(earlier, int(room * EARLIER_LINES))
-            self._add_to_index(self._material.all_earlier, int(room * EARLIER_INDEX))
-        kept_back = 0 if earlier else int(min(room * NEW_INDEX, LARGEST_NEW_INDEX))
-        kept_back = kept_back if room >= INDEX_FROM else 0
-        self._choice.fill(new, room - self._index_tokens - kept_back)
-        self._keep_on(earlier, room - self._index_tokens)
-        left = room - self._index_tokens - self._choice.spent
-        if room >= INDEX_FROM:
-            self._add_to_index(new, min(left, LARGEST_NEW_INDEX))
-        telling = [i for i in new if _tells_something(self._material.units[i])]
-        return self._fitted([*earlier, *telling]) or self._best_cut_short()
+            selection.fill(earlier, int(budget * _EARLIER_LINES), min_worth=0, min_new=_SAME)
+            self._add_to_index(material.all_earlier, int(budget * _EARLIER_INDEX))
+        reserve = 0
+        if not earlier and budget >= _INDEX_FROM:
+            reserve = int(min(budget * _NEW_INDEX, _MAX_NEW_INDEX))
+        selection.fill(new, budget - self._index_tokens - reserve)
+        selection.fill(earlier, budget - self._index_tokens, min_worth=0, min_new=_SAME)
+        if budget >= _INDEX_FROM:
+            left = budget - self._index_tokens - selection.tokens
+            self._add_to_index(new, min(left, _MAX_NEW_INDEX))
+        with_content = [i for i in new if _has_content(material.units[i])]
+        return self._fit([*earlier, *with_content]) or self._shortened_best()
 
-    def _keep_on(self, earlier: list[int], budget: int) -> None:
-        """What was kept once is kept as long as there is room, unless something says the same."""
-        self._choice.fill(earlier, budget, least=0, repetition=SAME)
-
-    def _take_context(self, budget: int) -> None:
-        """What the conversation is for: as it was said before, or as it is said at the start."""
+    def _select_context(self, budget: int) -> None:
+        """Select the purpose of the conversation, from the previous summary or from its start."""
         units = self._material.units
-        known = [i for i in self._material.earlier if units[i].origin.section == CONTEXT]
-        if known:
-            self._keep_on(known, budget)
+        stated = [i for i in self._material.earlier if units[i].origin.section == CONTEXT]
+        if stated:
+            self._selection.fill(stated, budget, min_worth=0, min_new=_SAME)
         else:
-            self._choice.fill(self._opening(), budget, least=LEAST_IF_ROOM)
-        self._context = set(self._choice.taken)
+            self._selection.fill(self._opening(), budget, min_worth=_MIN_WORTH_IF_SPACE)
+        self._context = set(self._selection.selected)
 
     def _opening(self) -> list[int]:
-        units = self._material.units
-        asked = [i for i in self._material.new if units[i].origin.role == "user"]
-        if not asked:
+        units, is_meeting = self._material.units, bool(self._material.people)
+        from_users = [i for i in self._material.new if units[i].origin.role == "user"]
+        if not from_users:
             return []
-        last = units[asked[0]].origin.message
-        if self._material.people:
-            last = int(_OPENING_MESSAGES * units[asked[-1]].origin.message)
-        opening = (i for i in asked if units[i].origin.message <= last)
+        last = units[from_users[0]].origin.message
+        if is_meeting:
+            last = int(_OPENING_MESSAGES * units[from_users[-1]].origin.message)
         sentences = [
             i
-            for i in opening
-            if units[i].form is Form.SENTENCE
-            and _tells_something(units[i])
+            for i in from_users
+            if units[i].origin.message <= last
+            and units[i].form is TextForm.SENTENCE
+            and _has_content(units[i])
             and i not in self._material.replaced
         ]
-        return sentences if self._material.people else sentences[:_OPENING_UNITS]
+        return sentences if is_meeting else sentences[:_OPENING_UNITS]
 
     def _add_to_index(self, units: Iterable[int], budget: int) -> None:
-        entries = index_entries(self._material, units, self._choice.covers)
-        chosen, tokens = choose(entries, budget, self._tokenizer)
+        entries = _index_entries(self._material, units, self._selection)
+        chosen, tokens = _choose_entries(entries, budget, self._tokenizer)
         self._index += chosen
         self._index_tokens += tokens
 
-    def _is_covered(self, entry: Entry) -> bool:
-        return all(map(self._choice.covers, entry.concepts))
+    def _fit(self, candidates: list[int]) -> str:
+        """Return the text as long as the limit allows, and not longer.
 
-    def _fitted(self, candidates: list[int]) -> str:
-        """The text as long as the limit allows, and not longer.
-
-        Costs are reckoned line by line: lines that were joined leave something over, which is used
-        for more. What was taken last was worth least, and goes first where it was too much.
+        Costs are computed line by line, so lines that were joined leave tokens for more units. If
+        the text is too long, the units that were selected last, which have the least worth, go.
         """
+        selection = self._selection
         text = self._text()
         left = self._limit - self._tokenizer.count(text)
-        for _ in range(_TRIES):
-            before = len(self._choice.taken)
-            if left >= max(_WORTH_A_TRY, self._limit * _SHARE_WORTH_A_TRY):
-                self._choice.fill(candidates, self._choice.spent + left, least=LEAST_IF_ROOM)
-            if len(self._choice.taken) == before:
+        for _ in range(_ATTEMPTS):
+            before = len(selection.selected)
+            if left >= max(_MIN_LEFT_TOKENS, self._limit * _MIN_LEFT_SHARE):
+                selection.fill(candidates, selection.tokens + left, min_worth=_MIN_WORTH_IF_SPACE)
+            if len(selection.selected) == before:
                 break
             text = self._text()
             left = self._limit - self._tokenizer.count(text)
         while left < 0:
-            self._drop(-left)
+            if selection.selected:
+                selection.drop_last(-left)
+            else:
+                self._index.pop()
             text = self._text()
             left = self._limit - self._tokenizer.count(text)
         return text
 
-    def _drop(self, tokens: int) -> None:
-        if self._choice.taken:
-            self._choice.drop_last(tokens)
-        else:
-            self._index.pop()
-
     def _text(self) -> str:
-        material, taken = self._material, self._choice.taken
+        material, selected = self._material, self._selection.selected
         chosen = (
             (
                 CONTEXT if i in self._context else section_of(material.units[i], material.last),
                 material.units[i],
             )
-            for i in taken
+            for i in selected
         )
-        index = (entry for entry in self._index if not self._is_covered(entry))
-        listed = [entry.shown for entry in sorted(index, key=self._place_in_index)]
-        people = self._people if taken or listed else ()
+        covers = self._selection.covers
+        index = [entry for entry in self._index if not all(map(covers, entry.concepts))]
+        # Items that were listed before stay in their place; the list grows at its end.
+        index.sort(key=lambda e: (material.units[e.unit].form is not TextForm.ITEM, e.unit))
+        listed = [entry.shown for entry in index]
+        people = self._people if selected or listed else ()
         return lay_out(chosen, people=people, index=listed, headings=self._headings)
 
-    def _place_in_index(self, entry: Entry) -> tuple[bool, int]:
-        """What was listed before stays where it was; the list grows at its end."""
-        return self._material.units[entry.unit].form is not Form.ITEM, entry.unit
-
-    def _best_cut_short(self) -> str:
-        """The beginning of the best unit, as much of it as the limit allows."""
-        text = self._material.units[self._choice.best()].reading.text
+    def _shortened_best(self) -> str:
+        """Return the beginning of the best unit, as long as the limit allows."""
+        text = self._material.units[self._selection.best()].reading.text
         fits, too_long = 0, len(text) + 1
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
@@ -377,5 +360,5 @@ class Composition:
         return text[:fits].strip()
 
 
-def _tells_something(unit: Unit) -> bool:
+def _has_content(unit: SummaryUnit) -> bool:
     return not unit.reading.cues & (Cue.PLEASANTRY | Cue.ANNOUNCEMENT)

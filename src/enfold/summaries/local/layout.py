@@ -1,4 +1,4 @@
-"""Layout: chosen units as Markdown, section by section, in each in the conversation's order."""
+"""Layout: a summary as Markdown sections, written from units and read back into units."""
 
 from __future__ import annotations
 
@@ -6,9 +6,18 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from enfold.messages import Role
-from enfold.summaries.local.lexicon import PAUSES, UNSPACED_ENDS, Cue, Lexicon
-from enfold.summaries.local.sentences import Form, Piece, phrases
-from enfold.summaries.local.units import LAST_GENERATION, SPEAKERS, UNNAMED, Origin, Unit, read
+from enfold.summaries.local.lexicon import Lexicon
+from enfold.summaries.local.units import (
+    LAST_GENERATION,
+    SPEAKERS,
+    UNNAMED,
+    Origin,
+    SummaryUnit,
+    read,
+)
+from enfold.text.cues import Cue
+from enfold.text.scripts import PAUSES, UNSPACED_ENDS
+from enfold.text.sentences import TextForm, TextPiece, phrases
 
 CONTEXT = "Context"
 KEY_POINTS = "Key Points"
@@ -16,55 +25,55 @@ TECHNICAL = "Technical Details"
 TOOLS = "Tool Invocations"
 DECISIONS = "Decisions and Outcomes"
 QUESTIONS = "Unresolved Questions"
-ORDER = (CONTEXT, KEY_POINTS, TECHNICAL, TOOLS, DECISIONS, QUESTIONS)
+SECTIONS = (CONTEXT, KEY_POINTS, TECHNICAL, TOOLS, DECISIONS, QUESTIONS)
 
 _LATE = 0.8
-"""From this share of the conversation on, what was to be done next is still to be done."""
+"""A next step that is announced after this share of the conversation is still to be done."""
 
 
-def section_of(unit: Unit, last: int) -> str:
-    """The heading under which a unit belongs; `last` is the index of the last message."""
+def section_of(unit: SummaryUnit, last: int) -> str:
+    """Return the section of a unit; `last` is the index of the last message."""
     cues = unit.reading.cues
     if unit.origin.section:
         return unit.origin.section
-    if unit.form is Form.TOOL:
+    if unit.form is TextForm.TOOL:
         return TOOLS
     if cues & Cue.OPEN and not cues & Cue.DECISION:
         return QUESTIONS
     is_next = cues & Cue.NEXT and unit.origin.message > last * _LATE
     if cues & (Cue.DECISION | Cue.OUTCOME) or is_next:
         return DECISIONS
-    is_technical = unit.form in {Form.CODE, Form.LISTING} or unit.reading.technical > 1
+    is_technical = unit.form in {TextForm.CODE, TextForm.LISTING} or unit.reading.technical > 1
     return TECHNICAL if is_technical or cues & Cue.FAULT else KEY_POINTS
 
 
 GAP = " … "
-"""Between two pieces of one message with something left out in between."""
+"""Between two pieces of one message if text between them is left out."""
 ITEM_JOINT = "; "
 """Between two neighbouring items of a list."""
 PEOPLE = "Participants"
-"""How the line begins that names who took part."""
+"""Begins the line with the names of the speakers."""
 INDEX = "Mentioned"
-"""How the line begins that lists exact items without their sentences."""
+"""Begins the line that lists exact items without their sentences."""
 JOINT = ", "
-_SOON = 3
-"""Messages apart, at most, for a speaker's words to stand in one line."""
-_LONG_LINE = 240
-"""Characters after which a line takes no more of other messages."""
+_MAX_DISTANCE = 3
+"""Messages between two statements of a speaker that share a line, at most."""
+_LINE_LENGTH = 240
+"""Characters. A longer line gets no text of other messages."""
 
 
 def lay_out(
-    chosen: Iterable[tuple[str, Unit]],
+    chosen: Iterable[tuple[str, SummaryUnit]],
     *,
     people: Sequence[str] = (),
     index: Sequence[str] = (),
     headings: bool = True,
 ) -> str:
-    """The summary's text: units with their sections, who took part, and the index of items."""
+    """Return the summary: units by section, the participants, and the index of items."""
     lines: dict[str, list[str]] = {}
     if people:
         lines[CONTEXT] = [f"- {PEOPLE}: {JOINT.join(people)}"]
-    by_section: dict[str, list[Unit]] = {}
+    by_section: dict[str, list[SummaryUnit]] = {}
     for section, unit in chosen:
         by_section.setdefault(section, []).append(unit)
     for section, units in by_section.items():
@@ -72,16 +81,16 @@ def lay_out(
     if index:
         lines.setdefault(TECHNICAL, []).append(f"- {INDEX}: {JOINT.join(index)}")
     if not headings:
-        return "\n".join(line for section in ORDER for line in lines.get(section, ()))
-    blocks = ("\n".join((f"## {name}", *lines[name])) for name in ORDER if name in lines)
+        return "\n".join(line for section in SECTIONS for line in lines.get(section, ()))
+    blocks = ("\n".join((f"## {name}", *lines[name])) for name in SECTIONS if name in lines)
     return "\n\n".join(blocks)
 
 
-def _lines(units: list[Unit]) -> Iterator[str]:
+def _lines(units: list[SummaryUnit]) -> Iterator[str]:
     ordered = sorted(units, key=lambda unit: (unit.origin.message, unit.place))
-    line: list[Unit] = []
+    line: list[SummaryUnit] = []
     for unit in ordered:
-        if line and not _goes_on(line, unit):
+        if line and not _shares_line(line, unit):
             yield _line(line)
             if unit.origin.generation != line[-1].origin.generation:
                 yield ""
@@ -91,9 +100,9 @@ def _lines(units: list[Unit]) -> Iterator[str]:
         yield _line(line)
 
 
-def _goes_on(line: list[Unit], unit: Unit) -> bool:
-    """Whether a unit shares the line: the same message, or somebody goes on after a short while."""
-    if unit.form is Form.TOOL:
+def _shares_line(line: list[SummaryUnit], unit: SummaryUnit) -> bool:
+    """Return True if a unit shares the line: the same message, or the speaker soon continues."""
+    if unit.form is TextForm.TOOL:
         return False
     before, origin = line[-1].origin, unit.origin
     if origin.message == before.message:
@@ -101,16 +110,16 @@ def _goes_on(line: list[Unit], unit: Unit) -> bool:
     if origin.speaker != before.speaker or origin.speaker in UNNAMED or before.message < 0:
         return False
     length = sum(len(each.reading.text) for each in line)
-    return origin.message - before.message <= _SOON and length < _LONG_LINE
+    return origin.message - before.message <= _MAX_DISTANCE and length < _LINE_LENGTH
 
 
-def _line(units: list[Unit]) -> str:
+def _line(units: list[SummaryUnit]) -> str:
     speaker = units[0].origin.speaker
     return f"- {speaker}: {_joined(units)}" if speaker else f"- {_joined(units)}"
 
 
-def _joined(units: list[Unit]) -> str:
-    """Pieces in one line, with a gap wherever something was left out."""
+def _joined(units: list[SummaryUnit]) -> str:
+    """Return the pieces in one line, with a gap wherever text is left out."""
     text, before = units[0].reading.text, units[0]
     for unit in units[1:]:
         reading = unit.reading
@@ -126,24 +135,38 @@ def _joined(units: list[Unit]) -> str:
 
 
 SETTLED = 0.0
-"""The factor of a question that was answered."""
-_ABOUT_IT = 0.5
-"""The share of a question's concepts that its answer repeats."""
+"""The factor of a question that is answered."""
+_ANSWERED = 0.5
+"""The share of a question's concepts that an answer repeats."""
 
 
-def mark_open(units: Iterable[Unit], last: int | None) -> list[Unit]:
-    """The units, with the cue of openness on what is open.
+def mark_open(units: Iterable[SummaryUnit], last: int | None) -> list[SummaryUnit]:
+    """Return the units, with the cue OPEN on unanswered questions and on doubts about them.
 
-    `last` is the index of the message after which nobody spoke; None where others follow.
+    `last` is the index of the conversation's last message; None if other messages follow.
     """
     units = list(units)
-    asked = {unit.origin.message for unit in units if unit.reading.cues & Cue.QUESTION}
-    doubted = {unit.origin.message for unit in units if unit.reading.cues & (Cue.DOUBT | Cue.OPEN)}
-    return [_marked(unit) if _is_open(unit, asked, doubted, last) else unit for unit in units]
+    questions = {unit.origin.message for unit in units if unit.reading.cues & Cue.QUESTION}
+    doubts = {unit.origin.message for unit in units if unit.reading.cues & (Cue.DOUBT | Cue.OPEN)}
+
+    def is_open(unit: SummaryUnit) -> bool:
+        message, cues = unit.origin.message, unit.reading.cues
+        if message < 0:
+            return False
+        if cues & Cue.QUESTION:
+            return message == last or message + 1 in doubts
+        return bool(cues & Cue.DOUBT) and message - 1 in questions
+
+    return [
+        unit._replace(reading=unit.reading._replace(cues=unit.reading.cues | Cue.OPEN))
+        if is_open(unit)
+        else unit
+        for unit in units
+    ]
 
 
-def settled(units: Sequence[Unit]) -> list[int]:
-    """Open questions of the earlier summary that a decision or an outcome among the new answers."""
+def settled(units: Sequence[SummaryUnit]) -> list[int]:
+    """Return the questions of the previous summary that a new decision or outcome answers."""
     answers = [
         set(unit.reading.concepts)
         for unit in units
@@ -152,26 +175,13 @@ def settled(units: Sequence[Unit]) -> list[int]:
     return [
         index
         for index, unit in enumerate(units)
-        if unit.is_earlier and unit.origin.section == QUESTIONS and _is_among(unit, answers)
+        if unit.is_earlier
+        and unit.origin.section == QUESTIONS
+        and any(
+            len(answer.intersection(unit.reading.concepts)) > _ANSWERED * len(unit.reading.concepts)
+            for answer in answers
+        )
     ]
-
-
-def _is_among(question: Unit, answers: Iterable[set[str]]) -> bool:
-    about = question.reading.concepts
-    return any(len(answer.intersection(about)) > _ABOUT_IT * len(about) for answer in answers)
-
-
-def _is_open(unit: Unit, asked: set[int], doubted: set[int], last: int | None) -> bool:
-    message, cues = unit.origin.message, unit.reading.cues
-    if message < 0:
-        return False
-    if cues & Cue.QUESTION:
-        return message == last or message + 1 in doubted
-    return bool(cues & Cue.DOUBT) and message - 1 in asked
-
-
-def _marked(unit: Unit) -> Unit:
-    return unit._replace(reading=unit.reading._replace(cues=unit.reading.cues | Cue.OPEN))
 
 
 _ROLES: dict[str, Role] = {shown: role for role, shown in SPEAKERS.items()} | {"": "assistant"}
@@ -180,12 +190,12 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _SPEAKER = re.compile(r"^([^:\s][^:]{0,39}): (?=\S)")
 
 
-def read_earlier(summary: str, lexicon: Lexicon) -> list[Unit]:
-    """The units of a summary, whoever wrote it: this summarizer, a model, or a person.
+def read_earlier(summary: str, lexicon: Lexicon) -> list[SummaryUnit]:
+    """Return the units of a summary by this summarizer, a model or a person.
 
-    Each line counts as a message of its own, with a negative index: before all the others.
+    Each line counts as a message with a negative index, because it precedes all messages.
     """
-    units: list[Unit] = []
+    units: list[SummaryUnit] = []
     lines = list(_earlier_lines(summary))
     place = 0
     for number, (section, generation, line) in enumerate(lines):
@@ -198,14 +208,14 @@ def read_earlier(summary: str, lexicon: Lexicon) -> list[Unit]:
                 place += 1
                 reading = read(piece.text.split(), lexicon, trim=False)
                 if reading.text:
-                    units.append(Unit(reading, origin, piece.form, place, piece.begins_line))
+                    units.append(SummaryUnit(reading, origin, piece.form, place, piece.begins_line))
     return units
 
 
 def _earlier_lines(summary: str) -> Iterator[tuple[str, int, str]]:
-    """Section, generation and text of each line; without headings, the first line is the context.
+    """Yield section, generation and text of each line; without headings, the first is context.
 
-    Empty lines inside a section divide what was added to it at different times.
+    Empty lines inside a section separate the lines of different compressions.
     """
     section, headed = CONTEXT, False
     generation, ended = 0, False
@@ -213,7 +223,7 @@ def _earlier_lines(summary: str) -> Iterator[tuple[str, int, str]]:
         line = _BULLET.sub("", raw).strip()
         heading = _HEADING.match(line)
         if heading:
-            section = heading[1] if heading[1] in ORDER else KEY_POINTS
+            section = heading[1] if heading[1] in SECTIONS else KEY_POINTS
             headed, generation, ended = True, 0, False
         elif line:
             yield section, min(generation + ended, LAST_GENERATION), line
@@ -223,30 +233,30 @@ def _earlier_lines(summary: str) -> Iterator[tuple[str, int, str]]:
             ended = True
 
 
-def _runs(line: str, section: str) -> tuple[str, Iterator[Iterable[Piece]]]:
-    """The speaker of a line, and its pieces in runs with something left out in between."""
+def _runs(line: str, section: str) -> tuple[str, Iterator[Iterable[TextPiece]]]:
+    """Return the speaker of a line, and its pieces in runs between which text is left out."""
     if line.startswith(f"{INDEX}: "):
         items = line.removeprefix(f"{INDEX}: ").split(JOINT)
-        return "", ((Piece(Form.ITEM, item, begins_line=True),) for item in items)
+        return "", ((TextPiece(TextForm.ITEM, item, begins_line=True),) for item in items)
     if section == TOOLS:
-        return "", iter([(Piece(Form.TOOL, line, begins_line=True),)])
+        return "", iter([(TextPiece(TextForm.TOOL, line, begins_line=True),)])
     named = _SPEAKER.match(line)
     speaker, text = (named[1], line[named.end() :]) if named else ("", line)
     return speaker, (_pieces(run) for run in text.split(GAP))
 
 
-def _pieces(run: str) -> Iterator[Piece]:
-    """List items that were joined into one line come apart again."""
+def _pieces(run: str) -> Iterator[TextPiece]:
+    """Yield the phrases of a run; list items that were joined are separated again."""
     for item in run.split(ITEM_JOINT):
         yield from phrases(item)
 
 
-def ages(units: Sequence[Unit]) -> list[float]:
-    """How old each unit is: 1 for what was in the first summary, 0 for what is new.
+def ages(units: Sequence[SummaryUnit]) -> list[float]:
+    """Return the age of each unit: 1 for the first summary, 0 for new messages.
 
-    Listed items have no generations; the list grows at its end, so the place in it tells.
+    Listed items have no generation; the list grows at its end, so their place is their age.
     """
-    listed = [index for index, unit in enumerate(units) if unit.form is Form.ITEM]
+    listed = [index for index, unit in enumerate(units) if unit.form is TextForm.ITEM]
     found = [
         1 - unit.origin.generation / (LAST_GENERATION + 1) if unit.is_earlier else 0.0
         for unit in units

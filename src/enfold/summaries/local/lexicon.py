@@ -1,252 +1,111 @@
-"""The lexicon: what a run of characters between blanks says, worked out once per distinct run.
+"""The lexicon: the concepts, exact items and cues of each distinct token of a conversation.
 
-Words of any language become concepts; paths, addresses, numbers, identifiers and names are exact
-items as well, which a summary must keep as they are written. Scripts without blanks between words
-(Chinese, Japanese, Thai) are read as overlapping pairs of characters, which needs no dictionary.
+A token is a run of characters between spaces. It is read once; its exact items come from the
+grammar that the receipt uses too. Words of any language become concepts in one spelling. Scripts
+without spaces are read as overlapping pairs of characters, which needs no dictionary.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
-from importlib.resources import files
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from operator import add
-from typing import NamedTuple
+from typing import Literal, NamedTuple, TypeAlias
 
-
-class Cue:
-    """What a word or phrase says of the sentence it stands in: bits of a plain integer.
-
-    An `IntFlag` would say the same, but takes ten times as long to combine, once per word.
-    """
-
-    DECISION = 1 << 0
-    CORRECTION = 1 << 1
-    DEMAND = 1 << 2
-    """A request, a rule or a limit."""
-    NEXT = 1 << 3
-    FAULT = 1 << 4
-    OUTCOME = 1 << 5
-    REASON = 1 << 6
-    OPEN = 1 << 7
-    DOUBT = 1 << 8
-    ANNOUNCEMENT = 1 << 9
-    PLEASANTRY = 1 << 10
-    QUESTION = 1 << 11
-    POINTER = 1 << 12
-    """Points at an earlier sentence."""
-    FILLER = 1 << 13
-    NUMBER = 1 << 14
-    """A number in words."""
-    COMMON = 1 << 15
-    ANCHOR = 1 << 16
-    """The longest word of at least one phrase, by which the phrase is found."""
-
-
-OF_WORDS_ONLY = Cue.POINTER | Cue.FILLER | Cue.NUMBER | Cue.COMMON | Cue.ANCHOR
-"""What says something of a word, but nothing of a sentence with that word in it."""
-
-CUES_UNSPACED = "unspaced"
-"""In the table, in place of a language: scripts without blanks between words."""
-
-
-PAIR = 2
-"""Most words of those scripts have two characters, and texts in them are read pair by pair."""
-
-
-class _Table:
-    """`cues.toml`, arranged for looking up."""
-
-    def __init__(self, text: str) -> None:
-        self.words: dict[str, int] = {}
-        self.phrases: dict[str, list[tuple[str, int]]] = {}
-        self.unspaced: dict[str, int] = {}
-        for cue, language, entries in self._lists(text):
-            if language == CUES_UNSPACED:
-                self.unspaced.update(
-                    (entry, self.unspaced.get(entry, 0) | cue) for entry in entries
-                )
-            else:
-                self._add(cue, entries)
-        longer = (re.escape(entry) for entry in self.unspaced if len(entry) != PAIR)
-        self.not_a_pair = re.compile("|".join(longer))
-
-    @staticmethod
-    def _lists(text: str) -> Iterator[tuple[int, str, list[str]]]:
-        for name, languages in tomllib.loads(text).items():
-            for language, entries in languages.items():
-                yield getattr(Cue, name.upper()), language, entries
-
-    def _add(self, cue: int, entries: list[str]) -> None:
-        for entry in entries:
-            words = entry.replace(",", "").split()
-            anchor = max(words, key=len)
-            if len(words) > 1:
-                self.phrases.setdefault(anchor, []).append((entry, cue))
-            self.words[anchor] = self.words.get(anchor, 0) | (Cue.ANCHOR if words[1:] else cue)
-
-
-_TABLE = _Table(files(__package__).joinpath("cues.toml").read_text(encoding="utf-8"))
-
-
-def of_word(word: str) -> int:
-    """The cues of a lower-case word."""
-    return _TABLE.words.get(word.replace("’", "'"), 0)
-
-
-def of_phrases(text: str, anchors: Iterable[str]) -> int:
-    """The cues of the phrases that have these words and stand in the text."""
-    lower = text.lower().replace("’", "'")
-    found = 0
-    for word in anchors:
-        for phrase, cue in _TABLE.phrases.get(word.lower().replace("’", "'"), ()):
-            if phrase in lower:
-                found |= cue
-    return found
-
-
-PAIRS: Mapping[str, int] = _TABLE.unspaced
-"""The cues of two neighbouring characters of a script without blanks, for those that have any."""
-
-
-def of_unspaced(text: str) -> int:
-    """The cues of what is no pair in a text of such a script."""
-    found = 0
-    for entry in _TABLE.not_a_pair.findall(text):
-        found |= _TABLE.unspaced[entry]
-    return found
-
-
-STOPS = ".!?\u2026\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964"
-"""End a sentence: also the ideographic, the full-width, the Arabic and the Devanagari ones."""
-UNSPACED_STOPS = "\u3002\uff01\uff1f\uff61"
-"""Those of scripts in which no blank follows."""
-QUESTION_MARKS = "?\uff1f\u061f"
-COLONS = (":", "\uff1a")
-SEMICOLONS = ";\u061b"
-COMMAS = ",\u060c"
-UNSPACED_PAUSES = "\uff0c\uff1b\u3001"
-"""Comma, semicolon and enumeration comma, full-width."""
-QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u2039\u203a"
-OPENING = "\u300c\u300e\u300a\u3010\u201c"
-CLOSING = "\u300d\u300f\u300b\u3011\u201d"
-"""Quotation marks and title marks of East Asia, in pairs."""
-UNSPACED_CLOSING = f"{CLOSING}\uff09"
-UNSPACED_ENDS = tuple(f"{UNSPACED_STOPS}{UNSPACED_PAUSES}{UNSPACED_CLOSING}")
-"""After one of these no blank follows."""
-EDGES = (
-    f"{STOPS}{QUOTES}{OPENING}{CLOSING}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}"
-    "`()[]{}<>*_|~=+\uff08\uff09\u2014\u2013-"
+from enfold.text.cues import (
+    COMMON_PAIRS,
+    PAIR_CUES,
+    Cue,
+    unspaced_cues,
+    word_cues,
 )
-"""What may stand around a word without belonging to it."""
-PAUSES = tuple(f"{STOPS}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}")
-"""After one of these, text goes on without another mark."""
-
-
-class Kind(IntEnum):
-    """What a chunk is; the higher, the more exactly it must be kept."""
-
-    MARK = 0
-    WORD = 1
-    NAME = 2
-    COUNT = 3
-    """A number in words."""
-    ACRONYM = 4
-    NUMBER = 5
-    IDENTIFIER = 6
-    PLACE = 7
-    """A path or an address: where something is."""
-
-
-class Chunk(NamedTuple):
-    """One run of characters between blanks, understood."""
-
-    kind: Kind
-    core: str
-    """Without the punctuation around it."""
-    concepts: tuple[str, ...] = ()
-    """What it is about, in one spelling."""
-    items: tuple[str, ...] = ()
-    """What in it must be kept exactly."""
-    cues: int = 0
-
-
-MARK = Chunk(Kind.MARK, "")
-
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005\u3040-\u30ff"
-    "\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+from enfold.text.grammar import Kind, items_in_token, phrases_in, plain_kind, tokens_of
+from enfold.text.scripts import (
+    CLOSING_QUOTES,
+    EDGES,
+    OPENING_QUOTES,
+    UNSPACED,
+    UNSPACED_LETTERS,
+    UNSPACED_PAUSES,
+    UNSPACED_STOPS,
 )
-UNSPACED = re.compile(f"[{_UNSPACED}]")
-"""A character of a script without blanks between words."""
-_RUN = re.compile(rf"[{_UNSPACED}]+|[^\s{_UNSPACED}{UNSPACED_STOPS}{UNSPACED_PAUSES}]+")
-_AMOUNT = re.compile(
-    rf"\d[\d.,:/\-]*(?:(?:[年月日号点时分秒]\d*)+|[万千百亿](?:\d+[万千百亿]?)*[{_UNSPACED}]?"
-    rf"|[%\uff05‰°]|[{_UNSPACED}])?"
+from enfold.text.words import without_clitics
+
+TokenKind: TypeAlias = Kind | Literal["numeral"]
+"""A numeral is a number in words."""
+
+NUMBERS: frozenset[TokenKind] = frozenset({"number", "date", "integer"})
+PLACES: frozenset[TokenKind] = frozenset({"path", "url", "name"})
+TECHNICAL: frozenset[TokenKind] = PLACES | {"identifier", "error", "code", "command"}
+EXACT = NUMBERS | TECHNICAL | {"acronym", "numeral"}
+"""Everything but words and possible names."""
+_BY_EXACTNESS: tuple[Iterable[TokenKind], ...] = (
+    *(("word",), ("numeral",), ("acronym",)),
+    *(NUMBERS, TECHNICAL - PLACES, PLACES),
 )
-"""A date, a time, a sum or a count, with what it counts."""
-_QUOTED = re.compile(rf"[{OPENING}]([^{OPENING}{CLOSING}\n]{{2,24}})[{CLOSING}]")
-_ADDRESS = re.compile(
-    r"^(?:[a-z][\w+.-]*://|www\.|mailto:)\S+|^[\w.+-]+@[\w-]+\.[\w.-]+$", re.IGNORECASE
+_EXACTNESS = {kind: rank for rank, kinds in enumerate(_BY_EXACTNESS) for kind in kinds}
+"""How exactly a kind must be kept, to choose between two kinds of one concept."""
+
+_RUN = re.compile(
+    rf"[{UNSPACED_LETTERS}]+|[^\s{UNSPACED_LETTERS}{UNSPACED_STOPS}{UNSPACED_PAUSES}]+"
 )
-_PATH = re.compile(
-    r"^(?:[~.]{0,2}[/\\]|[A-Za-z]:[/\\])[\w.@~*$(){}\[\]-]+"
-    r"|^[\w.@~-]+(?:[/\\][\w.@~*${}\[\]-]+){2,}"
-    r"|^(?:[\w.@~-]+[/\\])+[\w@~-]*\.\w+"
-    r"|^[\w@~-]*[A-Za-z_][\w@~-]*\.(?=[a-z0-9]*[a-z])[a-z0-9]{1,5}$"
-)
-_ABBREVIATION = re.compile(r"^(?:\w\.)+\w?$")
-_IDENTIFIER = re.compile(
-    r"^--?[a-z][\w-]+$|^[@#$]\w{2,}|\w_\w|[a-z][A-Z]|\w::\w|\w\(\)?|\w->\w|^\w+(?:\.\w+){2,}$"
-    r"|^[A-Z]\w*-[A-Z]\w*-|^\w+[=:]\w"
+_QUOTED = re.compile(
+    rf"[{OPENING_QUOTES}]([^{OPENING_QUOTES}{CLOSING_QUOTES}\n]{{2,24}})[{CLOSING_QUOTES}]"
 )
 _SETTING = re.compile(r"^([A-Za-z_][\w.]*)=(\S+)$")
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
-_CLITIC = re.compile(r"['’](?:s|m|d|t|re|ve|ll)$")
-_SHORTEST_PLURAL = 4
 _DIGIT = re.compile(r"\d")
-_LONGEST = 300
-"""Characters from which a chunk without an address in it is a blob that says nothing."""
+_NUMBER = re.compile(r"\d[\d.,:/\-]*")
+_MIN_PLURAL_LENGTH = 4
+_MAX_LENGTH = 300
+"""Characters. A longer token without exact items is encoded data."""
 
 
-class Lexicon(dict[str, Chunk]):
-    """Chunks by their characters; an unseen one is understood when it is asked for."""
+class Token(NamedTuple):
+    """A run of characters between spaces, and its meaning."""
+
+    kind: TokenKind
+    core: str
+    """The characters without the punctuation around them."""
+    concepts: tuple[str, ...] = ()
+    """Its subjects, in one spelling."""
+    items: tuple[tuple[TokenKind, str], ...] = ()
+    """Its exact items, and a possible name or number."""
+    cues: int = 0
+
+
+class Lexicon(dict[str, Token]):
+    """Tokens by their characters; a new one is read when it is looked up."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._exact: dict[str, Kind] = {}
-        """The concepts of chunks that are more than words and names."""
+        self._exact: dict[str, TokenKind] = {}
+        """Concepts that are more than words and names."""
         self._names: set[str] = set()
-        """Concepts with a capital where no piece of text begins."""
+        """Concepts that are capitalized inside a piece of text."""
 
-    def __missing__(self, raw: str) -> Chunk:
-        chunk = self[raw] = understand(raw)
-        if chunk.kind > Kind.NAME:
-            self._note(chunk.concepts, chunk.kind)
-        elif chunk.kind is Kind.WORD and chunk.items:
-            self._note([item.lower() for item in chunk.items], Kind.NUMBER)
-        return chunk
-
-    def _note(self, concepts: Iterable[str], kind: Kind) -> None:
-        """Keep the most exact kind, so that it does not matter which chunk came first."""
-        for concept in concepts:
-            if self._exact.get(concept, Kind.WORD) < kind:
+    def __missing__(self, raw: str) -> Token:
+        token = self[raw] = read_token(raw)
+        for kind, item in token.items:
+            concept = item.lower()
+            # The most exact kind wins, so that the order of tokens makes no difference.
+            known = _EXACTNESS[self._exact.get(concept, "word")]
+            if kind in EXACT and known < _EXACTNESS[kind]:
                 self._exact[concept] = kind
+        return token
 
     def learn(self, texts: Sequence[list[str]]) -> Counter[str]:
-        """How often each concept comes up in the texts; names are recognised on the way."""
+        """Return how often each concept occurs in the texts, and note the names in them."""
         for raw in set(chain.from_iterable([raws[1:] for raws in texts])):
-            chunk = self[raw]
-            if chunk.kind is Kind.NAME:
-                self._names.update(chunk.concepts)
-        seen = Counter(chain.from_iterable(texts))
-        once = [self[raw].concepts for raw, count in seen.items() if count == 1]
+            token = self[raw]
+            if token.kind == "capitalized":
+                self._names.update(token.concepts)
+        occurrences = Counter(chain.from_iterable(texts))
+        once = [self[raw].concepts for raw, count in occurrences.items() if count == 1]
         counts = Counter(chain.from_iterable(once))
-        for raw, count in seen.items():
+        for raw, count in occurrences.items():
             if count > 1:
                 for concept in self[raw].concepts:
                     counts[concept] += count
@@ -254,107 +113,85 @@ class Lexicon(dict[str, Chunk]):
 
     @property
     def marked(self) -> set[str]:
-        """The concepts that may be more than words; all others are words."""
+        """The concepts that may be more than words."""
         return self._names | self._exact.keys()
 
-    def kind(self, concept: str) -> Kind:
-        """What a concept is. A name that is also written small is a word."""
+    def kind(self, concept: str) -> TokenKind:
+        """Return the kind of a concept. A capitalized word that is also written small is a word."""
         if concept in self._names and concept not in self and concept not in self._exact:
-            return Kind.NAME
-        return self._exact.get(concept, Kind.WORD)
+            return "capitalized"
+        return self._exact.get(concept, "word")
 
 
-def understand(raw: str) -> Chunk:
-    """What one run of characters says."""
-    core = raw if raw.isalnum() else _core(raw)
+def read_token(raw: str) -> Token:
+    """Return the meaning of one run of characters."""
+    if raw.isalpha() and raw.islower() and raw.isascii():
+        return _read_word(raw, "word")
+    core = raw if raw.isalnum() else raw.strip(EDGES)
     if not core:
-        return MARK
+        return Token("mark", "")
     if not core.isascii() and UNSPACED.search(core):
-        return _understand_unspaced(raw, core)
+        return _read_unspaced(raw, core)
     setting = _SETTING.match(core) if "=" in core else None
-    if setting:
-        return understand(setting[2])._replace(core=core)
-    if len(core) > _LONGEST and not _ADDRESS.match(core[:_LONGEST]):
-        return MARK
-    return _understand_word(core)
+    if setting:  # The name of a setting is the same in every call; its value is the news.
+        return read_token(setting[2])._replace(core=core)
+    items = tuple(item for part in tokens_of(raw) for item in items_in_token(part))
+    if items:
+        kind = max((kind for kind, _ in items), key=_EXACTNESS.__getitem__)
+        core = items[0][1] if len(items) == 1 else core
+        concepts = tuple(item.lower() for _, item in items)
+        return Token(kind, core, concepts, items, word_cues(core.lower()))
+    if len(core) > _MAX_LENGTH:
+        return Token("mark", "")
+    return _read_word(core, plain_kind(core))
 
 
-def _understand_word(core: str) -> Chunk:
-    kind = _kind(core)
-    if kind is Kind.PLACE and "{" in core and "}" not in core:
-        core = core[: core.index("{")]  # the folder of several files
+def _read_word(core: str, kind: TokenKind) -> Token:
     lower = core.lower()
-    found = of_word(lower)
-    if kind > Kind.NAME:
-        return Chunk(kind, core, (lower,), (core,), found)
-    if found & Cue.NUMBER:
-        return Chunk(Kind.COUNT, core, (lower,), (core,), found)
+    cues = word_cues(lower)
+    if cues & Cue.NUMBER:
+        kind = "numeral"
+    if kind in EXACT:
+        return Token(kind, core, (lower,), ((kind, core),), cues)
     words = (lower,) if lower.isalpha() else _WORD.findall(lower)
     concepts = tuple(
-        concept for concept in map(_concept, words) if not of_word(concept) & Cue.COMMON
+        concept for concept in map(_concept, words) if not word_cues(concept) & Cue.COMMON
     )
     if not concepts:
-        return Chunk(Kind.WORD, core, cues=found)
-    return Chunk(kind, core, concepts, (core,) if kind is Kind.NAME else (), found)
-
-
-def _core(raw: str) -> str:
-    if raw.endswith("()") or (raw.startswith("--") and raw[2:3].isalpha()):
-        return raw.rstrip(",;:.!?`*\"'").lstrip("`*\"'(")
-    return raw.strip(EDGES)
-
-
-def _kind(core: str) -> Kind:
-    if core.isalpha():
-        return _kind_of_word(core)
-    if _ADDRESS.match(core) or (_PATH.match(core) and not _ABBREVIATION.match(core)):
-        return Kind.PLACE
-    if _IDENTIFIER.search(core):
-        return Kind.IDENTIFIER
-    if _DIGIT.search(core):
-        return Kind.IDENTIFIER if core[0].isalpha() else Kind.NUMBER
-    return Kind.NAME if core[0].isupper() and _WORD.search(core) else Kind.WORD
-
-
-def _kind_of_word(word: str) -> Kind:
-    if not word[0].isupper() or len(word) == 1:
-        has_hump = word.isascii() and not word.islower() and len(word) > 1
-        return Kind.IDENTIFIER if has_hump else Kind.WORD
-    if word.isascii() and not word[1:].islower():
-        return Kind.ACRONYM if word.isupper() else Kind.IDENTIFIER
-    return Kind.NAME
+        return Token("word", core, cues=cues)
+    return Token(kind, core, concepts, ((kind, core),) if kind == "capitalized" else (), cues)
 
 
 def _concept(word: str) -> str:
-    """One spelling for a word and its plainest variants."""
+    """Return one spelling for a word and its plural."""
     if not word.isalpha():
-        word = _CLITIC.sub("", word)
-    if len(word) > _SHORTEST_PLURAL and word[-1] == "s" and word[-2] != "s":
+        word = without_clitics(word)
+    if len(word) > _MIN_PLURAL_LENGTH and word[-1] == "s" and word[-2] != "s":
         return word[:-1]
     return word
 
 
-_TELLING_PAIRS = frozenset(PAIRS)
-_COMMON_PAIRS = frozenset(pair for pair, cue in PAIRS.items() if cue & Cue.COMMON)
-
-
-def _understand_unspaced(raw: str, core: str) -> Chunk:
+def _read_unspaced(raw: str, core: str) -> Token:
     concepts: list[str] = []
-    items = [found.strip() for found in _AMOUNT.findall(core)] if _DIGIT.search(core) else []
-    items += _QUOTED.findall(raw)
-    found = of_unspaced(raw)
+    items: list[tuple[TokenKind, str]] = []
+    if _DIGIT.search(core):
+        items += [(kind, item) for kind, item in phrases_in(core) if kind in NUMBERS]
+        taken = "".join(item for _, item in items)
+        numbers = (number.rstrip(".,:/-") for number in _NUMBER.findall(core))
+        items += [("integer", number) for number in numbers if number not in taken]
+    items += [("identifier", quoted) for quoted in _QUOTED.findall(raw)]
+    cues = unspaced_cues(raw)
     for run in _RUN.findall(core):
         if UNSPACED.match(run):
             pairs = list(map(add, run, run[1:]))
-            known = _TELLING_PAIRS.intersection(pairs)
-            for pair in known:
-                found |= PAIRS[pair]
-            common = _COMMON_PAIRS & known if known else known
+            known_pairs = PAIR_CUES.keys() & pairs
+            for pair in known_pairs:
+                cues |= PAIR_CUES[pair]
+            common = COMMON_PAIRS & known_pairs
             concepts += [pair for pair in pairs if pair not in common] if common else pairs
             continue
-        inner = understand(run)
+        inner = read_token(run)
         concepts += inner.concepts
-        if inner.kind >= Kind.NAME and not inner.core.isdigit():
-            items.append(inner.core)
-    concepts += [item.lower() for item in items]
-    return Chunk(Kind.WORD, core, tuple(concepts), tuple(items), found & ~Cue.COMMON)
+        items += [(kind, item) for kind, item in inner.items if kind != "integer"]
+    concepts += [item.lower() for _, item in items]
+    return Token("word", core, tuple(concepts), tuple(items), cues & ~Cue.COMMON)

@@ -1,7 +1,9 @@
-"""Units: the pieces of a conversation that a summary is put together from.
+"""Units: the pieces of a conversation from which a summary is assembled.
 
-A unit is a sentence, a clause of a long sentence, a list item, a line of code, a digested tool
-call, or a line of the earlier summary. Its text is quoted, never reworded.
+A unit is a sentence, a clause of a long sentence, a list item, some lines of code, a digest of a
+tool call, or a line of the previous summary. Its text is quoted, never reworded. This module
+divides messages into drafts, reads drafts into units, and finds units that a later correction
+replaces.
 """
 
 from __future__ import annotations
@@ -16,314 +18,178 @@ from typing import NamedTuple
 
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Role, Text, ToolCall, ToolResult
-from enfold.summaries.local import digests
-from enfold.summaries.local import lexicon as cues
-from enfold.summaries.local.digests import Digest
-from enfold.summaries.local.lexicon import PAUSES, QUESTION_MARKS, QUOTES, Chunk, Cue, Kind, Lexicon
-from enfold.summaries.local.sentences import Form, pieces
+from enfold.summaries.local.lexicon import (
+    NUMBERS,
+    PLACES,
+    TECHNICAL,
+    Lexicon,
+    Token,
+    TokenKind,
+)
+from enfold.summaries.local.tools import ToolDigest, digest_result, join_digests, pending, shorten
+from enfold.text.cues import WORD_CUES, Cue, phrase_cues
+from enfold.text.grammar import phrases_in
+from enfold.text.scripts import PAUSES, QUESTION_MARKS, QUOTES
+from enfold.text.sentences import TextForm, pieces
 
 SPEAKERS: dict[Role, str] = {"user": "User", "system": "System", "assistant": "", "tool": ""}
-"""How roles are shown. The assistant's lines go unlabelled: most lines are its own."""
+"""The label of each role. Most lines are the assistant's, so these have none."""
 LAST_GENERATION = 3
-"""Summaries after the first few are taken together, and with what is new."""
+"""Later compressions count as this one, together with the new messages."""
 UNNAMED = frozenset(SPEAKERS.values())
 
 
-class Item(NamedTuple):
-    """Something that must be kept exactly."""
+class ExactItem(NamedTuple):
+    """Something that must be kept as it is written."""
 
-    kind: Kind
+    kind: TokenKind
     concepts: tuple[str, ...]
     shown: str
-    """As it was written: a full name, or a number with the word that says what it counts."""
+    """As written: a full name, or a number with its unit."""
 
 
 class Reading(NamedTuple):
-    """What a piece of text says."""
+    """The content of a piece of text."""
 
     text: str
     concepts: tuple[str, ...]
-    items: tuple[Item, ...]
+    items: tuple[ExactItem, ...]
     cues: int
     technical: int
-    """How many paths, addresses and identifiers it names."""
+    """The number of paths, addresses and identifiers."""
     plain: float
-    """The share of its chunks that are words; low for code, tables and logs."""
+    """The share of words among its tokens; low for code, tables and logs."""
     trimmed: bool = False
-    """Whether fillers at its start were left out."""
-
-
-NOTHING = Reading("", (), (), 0, 0, 1.0)
+    """True if filler words at the start were removed."""
 
 
 class Origin(NamedTuple):
-    """Where a unit comes from."""
+    """The place that a unit comes from."""
 
     message: int
-    """The index of its message; negative for a line of the earlier summary."""
+    """The index of the message; negative for a line of the previous summary."""
     speaker: str
-    """As it is shown before the text; empty where it goes without saying."""
+    """The label before the text; may be empty."""
     role: Role
     section: str = ""
-    """Where it stood in the earlier summary."""
+    """The section of the previous summary."""
     generation: int = LAST_GENERATION
-    """When it came into the earlier summary: 0 for the first that was written."""
+    """The compression that added it to the previous summary; 0 is the first."""
 
 
-class Draft(NamedTuple):
-    """A piece of a message that was not read yet."""
+class UnitDraft(NamedTuple):
+    """A piece of a message that is not read yet."""
 
     text: str
-    form: Form
+    form: TextForm
     origin: Origin
     begins_line: bool = True
     cues: int = 0
-    """What is known of it without reading."""
 
 
-class Unit(NamedTuple):
+class SummaryUnit(NamedTuple):
     """One candidate for the summary."""
 
     reading: Reading
     origin: Origin
-    form: Form
+    form: TextForm
     place: int
-    """Its number in the conversation; what stood side by side differs by one."""
+    """Its number in the conversation; neighbours differ by one."""
     begins_line: bool = True
 
     @property
     def is_earlier(self) -> bool:
-        """Whether it comes from the earlier summary."""
+        """True if it comes from the previous summary."""
         return self.origin.message < 0
 
 
-_QUESTION = re.compile(rf"[{QUESTION_MARKS}][{QUOTES})\]*_\s]*$")
+# Messages to drafts
 
-
-_END = 8
-"""Characters at the end of a sentence in which its question mark is looked for."""
-_FEW_FILLERS = 2
-"""Fillers with which a quotation may begin; if there are more, all are left out."""
-_ENDINGS = (*PAUSES, *QUOTES, ")", "|")
-"""After one of these, a capital is no sign of a name."""
-
-
-def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
-    """What a text says, given the runs between its blanks; many fillers at its start are left out.
-
-    A few are not: a sentence that is quoted from its beginning can be found again word for word.
-    """
-    chunks = list(map(lexicon.__getitem__, raws))
-    start = _first_that_says_something(chunks) if trim else 0
-    opening = raws[:start] if start <= _FEW_FILLERS else []
-    if start:
-        raws, chunks = raws[start:], chunks[start:]
-    if not chunks:
-        return NOTHING
-    clean = " ".join(raws)
-    kinds, cores, concepts, items, all_cues = zip(*chunks, strict=True)
-    found = reduce(or_, all_cues)
-    if found & Cue.ANCHOR:
-        anchors = [core for core, own in zip(cores, all_cues, strict=True) if own & Cue.ANCHOR]
-        found |= cues.of_phrases(clean, anchors)
-    found = found & ~cues.OF_WORDS_ONLY | all_cues[0] & Cue.POINTER
-    if _QUESTION.search(clean, len(clean) - _END):
-        found |= Cue.QUESTION
-    plain = kinds.count(Kind.WORD) + kinds.count(Kind.NAME)
-    return Reading(
-        " ".join((*opening, clean)),
-        tuple(dict.fromkeys(chain.from_iterable(concepts))),
-        _items(raws, chunks) if any(items) else (),
-        found,
-        kinds.count(Kind.IDENTIFIER) + kinds.count(Kind.PLACE),
-        plain / len(kinds),
-        start > len(opening),
-    )
-
-
-def _first_that_says_something(chunks: list[Chunk]) -> int:
-    for index, chunk in enumerate(chunks):
-        if chunk.kind is not Kind.MARK and not chunk.cues & Cue.FILLER:
-            return index
-    return len(chunks)
-
-
-def _items(raws: list[str], chunks: list[Chunk]) -> tuple[Item, ...]:
-    """The exact items; a single name where a sentence may begin is taken for a word."""
-    items: list[Item] = []
-    end_of_name = 0
-    for index in [index for index, chunk in enumerate(chunks) if chunk.items]:
-        chunk = chunks[index]
-        if chunk.kind is Kind.NAME:
-            if index < end_of_name:
-                continue
-            end_of_name = _end_of_name(raws, chunks, index)
-            if end_of_name > index + 1 or not _begins_anew(raws, chunks, index):
-                items.append(_whole_name(chunks[index:end_of_name]))
-        elif chunk.kind is Kind.NUMBER or chunk.kind is Kind.COUNT:
-            items.append(Item(chunk.kind, chunk.concepts, _with_its_word(chunks, index)))
-        else:
-            kind = Kind.NUMBER if chunk.kind is Kind.WORD else chunk.kind
-            items += [Item(kind, (item.lower(),), item) for item in chunk.items]
-    return tuple(items)
-
-
-def _begins_anew(raws: list[str], chunks: list[Chunk], index: int) -> bool:
-    return not index or chunks[index - 1].kind is Kind.MARK or raws[index - 1].endswith(_ENDINGS)
-
-
-def _end_of_name(raws: list[str], chunks: list[Chunk], start: int) -> int:
-    """Where a name of several words ends: at a small letter, or at a mark between two names."""
-    end = start + 1
-    while (
-        end < len(chunks)
-        and chunks[end].kind in {Kind.NAME, Kind.ACRONYM}
-        and raws[end - 1].endswith(chunks[end - 1].core)
-    ):
-        end += 1
-    return end
-
-
-def _whole_name(chunks: list[Chunk]) -> Item:
-    concepts = tuple(concept for chunk in chunks for concept in chunk.concepts)
-    return Item(Kind.NAME, concepts, " ".join(chunk.core for chunk in chunks))
-
-
-def _with_its_word(chunks: list[Chunk], index: int) -> str:
-    """A number beside the word after it (45 ms), or the one before it (port 5432)."""
-    number = chunks[index].core
-    after = chunks[index + 1] if index + 1 < len(chunks) else None
-    if after and after.kind in {Kind.WORD, Kind.NAME, Kind.ACRONYM} and after.concepts:
-        return f"{number} {after.core}"
-    before = chunks[index - 1] if index else None
-    return f"{before.core} {number}" if before and before.concepts else number
-
-
-REPLACED = 0.0
-"""The factor of a statement that was surely replaced. It would mislead; what else it named may
-still go into the index."""
-PERHAPS_REPLACED = 0.6
-"""For one that shares a single word with the correction."""
-_TOPIC = 6
-"""A word in more units than this does not tell what a sentence is about."""
-
-
-def replaced(units: Sequence[Unit], lexicon: Lexicon) -> dict[int, float]:
-    """The indexes of the units that later ones replace, each with its factor."""
-    corrections = [i for i, unit in enumerate(units) if _corrects(unit)]
-    topics: dict[str, list[int]] = {
-        concept: []
-        for index in corrections
-        for concept in units[index].reading.concepts
-        if lexicon.kind(concept) <= Kind.NAME
-    }
-    for index, unit in enumerate(units if topics else ()):
-        for concept in topics.keys() & unit.reading.concepts:
-            topics[concept].append(index)
-    factors: dict[int, float] = {}
-    for index in corrections:
-        for other, shared in _about_the_same(index, units, topics).items():
-            factor = _factor(units[other], units[index], shared)
-            factors[other] = min(factor, factors.get(other, 1.0))
-    return {index: factor for index, factor in factors.items() if factor < 1}
-
-
-def _corrects(unit: Unit) -> bool:
-    """A correction in the earlier summary has had its effect when it was new."""
-    return bool(unit.reading.cues & Cue.CORRECTION) and not unit.is_earlier
-
-
-def _about_the_same(
-    index: int, units: Sequence[Unit], topics: dict[str, list[int]]
-) -> Counter[int]:
-    """Earlier statements, with how many telling words they share with this one."""
-    new = units[index]
-    found = (topics.get(concept, []) for concept in new.reading.concepts)
-    return Counter(
-        other
-        for others in found
-        if len(others) <= _TOPIC
-        for other in others
-        if other < index and units[other].origin != new.origin
-    )
-
-
-def _factor(old: Unit, new: Unit, shared: int) -> float:
-    """What is left of the old statement's worth beside the new one."""
-    before, now = _values(old), _values(new)
-    set_now = {now[concept] for concept in now.keys() - before.keys()}
-    changed = set_now & set(before.values())
-    if old.form is Form.TOOL or not changed:
-        return 1.0
-    if old.reading.cues & Cue.CORRECTION and shared < len(old.reading.concepts) / 2:
-        return 1.0  # it corrects something else
-    if shared == 1 and not before.keys() & now.keys():
-        return PERHAPS_REPLACED
-    return REPLACED
-
-
-def _values(unit: Unit) -> dict[str, Kind]:
-    return {concept: item.kind for item in unit.reading.items for concept in item.concepts}
-
-
-_PASSED_ON = Cue.DECISION | Cue.CORRECTION | Cue.OPEN | Cue.NEXT
 _CODE_LENGTH = 160
-_FEW_WORDS = 0.4
-"""The share of words below which a line is no sentence."""
-_SHORT = 30
-"""Characters up to which a line is taken for a sentence anyway."""
 
 
-def draft_conversation(messages: Sequence[Message]) -> list[Draft]:
-    """The pieces of all the messages, in order, the digested tool calls last."""
-    drafts: list[Draft] = []
+def draft_conversation(messages: Sequence[Message]) -> list[UnitDraft]:
+    """Return the pieces of all messages in order, followed by the digests of tool calls."""
+    drafts: list[UnitDraft] = []
     calls: dict[str, ToolCall] = {}
-    told: list[Digest] = []
+    digests: list[ToolDigest] = []
     for index, message in enumerate(messages):
         origin = Origin(index, message.name or SPEAKERS[message.role], message.role)
         for part in message.parts:
             match part:
                 case Text(text):
-                    drafts += _drafts(text, origin)
+                    drafts += _draft_text(text, origin)
                 case ToolCall(call_id):
                     calls[call_id] = part
                 case ToolResult(call_id):
-                    told.append(digests.digest(calls.pop(call_id, None), part, index))
+                    digests.append(digest_result(calls.pop(call_id, None), part, index))
                 case Attachment(name=name) if name:
-                    drafts.append(Draft(f"[{name}]", Form.LISTING, origin))
+                    drafts.append(UnitDraft(f"[{name}]", TextForm.LISTING, origin))
                 case Data(value):
-                    drafts += _drafts(dump_text(value), origin)
-    told += _pending(calls.values(), len(messages) - 1)
-    for digest in digests.gather(told):
+                    drafts += _draft_text(dump_text(value), origin)
+    digests += [pending(call, len(messages) - 1) for call in calls.values()]
+    for digest in join_digests(digests):
         origin = Origin(digest.message, "", "tool")
-        drafts.append(Draft(digest.text, Form.TOOL, origin, cues=digest.cues))
+        drafts.append(UnitDraft(digest.text, TextForm.TOOL, origin, cues=digest.cues))
     return drafts
 
 
+def _draft_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
+    for form, piece, begins_line in pieces(text):
+        if form is TextForm.CODE:
+            for lines in _code_lines(piece):
+                yield UnitDraft(lines, form, origin)
+        else:
+            yield UnitDraft(piece, form, origin, begins_line)
+
+
+def _code_lines(code: str) -> Iterator[str]:
+    """Yield a block of code as runs of lines, each written in one line."""
+    run = ""
+    for line in code.splitlines():
+        shortened = shorten(line, _CODE_LENGTH)
+        if run and len(run) + len(shortened) > _CODE_LENGTH:
+            yield f"`{run}`"
+            run = ""
+        if shortened:
+            run = f"{run} ⏎ {shortened}" if run else shortened
+    if run:
+        yield f"`{run}`"
+
+
+# Drafts to units
+
+_PASSED_ON = Cue.DECISION | Cue.CORRECTION | Cue.OPEN | Cue.NEXT
+_FEW_WORDS = 0.4
+"""A line with a smaller share of words is not a sentence."""
+_SHORT = 30
+"""Characters up to which any line is a sentence."""
+
+
 def read_drafts(
-    drafts: Sequence[Draft], texts: Sequence[list[str]], chosen: Iterable[int], lexicon: Lexicon
-) -> list[Unit]:
-    """The chosen drafts as units; `texts` are the runs between the blanks of each draft."""
-    units: list[Unit] = []
+    drafts: Sequence[UnitDraft], texts: Sequence[list[str]], chosen: Iterable[int], lexicon: Lexicon
+) -> list[SummaryUnit]:
+    """Return the chosen drafts as units; `texts` are the tokens of each draft."""
+    units: list[SummaryUnit] = []
     for place in chosen:
+        draft = drafts[place]
         reading = read(texts[place], lexicon)
         if not reading.text:
             continue
-        draft = drafts[place]
-        cues = draft.cues | _said_before(drafts, texts, place, lexicon)
+        cues = draft.cues | _cues_before(drafts, texts, place, lexicon)
         if cues:
             reading = reading._replace(cues=reading.cues | cues)
         form = draft.form
-        if form is Form.SENTENCE and reading.plain < _FEW_WORDS and len(reading.text) > _SHORT:
-            form = Form.LISTING
-        units.append(Unit(reading, draft.origin, form, place, draft.begins_line))
+        if form is TextForm.SENTENCE and reading.plain < _FEW_WORDS and len(reading.text) > _SHORT:
+            form = TextForm.LISTING
+        units.append(SummaryUnit(reading, draft.origin, form, place, draft.begins_line))
     return units
 
 
-def _said_before(
-    drafts: Sequence[Draft], texts: Sequence[list[str]], place: int, lexicon: Lexicon
+def _cues_before(
+    drafts: Sequence[UnitDraft], texts: Sequence[list[str]], place: int, lexicon: Lexicon
 ) -> int:
-    """The cues of a sentence that only announces this one, such as "Agreed."."""
+    """Return the cues of a sentence that only announces this one, such as "Agreed."."""
     before = place - 1
     if before < 0 or drafts[before].origin is not drafts[place].origin:
         return 0
@@ -333,31 +199,202 @@ def _said_before(
     return reading.cues & _PASSED_ON if len(reading.concepts) <= 1 else 0
 
 
-def _drafts(text: str, origin: Origin) -> list[Draft]:
-    drafts: list[Draft] = []
-    for form, piece, begins_line in pieces(text):
-        if form is Form.CODE:
-            drafts += [Draft(lines, form, origin) for lines in _code_lines(piece)]
+_QUESTION = re.compile(rf"[{QUESTION_MARKS}][{QUOTES})\]*_\s]*$")
+_QUESTION_END = 8
+"""Characters at the end of a sentence that may contain its question mark."""
+_FEW_FILLERS = 2
+"""A quotation may begin with this many fillers; if there are more, all are removed."""
+_EMPTY = Reading("", (), (), 0, 0, 1.0)
+
+
+def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
+    """Return the content of a text, given its tokens; many fillers at its start are removed.
+
+    A few fillers stay: a sentence that is quoted from its beginning can be found again verbatim.
+    """
+    tokens = list(map(lexicon.__getitem__, raws))
+    start = _first_with_content(tokens) if trim else 0
+    opening = raws[:start] if start <= _FEW_FILLERS else []
+    if start:
+        raws, tokens = raws[start:], tokens[start:]
+    if not tokens:
+        return _EMPTY
+    clean = " ".join(raws)
+    kinds, cores, concepts, items, all_cues = zip(*tokens, strict=True)
+    found = reduce(or_, all_cues)
+    if found & Cue.ANCHOR:
+        anchors = [core for core, cues in zip(cores, all_cues, strict=True) if cues & Cue.ANCHOR]
+        found |= phrase_cues(clean, anchors)
+    found = found & ~WORD_CUES | all_cues[0] & Cue.POINTER
+    if _QUESTION.search(clean, len(clean) - _QUESTION_END):
+        found |= Cue.QUESTION
+    plain = kinds.count("word") + kinds.count("capitalized")
+    return Reading(
+        " ".join((*opening, clean)),
+        tuple(dict.fromkeys(chain.from_iterable(concepts))),
+        _items(clean, raws, tokens) if any(items) else (),
+        found,
+        sum(kind in TECHNICAL for kind in kinds) if plain < len(kinds) else 0,
+        plain / len(kinds),
+        start > len(opening),
+    )
+
+
+def _first_with_content(tokens: list[Token]) -> int:
+    for index, token in enumerate(tokens):
+        if token.kind != "mark" and not token.cues & Cue.FILLER:
+            return index
+    return len(tokens)
+
+
+_NEEDS_PHRASES = NUMBERS | {"error"}
+_MAX_WORDS = {"error": 3, "command": 8}
+"""Longer error messages and commands are not listed; the items in them are."""
+_NAME_KINDS = frozenset({"capitalized", "acronym"})
+_WORD_KINDS = frozenset({"word", "capitalized", "acronym"})
+_ENDINGS = (*PAUSES, *QUOTES, ")", "|")
+"""A capital letter after one of these is not the sign of a name."""
+
+
+def _items(text: str, raws: list[str], tokens: list[Token]) -> tuple[ExactItem, ...]:
+    """Return the exact items; a single capitalized word that may begin a sentence is a word."""
+    items: list[ExactItem] = []
+    covered: set[int] = set()
+    if "`" in text or any(token.kind in _NEEDS_PHRASES for token in tokens):
+        for kind, phrase in phrases_in(text):
+            inside = _tokens_inside(text, phrase, raws)
+            exact = [tokens[index] for index in inside if tokens[index].items]
+            # A token of an unspaced script is a whole sentence; its own items are enough.
+            is_unspaced = any(token.kind == "word" for token in exact)
+            is_short = len(inside) <= _MAX_WORDS.get(kind, len(inside))
+            if is_short and not is_unspaced and covered.isdisjoint(inside):
+                concepts = tuple(concept for token in exact for concept in token.concepts)
+                items.append(ExactItem(kind, concepts, phrase))
+                covered.update(inside)
+    for index, token in enumerate(tokens):
+        if not token.items or index in covered:
+            continue
+        if token.kind == "capitalized":
+            end = _end_of_name(raws, tokens, index)
+            if end > index + 1 or not _begins_anew(raws, tokens, index):
+                name = tokens[index:end]
+                concepts = tuple(concept for each in name for concept in each.concepts)
+                shown = " ".join(each.core for each in name)
+                items.append(ExactItem("capitalized", concepts, shown))
+            covered.update(range(index, end))
+        elif token.kind in {"integer", "numeral"}:
+            items.append(ExactItem(token.kind, token.concepts, _with_its_word(tokens, index)))
         else:
-            drafts.append(Draft(piece, form, origin, begins_line))
-    return drafts
+            items += [ExactItem(kind, (item.lower(),), item) for kind, item in token.items]
+    return tuple(items)
 
 
-def _code_lines(code: str) -> Iterator[str]:
-    """A block of code in runs of lines, each written in one."""
-    held = ""
-    for line in code.splitlines():
-        stripped = digests.shorten(line, _CODE_LENGTH)
-        if held and len(held) + len(stripped) > _CODE_LENGTH:
-            yield f"`{held}`"
-            held = ""
-        if stripped:
-            held = f"{held} ⏎ {stripped}" if held else stripped
-    if held:
-        yield f"`{held}`"
+def _tokens_inside(text: str, phrase: str, raws: list[str]) -> list[int]:
+    """Return the indexes of the tokens of which a phrase consists."""
+    start = text.find(phrase)
+    first = text.count(" ", 0, start)
+    return list(range(first, min(len(raws), first + phrase.count(" ") + 1)))
 
 
-def _pending(calls: Iterable[ToolCall], last: int) -> Iterator[Digest]:
-    for call in calls:
-        target = digests.describe_arguments(call.arguments)
-        yield Digest(last, call.name, target, digests.PENDING, failed=False)
+def _begins_anew(raws: list[str], tokens: list[Token], index: int) -> bool:
+    return not index or tokens[index - 1].kind == "mark" or raws[index - 1].endswith(_ENDINGS)
+
+
+def _end_of_name(raws: list[str], tokens: list[Token], start: int) -> int:
+    """Return the end of a name: before a word in small letters, or after punctuation."""
+    end = start + 1
+    while (
+        end < len(tokens)
+        and tokens[end].kind in _NAME_KINDS
+        and raws[end - 1].endswith(tokens[end - 1].core)
+    ):
+        end += 1
+    return end
+
+
+def _with_its_word(tokens: list[Token], index: int) -> str:
+    """Return a number with the word after it (12 rows) or before it (chapter 3)."""
+    number = tokens[index].core
+    after = tokens[index + 1] if index + 1 < len(tokens) else None
+    if after and after.kind in _WORD_KINDS and after.concepts:
+        return f"{number} {after.core}"
+    before = tokens[index - 1] if index else None
+    return f"{before.core} {number}" if before and before.concepts else number
+
+
+# Corrections
+
+REPLACED = 0.0
+"""The factor of a statement that a correction certainly replaces, because it would mislead."""
+PERHAPS_REPLACED = 0.6
+"""The factor of a statement that shares one word with a correction."""
+_MAX_TOPIC = 6
+"""A word in more units does not show the subject of a sentence."""
+
+
+def replaced(units: Sequence[SummaryUnit], lexicon: Lexicon) -> dict[int, float]:
+    """Return the indexes of the units that a later correction replaces, with their factors."""
+    # A correction in the previous summary had its effect when it was new.
+    corrections = [
+        index
+        for index, unit in enumerate(units)
+        if unit.reading.cues & Cue.CORRECTION and not unit.is_earlier
+    ]
+    topics: dict[str, list[int]] = {
+        concept: []
+        for index in corrections
+        for concept in units[index].reading.concepts
+        if lexicon.kind(concept) in {"word", "capitalized"}
+    }
+    for index, unit in enumerate(units if topics else ()):
+        for concept in topics.keys() & unit.reading.concepts:
+            topics[concept].append(index)
+    factors: dict[int, float] = {}
+    for index in corrections:
+        for other, shared in _same_subject(index, units, topics).items():
+            factor = _factor_beside(units[other], units[index], shared)
+            factors[other] = min(factor, factors.get(other, 1.0))
+    return {index: factor for index, factor in factors.items() if factor < 1}
+
+
+def _same_subject(
+    index: int, units: Sequence[SummaryUnit], topics: dict[str, list[int]]
+) -> Counter[int]:
+    """Return earlier statements, with the number of distinctive words they share with this one."""
+    new = units[index]
+    found = (topics.get(concept, []) for concept in new.reading.concepts)
+    return Counter(
+        other
+        for others in found
+        if len(others) <= _MAX_TOPIC
+        for other in others
+        if other < index and units[other].origin != new.origin
+    )
+
+
+def _factor_beside(old: SummaryUnit, new: SummaryUnit, shared: int) -> float:
+    """Return the factor of the old statement, given the correction."""
+    before, now = _values(old), _values(new)
+    new_values = {now[concept] for concept in now.keys() - before.keys()}
+    if old.form is TextForm.TOOL or not new_values & set(before.values()):
+        return 1.0
+    if old.reading.cues & Cue.CORRECTION and shared < len(old.reading.concepts) / 2:
+        return 1.0  # it corrects something else
+    if shared == 1 and not before.keys() & now.keys():
+        return PERHAPS_REPLACED
+    return REPLACED
+
+
+def _values(unit: SummaryUnit) -> dict[str, str]:
+    """Return a group of kinds for each concept of an exact item: a day may replace a number."""
+    return {
+        concept: _value_group(item.kind) for item in unit.reading.items for concept in item.concepts
+    }
+
+
+def _value_group(kind: TokenKind) -> str:
+    if kind in NUMBERS:
+        return "number"
+    if kind in PLACES:
+        return "place"
+    return "code" if kind in TECHNICAL else kind

@@ -13,7 +13,7 @@ from enfold.engine.changes import Comparison, MessageRun, Pair, read_comparison
 from enfold.messages import Message
 from enfold.receipt import Fate, Receipt
 from enfold.records import Snapshot
-from enfold.text.items import CLASSES, Class
+from enfold.text.grammar import ITEM_CLASSES, ItemClass
 from enfold.text.words import storable
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
@@ -194,7 +194,7 @@ _FATES: Mapping[Fate, tuple[str, str]] = {
     "restorable": ("Restorable", "Not sent, but in the full history: found and restored any time."),
     "lost": ("Lost", "Neither sent nor to be had again."),
 }
-_CLASSES: Mapping[Class, str] = {
+_CLASSES: Mapping[ItemClass, str] = {
     "path": "Paths",
     "url": "Addresses",
     "identifier": "Identifiers",
@@ -266,7 +266,7 @@ class _Items:
 
     def _fill(self) -> None:
         self._groups.clear()
-        found = {kind: self._matching(kind) for kind in CLASSES}
+        found = {kind: self._matching(kind) for kind in ITEM_CLASSES}
         with self._groups:
             for kind, items in found.items():
                 if items:
@@ -274,14 +274,14 @@ class _Items:
             if not any(found.values()):
                 ui.label("No item is like that.").classes("ef-soft").props("role=status")
 
-    def _matching(self, kind: Class) -> list[Item]:
+    def _matching(self, kind: ItemClass) -> list[Item]:
         return [
             (item, fate)
             for item, fate in self._receipt.items[kind].items()
             if self._words in item.casefold() and self._fate in {None, fate}
         ]
 
-    def _group(self, kind: Class, items: Sequence[Item]) -> None:
+    def _group(self, kind: ItemClass, items: Sequence[Item]) -> None:
         def fill() -> None:
             paged_list(items, self._item, at_once=_RECEIPTS_AT_ONCE, tag="ul", classes="ef-items")
 

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from enfold.messages import Attachment, Data, Message, Reasoning, Text, ToolCall, ToolResult
 from enfold.testing import assistant, call, result, user
-from enfold.text.items import CLASSES, Class, extract, items_of
+from enfold.text.grammar import ITEM_CLASSES, ItemClass
+from enfold.text.items import extract, items_of
 
 
-def found(text: str, kind: Class) -> list[str]:
+def found(text: str, kind: ItemClass) -> list[str]:
     return list(extract(text)[kind])
 
 
@@ -61,7 +62,8 @@ def test_addresses(text: str, items: list[str]) -> None:
         ("PROJ-123, #4711, v1.2.3, gpt-4o-mini", ["PROJ-123", "#4711", "v1.2.3", "gpt-4o-mini"]),
         ("with --no-cache set", ["--no-cache"]),
         ("key=user_id&x=1", ["user_id"]),
-        ("plain words, Title Case, UPPER, file2, 12345", []),
+        ("uuid5, valve V7, seat 12A, std::vector", ["uuid5", "V7", "12A", "std::vector"]),
+        ("plain words, Title Case, UPPER, 12345", []),
     ],
 )
 def test_identifiers(text: str, items: list[str]) -> None:
@@ -76,6 +78,9 @@ def test_identifiers(text: str, items: list[str]) -> None:
         ("in 30 minutes or 2 Stunden", ["30 minutes", "2 Stunden"]),
         ("花了3天和1,200元", ["3天", "1,200元"]),
         ("up to 24-bit", ["24-bit"]),
+        ("0.3 of 1.59, then 4,180 rows in 1.5 GB", ["0.3", "1.59", "4,180", "1.5 GB"]),
+        ("on port 8080, PID 4123, PORT=443", ["port 8080", "PID 4123", "PORT=443"]),
+        ("import 8080, report 77, port 8", []),
         ("\x1b[33m12\x1b[0m ms", []),
         ("5 apples, $1 is a variable, chapter 3, 4.x", []),
     ],
@@ -120,6 +125,7 @@ def test_names(text: str, items: list[str]) -> None:
     [
         ("raised ValueError, then ENOENT", ["ValueError", "ENOENT"]),
         ("error TS2345 and E0308", ["TS2345", "E0308"]),
+        ("code E-4031, ERR-77", ["E-4031", "ERR-77"]),
         ("exited with code 137", ["exited with code 137"]),
         ("Exit code 1; HTTP 404", ["Exit code 1", "HTTP 404"]),
         (
@@ -186,7 +192,7 @@ TEXTS = st.one_of(
 @given(TEXTS)
 def test_every_item_is_in_the_text_and_in_one_line(text: str) -> None:
     items = extract(text)
-    assert tuple(items) == CLASSES
+    assert tuple(items) == ITEM_CLASSES
     for kind in items.values():
         for item in kind:
             assert item in text

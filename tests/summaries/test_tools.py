@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from enfold.messages import Attachment, Data, Text, ToolCall, ToolResult
-from enfold.summaries.local.digests import (
-    LISTED,
+from enfold.summaries.local.tools import (
+    MAX_TARGETS,
     OUTCOME_LENGTH,
     TARGET_LENGTH,
-    Digest,
+    ToolDigest,
     describe_arguments,
-    digest,
-    gather,
+    digest_result,
+    join_digests,
 )
 
 
 def _line(output: str, *, is_error: bool = False, name: str = "bash") -> str:
     call = ToolCall("1", name, {"command": "make"})
-    return digest(call, ToolResult("1", (Text(output),), is_error), 0).text
+    return digest_result(call, ToolResult("1", (Text(output),), is_error), 0).text
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_only_the_ends_of_a_huge_output_are_looked_at() -> None:
 
 def test_lines_are_short() -> None:
     call = ToolCall("1", "bash", {"command": "echo " + "x" * 500})
-    line = digest(call, ToolResult("1", (Text("Error: " + "y " * 200),)), 0).text
+    line = digest_result(call, ToolResult("1", (Text("Error: " + "y " * 200),)), 0).text
     assert len(line) < TARGET_LENGTH + OUTCOME_LENGTH + 30
 
 
@@ -78,24 +78,27 @@ def test_targets(arguments: str | dict[str, object], target: str) -> None:
 
 def test_structured_results_and_attachments() -> None:
     result = ToolResult("1", (Data({"seat": "12A"}), Attachment("x.png")), name="book")
-    assert digest(None, result, 0).text == "book → seat=12A"
+    assert digest_result(None, result, 0).text == "book → seat=12A"
 
 
 def test_nothing_known_is_nothing_said() -> None:
-    assert digest(None, ToolResult("1"), 0).text == ""
+    assert digest_result(None, ToolResult("1"), 0).text == ""
 
 
-def _read(number: int, folder: str = "/srv/payments/") -> Digest:
-    return Digest(number, "read", f"{folder}f{number}.py", "", failed=False)
+def _read(number: int, folder: str = "/srv/payments/") -> ToolDigest:
+    return ToolDigest(number, "read", f"{folder}f{number}.py", "", failed=False)
 
 
 def test_calls_that_merely_worked_share_a_line() -> None:
-    other = Digest(9, "bash", "make", "2 errors", failed=False)
-    lines = [each.text for each in gather([_read(1), other, _read(2), _read(1), _read(3)])]
+    other = ToolDigest(9, "bash", "make", "2 errors", failed=False)
+    lines = [each.text for each in join_digests([_read(1), other, _read(2), _read(1), _read(3)])]
     assert lines == ["bash make → 2 errors", "read /srv/payments/{f1.py, f2.py, f3.py}"]
 
 
 def test_a_line_lists_a_few() -> None:
-    lines = [each.text for each in gather([_read(number, "x/") for number in range(LISTED + 1)])]
-    assert lines[0] == "read " + ", ".join(f"x/f{number}.py" for number in range(LISTED))
-    assert lines[1] == f"read x/f{LISTED}.py"
+    lines = [
+        each.text
+        for each in join_digests([_read(number, "x/") for number in range(MAX_TARGETS + 1)])
+    ]
+    assert lines[0] == "read " + ", ".join(f"x/f{number}.py" for number in range(MAX_TARGETS))
+    assert lines[1] == f"read x/f{MAX_TARGETS}.py"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.summaries.local.sentences import LONG, Form, pieces, sentences
+from enfold.text.sentences import LONG, TextForm, pieces, sentences
 
 
 def _texts(line: str) -> list[str]:
@@ -39,17 +39,17 @@ def test_long_sentences_come_in_clauses() -> None:
 def test_markdown_is_taken_apart() -> None:
     text = "# Plan\n\n- **First** item\n2. Second item\n\n| a | b |\n```python\nx = 1\n```\nDone."
     assert [(piece.form, piece.text) for piece in pieces(text)] == [
-        (Form.HEADING, "Plan"),
-        (Form.SENTENCE, "First item"),
-        (Form.SENTENCE, "Second item"),
-        (Form.LISTING, "| a | b |"),
-        (Form.CODE, "x = 1\n"),
-        (Form.SENTENCE, "Done."),
+        (TextForm.HEADING, "Plan"),
+        (TextForm.SENTENCE, "First item"),
+        (TextForm.SENTENCE, "Second item"),
+        (TextForm.LISTING, "| a | b |"),
+        (TextForm.CODE, "x = 1\n"),
+        (TextForm.SENTENCE, "Done."),
     ]
 
 
 def test_a_fence_that_is_not_closed_holds_the_rest() -> None:
-    assert [piece.form for piece in pieces("See:\n```\na\nb")] == [Form.SENTENCE, Form.CODE]
+    assert [piece.form for piece in pieces("See:\n```\na\nb")] == [TextForm.SENTENCE, TextForm.CODE]
 
 
 def test_only_the_first_piece_of_a_line_begins_it() -> None:

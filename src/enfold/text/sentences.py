@@ -1,4 +1,4 @@
-"""Splitting: a text taken apart into sentences, list items, headings, listing lines and code."""
+"""Sentences: a text divided into sentences, list items, headings, listing lines and code blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from enfold.summaries.local.lexicon import (
+from enfold.text.scripts import (
     COMMAS,
     QUOTES,
     SEMICOLONS,
@@ -19,7 +19,7 @@ from enfold.summaries.local.lexicon import (
 )
 
 
-class Form(IntEnum):
+class TextForm(IntEnum):
     """What kind of text a piece is."""
 
     SENTENCE = 0
@@ -33,10 +33,10 @@ class Form(IntEnum):
     """An exact item without its sentence."""
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """A part of a text that can be quoted on its own."""
 
-    form: Form
+    form: TextForm
     text: str
     begins_line: bool
     """Whether it begins a line of the text, rather than going on with one."""
@@ -74,20 +74,20 @@ _PHRASE_END = re.compile(rf"(?<=[{COMMAS}{SEMICOLONS}:]\s)|(?<=[{UNSPACED_PAUSES
 _UNSPACED_CLAUSE_END = re.compile(rf"(?<=[{UNSPACED_PAUSES}])")
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[TextPiece]:
     """The text in pieces, in order."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     end = 0
     if "```" in text or "~~~" in text:
         for fence in _FENCE.finditer(text):
             _add_prose(text[end : fence.start()], found)
-            found.append(Piece(Form.CODE, fence[2], begins_line=True))
+            found.append(TextPiece(TextForm.CODE, fence[2], begins_line=True))
             end = fence.end()
     _add_prose(text[end:] if end else text, found)
     return found
 
 
-def _add_prose(text: str, found: list[Piece]) -> None:
+def _add_prose(text: str, found: list[TextPiece]) -> None:
     for line in text.splitlines():
         bare = line.strip()
         if not bare:
@@ -95,17 +95,17 @@ def _add_prose(text: str, found: list[Piece]) -> None:
         if not bare[:1].isalpha() or bare[1:2] in {".", ")"}:
             bare = _BULLET.sub("", bare)
             if bare.startswith("#") and _HEADING.match(bare):
-                found.append(Piece(Form.HEADING, _HEADING.sub("", bare), begins_line=True))
+                found.append(TextPiece(TextForm.HEADING, _HEADING.sub("", bare), begins_line=True))
                 continue
             if bare.startswith(_MARKUP):
-                found.append(Piece(Form.LISTING, bare[:_LONGEST], begins_line=True))
+                found.append(TextPiece(TextForm.LISTING, bare[:_LONGEST], begins_line=True))
                 continue
         found += sentences(bare.replace("**", ""))
 
 
-def sentences(line: str) -> list[Piece]:
+def sentences(line: str) -> list[TextPiece]:
     """The sentences of a line, the long ones clause by clause."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     start = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
         if not _NO_SENTENCE_END.search(line, max(start, end - _LONGEST_ABBREVIATION), end):
@@ -116,32 +116,34 @@ def sentences(line: str) -> list[Piece]:
     return found
 
 
-def phrases(line: str) -> list[Piece]:
+def phrases(line: str) -> list[TextPiece]:
     """The line in the smallest pieces that may stand alone, for text that has to shrink further."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for sentence in sentences(line):
         held = ""
         for phrase in _PHRASE_END.split(sentence.text):
             held += phrase
             density = _DENSER if UNSPACED.search(held) else 1
             if len(held) * density >= SHORTEST_PHRASE:
-                found.append(Piece(Form.SENTENCE, held, begins_line=not found))
+                found.append(TextPiece(TextForm.SENTENCE, held, begins_line=not found))
                 held = ""
         if held and found and len(held) < SHORTEST_PHRASE // _DENSER:
             found[-1] = found[-1]._replace(text=found[-1].text + held)
         elif held:
-            found.append(Piece(Form.SENTENCE, held, begins_line=not found))
+            found.append(TextPiece(TextForm.SENTENCE, held, begins_line=not found))
     return found
 
 
-def _add_sentence(sentence: str, found: list[Piece]) -> None:
+def _add_sentence(sentence: str, found: list[TextPiece]) -> None:
     density = _DENSER if not sentence.isascii() and UNSPACED.search(sentence) else 1
     if len(sentence) * density <= LONG:
-        found.append(Piece(Form.SENTENCE, sentence, begins_line=not found))
+        found.append(TextPiece(TextForm.SENTENCE, sentence, begins_line=not found))
         return
     for clause in _clauses(sentence, density):
         for at in range(0, len(clause), _LONGEST):
-            found.append(Piece(Form.SENTENCE, clause[at : at + _LONGEST], begins_line=not found))
+            found.append(
+                TextPiece(TextForm.SENTENCE, clause[at : at + _LONGEST], begins_line=not found)
+            )
 
 
 def _clauses(sentence: str, density: int) -> Iterator[str]:

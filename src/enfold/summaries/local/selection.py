@@ -1,0 +1,308 @@
+"""Selection: the units that together have most content within a number of tokens.
+
+The worth of a unit is the sum of the worths of its concepts, times factors for its speaker, form
+and cues. It falls as units selected before it cover its concepts, so repetition does not pay. The
+best ratio of worth to tokens is selected next. Because worth only falls, a unit is evaluated again
+only when its last computed worth makes it the best (lazy greedy), which is nearly linear.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cache
+from typing import NamedTuple
+
+from enfold.messages import Role
+from enfold.summaries.local.lexicon import NUMBERS, Lexicon, TokenKind
+from enfold.summaries.local.units import UNNAMED, SummaryUnit, UnitDraft
+from enfold.summaries.request import Style
+from enfold.text.cues import Cue
+from enfold.text.scripts import COLONS
+from enfold.text.sentences import TextForm
+
+# All constants were tuned on the first half of recorded meetings and agent sessions.
+
+_KIND_WORTHS: dict[TokenKind, float] = {
+    "mark": 0.0,
+    "word": 1.0,
+    "capitalized": 1.6,
+    "numeral": 0.9,
+    "acronym": 1.3,
+    "integer": 2.2,
+    "number": 2.2,
+    "date": 2.2,
+    "code": 2.2,
+    "identifier": 2.2,
+    "error": 2.2,
+    "command": 2.2,
+    "name": 2.6,
+    "url": 2.6,
+    "path": 2.6,
+}
+_ROLE_FACTORS: dict[Role, float] = {"user": 1.8, "assistant": 1.0, "system": 0.2, "tool": 0.6}
+_FORM_FACTORS = {
+    TextForm.SENTENCE: 1.0,
+    TextForm.HEADING: 0.6,
+    TextForm.LISTING: 0.45,
+    TextForm.CODE: 0.45,
+    TextForm.TOOL: 1.0,
+    TextForm.ITEM: 1.0,
+}
+_CUE_FACTORS = (
+    (Cue.DECISION, 1.6),
+    (Cue.CORRECTION, 1.5),
+    (Cue.DEMAND, 1.25),
+    (Cue.FAULT, 1.2),
+    (Cue.OUTCOME, 1.3),
+    (Cue.REASON, 1.1),
+    (Cue.OPEN, 1.4),
+    (Cue.POINTER, 0.75),
+    (Cue.ANNOUNCEMENT, 0.3),
+    (Cue.PLEASANTRY, 0.4),
+)
+_CUE_POWER_IN_MEETINGS = 0.25
+"""Cues mean less where several people talk and often use words such as "actually"."""
+_FIRST_MESSAGE = 1.3
+_LAST_MESSAGE = 1.2
+_TECHNICAL_IN_CODE_STYLE = 1.4
+_ENDS_IN_COLON = 0.5
+"""A sentence that introduces something, without it."""
+_SINGLE_WORD = 0.3
+_IN_RECENT = 1.25
+"""For concepts of the messages that stay, because these show the current subject."""
+_RARE_WORD = 0.6
+_FREQUENT_WORD = 1.8
+_FREQUENT = 13
+"""Occurrences."""
+_STEADY = 0.35
+"""The part of an exact item's worth that does not depend on its rarity."""
+_REPEATED = 0.15
+"""The largest gain of an exact item that occurs often."""
+_SHORT_NUMBER = 0.5
+"""For numbers of one or two digits, which can count anything."""
+_SHORT_NUMBER_LENGTH = 2
+
+
+def concept_worths(
+    counts: Mapping[str, int], pieces: int, lexicon: Lexicon, recent: AbstractSet[str]
+) -> dict[str, float]:
+    """Return the worth of each concept, by its kind, its frequency and its rarity.
+
+    `pieces` is the number of pieces of text in which the concepts were counted.
+    """
+    by_count = {count: _worth("word", count, pieces) for count in set(counts.values())}
+    worths = {concept: by_count[count] for concept, count in counts.items()}
+    for concept in counts.keys() & lexicon.marked:
+        kind = lexicon.kind(concept)
+        worths[concept] = _worth(kind, counts[concept], pieces)
+        if kind in NUMBERS and len(concept) <= _SHORT_NUMBER_LENGTH:
+            worths[concept] *= _SHORT_NUMBER
+    for concept in recent & worths.keys():
+        worths[concept] *= _IN_RECENT
+    return worths
+
+
+def _worth(kind: TokenKind, count: int, pieces: int) -> float:
+    rarity = max(0.0, math.log((pieces + 1) / count)) / math.log(pieces + 2)
+    frequency = min(1.0, math.log(count) / math.log(_FREQUENT))
+    if kind == "word":
+        return rarity * (_RARE_WORD + (_FREQUENT_WORD - _RARE_WORD) * frequency)
+    return _KIND_WORTHS[kind] * (_STEADY + (1 - _STEADY) * rarity) * (1 + _REPEATED * frequency)
+
+
+_MIN_READ = 600
+_READ_PER_TOKEN = 0.25
+"""Drafts that are read: a minimum, and more for a longer summary; about ten for each one used."""
+_LENGTH_POWER = 0.9
+"""Below 1, so that longer units are preferred to what the ratio alone would select."""
+_LINE_LENGTH = 16
+"""Characters of a line besides its text."""
+_LAST_MESSAGES = 2
+"""These are read entirely, like the first message of a user."""
+
+
+def promising_drafts(
+    drafts: Sequence[UnitDraft],
+    texts: Sequence[list[str]],
+    worths: Mapping[str, float],
+    lexicon: Lexicon,
+    limit: int,
+) -> list[int]:
+    """Return the indexes of the drafts that are worth reading for a summary of `limit` tokens."""
+    most = _MIN_READ + int(_READ_PER_TOKEN * limit)
+    if len(drafts) <= most:
+        return list(range(len(drafts)))
+    token_worths = {
+        raw: sum([worths.get(concept, 0.0) for concept in token.concepts])
+        for raw, token in lexicon.items()
+    }
+    worth_of = token_worths.__getitem__
+    ranks = [
+        sum(map(worth_of, raws))
+        * _FORM_FACTORS[draft.form]
+        / (len(draft.text) + _LINE_LENGTH) ** _LENGTH_POWER
+        for draft, raws in zip(drafts, texts, strict=True)
+    ]
+    if all(draft.origin.speaker in UNNAMED for draft in drafts):
+        for index, draft in enumerate(drafts):
+            ranks[index] *= _ROLE_FACTORS[draft.origin.role]
+    best = heapq.nlargest(most, range(len(drafts)), key=ranks.__getitem__)
+    first = next((draft.origin.message for draft in drafts if draft.origin.role == "user"), 0)
+    last = max(draft.origin.message for draft in drafts)
+    ends = [
+        index
+        for index, draft in enumerate(drafts)
+        if draft.origin.message == first or draft.origin.message > last - _LAST_MESSAGES
+    ]
+    return sorted({*best, *ends[:_MIN_READ]})
+
+
+def unit_factors(units: Sequence[SummaryUnit], style: Style = "default") -> list[float]:
+    """Return the factor of each unit: by its speaker, form, cues and position."""
+    is_meeting = any(u.origin.speaker not in UNNAMED for u in units if not u.is_earlier)
+    users = [u.origin.message for u in units if u.origin.role == "user" and not u.is_earlier]
+    first, last = (users[0], users[-1]) if users else (None, None)
+    factors = []
+    for unit in units:
+        reading, message = unit.reading, unit.origin.message
+        factor = _FORM_FACTORS[unit.form]
+        if is_meeting:
+            factor *= _cue_factor(reading.cues) ** _CUE_POWER_IN_MEETINGS
+        else:
+            factor *= _ROLE_FACTORS[unit.origin.role] * _cue_factor(reading.cues)
+        if message == first:
+            factor *= _FIRST_MESSAGE
+        elif message == last:
+            factor *= _LAST_MESSAGE
+        if reading.text.endswith(COLONS):
+            factor *= _ENDS_IN_COLON
+        if unit.form is TextForm.SENTENCE and len(reading.concepts) == 1 and not reading.items:
+            factor *= _SINGLE_WORD
+        if style == "code" and reading.technical:
+            factor *= _TECHNICAL_IN_CODE_STYLE
+        factors.append(factor)
+    return factors
+
+
+@cache
+def _cue_factor(cues: int) -> float:
+    return math.prod(factor for cue, factor in _CUE_FACTORS if cues & cue)
+
+
+MIN_WORTH = 3.0
+"""A unit of less worth is not worth a line."""
+_COVERED = 0.15
+"""What is left of a concept's worth each time a selected unit has it."""
+_MIN_NEW = 0.4
+"""The least share of new content of a selected unit."""
+_DECISIVE = Cue.DECISION | Cue.CORRECTION
+_MIN_DECISION = 0.6
+"""The share of its worth that a decision keeps even if all its words occur elsewhere."""
+_JOIN_TOKENS = 2
+"""Tokens between two pieces in one line."""
+_MIN_LINE_TOKENS = 5
+
+
+class UnitCost(NamedTuple):
+    """The tokens of a unit."""
+
+    text: int
+    line: int
+    """The bullet, the speaker and the end of a line of its own."""
+
+
+class UnitSelection:
+    """The units selected so far, their tokens, and the worth of what is not selected."""
+
+    def __init__(
+        self,
+        units: Sequence[SummaryUnit],
+        costs: Sequence[UnitCost],
+        worths: Mapping[str, float],
+        factors: Sequence[float],
+    ) -> None:
+        self.selected: list[int] = []
+        self.tokens = 0
+        self._units = units
+        self._costs = costs
+        self._lengths = [(cost.text + cost.line) ** _LENGTH_POWER for cost in costs]
+        self._factors = factors
+        self._left = dict(worths)
+        self._covered: set[str] = set()
+        self._messages: set[int] = set()
+        """Messages that have a line."""
+        self._initial_worths = [self._current_worth(index) for index in range(len(units))]
+        self._last_worths = list(self._initial_worths)
+        self._min_worths = [
+            _MIN_DECISION * worth if unit.reading.cues & _DECISIVE else 0.0
+            for unit, worth in zip(units, self._initial_worths, strict=True)
+        ]
+
+    def fill(
+        self,
+        candidates: Iterable[int],
+        budget: int,
+        *,
+        min_worth: float = MIN_WORTH,
+        min_new: float = _MIN_NEW,
+    ) -> None:
+        """Select the best candidates until the budget is used or the rest has little content."""
+        selected = set(self.selected)
+        worths, lengths = self._last_worths, self._lengths
+        heap = [
+            (-worths[i] / lengths[i], i)
+            for i in candidates
+            if i not in selected and self._initial_worths[i] > min_worth
+        ]
+        heapq.heapify(heap)
+        while heap and budget - self.tokens >= _MIN_LINE_TOKENS:
+            index = heap[0][1]
+            if self._cost(index) > budget - self.tokens:
+                heapq.heappop(heap)
+                continue
+            worth = self._current_worth(index)
+            if worth <= min_new * self._initial_worths[index]:
+                heapq.heappop(heap)
+                continue
+            worth = worths[index] = max(worth, self._min_worths[index])
+            heapq.heapreplace(heap, (-worth / lengths[index], index))
+            if heap[0][1] == index:
+                heapq.heappop(heap)
+                self._select(index)
+
+    def drop_last(self, tokens: int) -> None:
+        """Remove the units that were selected last, until that many tokens are free."""
+        freed = 0
+        while self.selected and freed < tokens:
+            freed += self._costs[self.selected.pop()].text
+        self.tokens -= freed
+
+    def best(self) -> int:
+        """Return the unit of the highest worth, regardless of its cost."""
+        return max(range(len(self._initial_worths)), key=self._initial_worths.__getitem__)
+
+    def covers(self, concept: str) -> bool:
+        """Return True if a selected unit has the concept."""
+        return concept in self._covered
+
+    def _select(self, index: int) -> None:
+        self.tokens += self._cost(index)
+        self.selected.append(index)
+        unit = self._units[index]
+        self._messages.add(unit.origin.message)
+        self._covered.update(unit.reading.concepts)
+        for concept in unit.reading.concepts:
+            self._left[concept] *= _COVERED
+
+    def _current_worth(self, index: int) -> float:
+        concepts = self._units[index].reading.concepts
+        return self._factors[index] * sum(map(self._left.__getitem__, concepts))
+
+    def _cost(self, index: int) -> int:
+        """Return the tokens of a unit; one that joins others of its message needs no new line."""
+        unit, cost = self._units[index], self._costs[index]
+        joins = unit.origin.message in self._messages and unit.form is not TextForm.TOOL
+        return cost.text + (_JOIN_TOKENS if joins else cost.line)
