@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import binascii
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from math import ceil
 
 from enfold.messages import Attachment, Message, Part, Reasoning, ToolResult
+from enfold.wire import image_tokens
 
 _LARGE_IMAGE = (1_568, 1_568)
-_GEMINI_SMALL = 384
-_GEMINI_TILE_TOKENS = 258
 _PAGE_TOKENS = 2_000
 _PAGE_BYTES = 60_000
 _SECOND_TOKENS = 32
@@ -34,8 +33,7 @@ _OPAQUE_FIELDS = ("encrypted_content", "data", "signature", "thoughtSignature")
 
 def estimate(message: Message) -> int:
     """The tokens that a message takes beyond its exact count."""
-    image = _IMAGE_RULES.get(message.dialect, _openai_image)
-    return sum(_estimate(part, image) for part in _all_parts(message.parts))
+    return sum(_estimate(part, message.dialect) for part in _all_parts(message.parts))
 
 
 def _all_parts(parts: Iterable[Part]) -> Iterable[Part]:
@@ -45,7 +43,7 @@ def _all_parts(parts: Iterable[Part]) -> Iterable[Part]:
             yield from part.parts
 
 
-def _estimate(part: Part, image: Callable[[int, int], int]) -> int:
+def _estimate(part: Part, dialect: str) -> int:
     if isinstance(part, Reasoning) and not part.text:
         opaque = sum(
             len(value)
@@ -59,32 +57,8 @@ def _estimate(part: Part, image: Callable[[int, int], int]) -> int:
     if kind in ("audio", "video"):
         return _SECOND_TOKENS * ceil((part.size or _SECOND_BYTES) / _SECOND_BYTES)
     if kind == "image" or not part.mime:
-        return image(*_pixels(part))
+        return image_tokens(dialect, *_pixels(part))
     return _PAGE_TOKENS * ceil((part.size or _PAGE_BYTES) / _PAGE_BYTES)
-
-
-def _anthropic_image(width: int, height: int) -> int:
-    return min(1_600, ceil(width * height / 750))
-
-
-def _openai_image(width: int, height: int) -> int:
-    scale = min(1.0, 2_048 / max(width, height), 768 / min(width, height))
-    tiles = ceil(width * scale / 512) * ceil(height * scale / 512)
-    return 85 + 170 * tiles
-
-
-def _gemini_image(width: int, height: int) -> int:
-    if max(width, height) <= _GEMINI_SMALL:
-        return _GEMINI_TILE_TOKENS
-    return _GEMINI_TILE_TOKENS * ceil(width / 768) * ceil(height / 768)
-
-
-_IMAGE_RULES: Mapping[str, Callable[[int, int], int]] = {
-    "openai": _openai_image,
-    "openai-responses": _openai_image,
-    "anthropic": _anthropic_image,
-    "gemini": _gemini_image,
-}
 
 
 _HEADERS = (

@@ -12,9 +12,7 @@ from functools import cached_property
 
 from enfold.messages import Message, Text, ToolResult
 from enfold.summaries import fence
-
-USER_ROLE_SUMMARIES = frozenset({"anthropic", "gemini"})
-"""Dialects in which a summary is part of a user's message."""
+from enfold.wire import has_inline_system
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +78,11 @@ class View:
         return (*before[:-1], *place, *after[1:])
 
 
+def puts_summary_in_user_message(dialect: str) -> bool:
+    """Return True if a summary must be part of a user's message in that dialect."""
+    return not has_inline_system(dialect)
+
+
 def place_summary(
     summary: str, before: Message | None, after: Message | None, dialect: str, *, note: str = ""
 ) -> tuple[Message, ...]:
@@ -90,7 +93,7 @@ def place_summary(
     text = Text(fence(summary, note=note))
     ahead = (before,) if before is not None else ()
     behind = (after,) if after is not None else ()
-    if dialect not in USER_ROLE_SUMMARIES:
+    if not puts_summary_in_user_message(dialect):
         return (*ahead, Message("system", (text,)), *behind)
     if after is not None and after.role == "user":
         return (*ahead, _with_block(after, text))

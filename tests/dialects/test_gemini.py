@@ -26,7 +26,7 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import anthropic, gemini
-from enfold.wire.turns import OPENING
+from enfold.wire.translation import OPENING
 from tests.dialects import anthropic_values, gemini_values
 from tests.dialects.wire import (
     damaged,

@@ -640,7 +640,7 @@ def test_dicts_need_no_langchain_and_objects_say_what_they_need() -> None:
     program = """
 import sys
 sys.modules["langchain_core"] = None  # as if it were not installed
-from enfold import dialects
+from enfold import wire as dialects
 from enfold.errors import ConfigError
 said = [{"type": "human", "data": {"content": "Hi"}}]
 conversation = dialects.parse(said)

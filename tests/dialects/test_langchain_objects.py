@@ -184,7 +184,7 @@ def test_other_objects_are_refused(value: Any) -> None:
 def test_langchain_is_imported_only_to_make_objects() -> None:
     program = """
 import sys
-from enfold import dialects
+from enfold import wire as dialects
 conversation = dialects.parse([{"role": "user", "content": "Hi"}])
 dialects.render(conversation, "langchain")
 assert "langchain_core" not in sys.modules

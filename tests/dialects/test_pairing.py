@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from enfold.messages import Message, ToolCall, ToolResult
 from enfold.testing import assistant, user
-from enfold.wire.fields import pair_calls
+from enfold.wire.translation import pair_calls
 
 
 def _calls(*names: str) -> Message:

@@ -19,7 +19,7 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.testing import assistant, call, result, system, user
-from enfold.wire.turns import OPENING, adopt, adopt_message
+from enfold.wire.translation import OPENING, translate_to_turn, translate_to_turns
 from tests.histories import histories
 
 
@@ -28,7 +28,7 @@ def _own(message: Message) -> Message:
 
 
 def _turns(*messages: Message) -> tuple[Message, ...]:
-    return adopt(Conversation(messages), "anthropic").messages
+    return translate_to_turns(Conversation(messages), "anthropic").messages
 
 
 def test_its_own_conversation_is_left_as_it_is() -> None:
@@ -36,7 +36,7 @@ def test_its_own_conversation_is_left_as_it_is() -> None:
     conversation = Conversation(
         messages, "anthropic", _own(system("Be brief.")), (Tool("built_in", extras={"x": 1}),), {}
     )
-    assert adopt(conversation, "anthropic") == conversation
+    assert translate_to_turns(conversation, "anthropic") == conversation
 
 
 def test_results_and_words_become_one_turn_of_the_user() -> None:
@@ -55,26 +55,30 @@ def test_results_and_words_become_one_turn_of_the_user() -> None:
 
 def test_messages_from_elsewhere_do_not_join_those_of_the_dialect() -> None:
     messages = (_own(user("a")), user("b"), user("c"), _own(user("d")))
-    turns = adopt(Conversation(messages, "anthropic"), "anthropic").messages
+    turns = translate_to_turns(Conversation(messages, "anthropic"), "anthropic").messages
     assert turns == (_own(user("a")), _own(user("b", Text("c"))), _own(user("d")))
 
 
 def test_leading_system_messages_join_the_prompt_beside_the_messages() -> None:
     conversation = Conversation((system("b"), system("c"), user("Hi")), system=system("a"))
-    adopted = adopt(conversation, "gemini")
-    assert adopted.messages == (replace(user("Hi"), dialect="gemini"),)
-    assert adopted.system == Message("system", (Text("a"), Text("b"), Text("c")), dialect="gemini")
+    translated = translate_to_turns(conversation, "gemini")
+    assert translated.messages == (replace(user("Hi"), dialect="gemini"),)
+    assert translated.system == Message(
+        "system", (Text("a"), Text("b"), Text("c")), dialect="gemini"
+    )
 
 
 def test_prompts_that_nothing_follows_are_said_by_the_user() -> None:
-    adopted = adopt(Conversation((system("a"), system("b"))), "gemini")
-    assert adopted.system is None
-    assert adopted.messages == (Message("user", (Text("a"), Text("b")), dialect="gemini"),)
+    translated = translate_to_turns(Conversation((system("a"), system("b"))), "gemini")
+    assert translated.system is None
+    assert translated.messages == (Message("user", (Text("a"), Text("b")), dialect="gemini"),)
 
 
 def test_a_prompt_of_the_dialect_keeps_all_that_it_came_with() -> None:
     prompt = _own(Message("system", (Text("a", {"cache_control": {}}),)))
-    assert adopt(Conversation((user("Hi"),), system=prompt), "anthropic").system == prompt
+    assert (
+        translate_to_turns(Conversation((user("Hi"),), system=prompt), "anthropic").system == prompt
+    )
 
 
 def test_the_user_opens_where_the_assistant_began() -> None:
@@ -90,12 +94,12 @@ def test_files_become_words_where_they_cannot_go() -> None:
     out_of_reach = Attachment(name="a.pdf", extras={"file_id": "f"})
     shown = Attachment(mime="image/png", data="aGk=")
     message = Message("tool", (ToolResult("1", (out_of_reach, shown, Text(""))), out_of_reach))
-    assert adopt_message(message, "anthropic").parts == (
+    assert translate_to_turn(message, "anthropic").parts == (
         ToolResult("1", (Text("[attachment: a.pdf]"), shown)),
         Text("[attachment: a.pdf]"),
     )
     drawn = Message("assistant", (shown,))
-    assert adopt_message(drawn, "anthropic").parts == (Text("[attachment: image/png]"),)
+    assert translate_to_turn(drawn, "anthropic").parts == (Text("[attachment: image/png]"),)
 
 
 def test_calls_without_ids_are_paired_with_their_results() -> None:
@@ -108,14 +112,16 @@ def test_calls_without_ids_are_paired_with_their_results() -> None:
 
 def test_built_in_tools_of_another_provider_stay_behind() -> None:
     tools = (Tool("read", parameters={}, extras={"a": 1}), Tool("web", extras={"type": "web"}))
-    adopted = adopt(Conversation((), "openai", tools=tools), "anthropic")
-    assert adopted.tools == (Tool("read", parameters={}),)
+    translated = translate_to_turns(Conversation((), "openai", tools=tools), "anthropic")
+    assert translated.tools == (Tool("read", parameters={}),)
 
 
 @pytest.mark.parametrize("extras", [None, {"model": "gpt"}])
 def test_a_body_stays_a_body_without_what_only_it_can_say(extras: dict[str, str] | None) -> None:
-    adopted = adopt(Conversation((user("Hi"),), "openai", extras=extras), "anthropic")
-    assert adopted.extras == (None if extras is None else {})
+    translated = translate_to_turns(
+        Conversation((user("Hi"),), "openai", extras=extras), "anthropic"
+    )
+    assert translated.extras == (None if extras is None else {})
 
 
 @given(histories())

@@ -20,18 +20,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
-
-_WORDS = re.compile(
-    r"exceed_context_size|context[ _](size|length|window|limit)|(prompt|input) is too long"
-    r"|too many (input )?tokens|request_too_large|number of tokens allowed|input token count",
-    re.IGNORECASE,
-)
-
-
-def says_overflow(said: str) -> bool:
-    """Whether that is said, where a provider has refused a request."""
-    return _WORDS.search(said) is not None
-
+from enfold.wire import says_overflow
 
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError

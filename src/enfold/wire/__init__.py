@@ -1,30 +1,25 @@
-"""Dialects: the wire formats of messages, one module each, all pure.
+"""Wire formats: one module for each, with everything that is particular to its provider.
 
-`parse` turns a wire value into a `Conversation` and `render` turns it back; what was not touched
-in between comes back as it was. A conversation can also be rendered in another dialect than its
-own: then its typed fields are translated and what only its own dialect can say stays behind.
+`parse` turns a JSON value into a `Conversation`, `render` turns it back; what was not changed in
+between stays the same. A conversation can be rendered in another dialect: its typed fields are
+translated, and fields that only its own dialect has are left out.
+
+`WIRES` holds the providers that the proxy can stand in front of. A new one is a module here and a
+row in the tables below.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import re
+from collections.abc import Iterable
+from typing import Any
 
 from enfold.errors import ConfigError
-from enfold.messages import Conversation, Message
+from enfold.messages import Conversation
 from enfold.wire import anthropic, enfold, gemini, langchain, openai, openai_responses
-from enfold.wire.detection import detect
-
-
-class Dialect(Protocol):
-    """What every module of this package offers."""
-
-    NAME: str
-
-    def parse(self, value: Any) -> Conversation: ...
-    def render(self, conversation: Conversation) -> Any: ...
-    def parse_message(self, raw: Any) -> Message: ...
-    def render_message(self, message: Message) -> Any: ...
-
+from enfold.wire.contract import Dialect as Dialect
+from enfold.wire.contract import Wire as Wire
+from enfold.wire.detection import detect as detect
 
 _MODULES: tuple[Dialect, ...] = (
     openai,
@@ -35,23 +30,71 @@ _MODULES: tuple[Dialect, ...] = (
     enfold,
 )
 DIALECTS: dict[str, Dialect] = {module.NAME: module for module in _MODULES}
-"""By name, in the order in which they are taken where nothing tells them apart."""
+"""All dialects by name; the first one that fits a value is used."""
+WIRES: dict[str, Wire] = {
+    wire.dialect: wire for wire in (openai.WIRE, openai_responses.WIRE, anthropic.WIRE, gemini.WIRE)
+}
+"""The wires that the proxy serves, by dialect; the first is the default for other requests."""
+UPSTREAMS: dict[str, Wire] = {wire.upstream: wire for wire in reversed(WIRES.values())}
+"""One wire for each upstream server, by the server's name."""
 AUTO = "auto"
-"""Instead of a name: the dialect is detected."""
+"""In place of a dialect's name: the dialect is detected."""
+_DEFAULT = openai.WIRE
+_OVERFLOW = re.compile(
+    "|".join(
+        wording for module in (openai, anthropic, gemini) for wording in module.OVERFLOW_WORDINGS
+    ),
+    re.IGNORECASE,
+)
 
 
 def get(name: str) -> Dialect:
-    """The dialect of that name."""
+    """Return the dialect with that name."""
     if name in DIALECTS:
         return DIALECTS[name]
     raise ConfigError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
 
 
 def parse(value: Any, dialect: str = AUTO) -> Conversation:
-    """The conversation of a wire value: a request body, or an array of its messages."""
+    """Return the conversation of a request body or an array of messages."""
     return get(detect(value) if dialect == AUTO else dialect).parse(value)
 
 
 def render(conversation: Conversation, dialect: str | None = None) -> Any:
-    """The conversation as a wire value, in its own dialect unless another is named."""
+    """Return the conversation as a JSON value, in its own dialect unless another is named."""
     return get(dialect or conversation.dialect).render(conversation)
+
+
+def match_path(path: str) -> tuple[Wire, str | None] | None:
+    """Return the wire of a conversation request, and the model if the path names it."""
+    for wire in WIRES.values():
+        if found := wire.path.fullmatch(path):
+            return wire, found.groupdict().get("model")
+    return None
+
+
+def find_upstream(path: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Return the name of the upstream server for a request that is not a conversation."""
+    for wire in UPSTREAMS.values():
+        if wire.path_prefix is not None and path.startswith(wire.path_prefix):
+            return wire.upstream
+    names = {name for name, _ in headers}
+    clients = (wire.upstream for wire in UPSTREAMS.values() if wire.client_headers & names)
+    return next(clients, _DEFAULT.upstream)
+
+
+def says_overflow(text: str) -> bool:
+    """Return True if a provider's error says that the request is too long for the model."""
+    return _OVERFLOW.search(text) is not None
+
+
+def has_inline_system(dialect: str) -> bool:
+    """Return True if a system message may stand inside a conversation of that dialect."""
+    wire = WIRES.get(dialect)
+    return wire is None or wire.has_inline_system
+
+
+def image_tokens(dialect: str, width: int, height: int) -> int:
+    """Estimate the tokens of an image of that size, in pixels."""
+    wire = WIRES.get(dialect, _DEFAULT)
+    return (wire.image_tokens or openai.image_tokens)(width, height)

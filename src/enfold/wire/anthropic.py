@@ -1,8 +1,7 @@
-"""The `anthropic` dialect: the Messages API.
+"""The `anthropic` dialect: Anthropic's Messages.
 
-Everything a message says is a block of its `content`; a text alone may stand without one. Calls
-are blocks of the assistant, results blocks of the user who speaks next. The system prompt stands
-beside the messages.
+`content` is a text or an array of blocks. Calls are blocks of the assistant, results are blocks of
+the user's next message. The system prompt is a field of the body.
 """
 
 from __future__ import annotations
@@ -10,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError, InputError
-from enfold.jsontext import dump_text, loads
+from enfold.jsontext import dump_text, dumps, loads
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -31,6 +31,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, Wire
 from enfold.wire.fields import (
     arguments_object,
     as_object,
@@ -50,79 +51,85 @@ from enfold.wire.fields import (
     text_field,
     with_defaults,
 )
-from enfold.wire.openai_shared import note_of
+from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
-    Called,
-    Event,
-    Places,
+    BlockPositions,
+    CalledTool,
     Reply,
-    added,
-    mapping,
-    mappings,
-    number,
-    text,
-    total,
-    visible,
+    ServerSentEvent,
+    Visibility,
+    add_usage,
+    as_integer,
+    as_mapping,
+    as_text,
+    mappings_in,
+    sum_integers,
+    total_usage,
+    visible_blocks,
 )
-from enfold.wire.replies import Kind as replies_Kind
-from enfold.wire.turns import adopt, adopt_message
+from enfold.wire.translation import describe_file, translate_to_turn, translate_to_turns
 
 NAME = "anthropic"
 
-Kind = TypeVar("Kind")
-_BlockParser: TypeAlias = Callable[[dict[str, Any]], Kind]
+Parsed = TypeVar("Parsed")
+_BlockParser: TypeAlias = Callable[[dict[str, Any]], Parsed]
 
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _NO_PARAMETERS = {"type": "object", "properties": {}}
 
 
+# Messages
+
+
 def parse(value: Any) -> Conversation:
-    """A request body, or the bare array of its messages."""
+    """Return the conversation of a request body or of a bare array of messages."""
     body, raw_messages = split_body(value, "messages")
-    beside = body or {}
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
         dialect=NAME,
-        system=_parse_system(beside.get("system")),
-        tools=list_field(beside, "tools", _parse_tool),
+        system=_parse_system((body or {}).get("system")),
+        tools=list_field(body or {}, "tools", _parse_tool),
         extras=body,
     )
 
 
 def render(conversation: Conversation) -> Any:
-    """What `parse` read, with the messages as they are now; another dialect's is translated."""
-    own = adopt(conversation, NAME)
-    messages = [render_message(message) for message in own.messages]
-    body: dict[str, Any] = {**(own.extras or {}), "messages": messages}
-    _put_back_system(body, own.system)
-    put_back_list(body, "tools", [_render_tool(tool) for tool in own.tools])
-    return messages if own.extras is None and len(body) == 1 else body
+    """Return the conversation as it was parsed, with its current messages.
+
+    A conversation of another dialect is translated.
+    """
+    translated = translate_to_turns(conversation, NAME)
+    messages = [render_message(message) for message in translated.messages]
+    body: dict[str, Any] = {**(translated.extras or {}), "messages": messages}
+    _put_back_system(body, translated.system)
+    put_back_list(body, "tools", [_render_tool(tool) for tool in translated.tools])
+    return messages if translated.extras is None and len(body) == 1 else body
 
 
 def parse_message(raw: Any) -> Message:
-    """One entry of `messages`."""
+    """Return one entry of `messages`."""
     raw = as_object(raw)
     role = choice_field(raw, "role", _ROLES)
     content = raw.get("content")
     if content is None:
         raise DialectError("expected text or an array, found nothing", place="content")
-    given_id = raw.get("id")
+    message_id = raw.get("id")
     return Message(
         role,
         parse_content(content, partial(_parse_block, _BLOCKS)),
-        id=given_id if isinstance(given_id, str) else None,
+        id=message_id if isinstance(message_id, str) else None,
         dialect=NAME,
         extras=raw,
     )
 
 
 def render_message(message: Message) -> dict[str, Any]:
-    """One entry of `messages` again; another dialect's is translated on its own."""
-    own = adopt_message(message, NAME)
-    role = "user" if own.role == "tool" else own.role
-    before = own.extras.get("content", "")
-    content = render_content(own.parts, _render_block, before, "")
-    return {**own.extras, "role": role, "content": content}
+    """Return one entry of `messages`; a message of another dialect is translated."""
+    translated = translate_to_turn(message, NAME)
+    role = "user" if translated.role == "tool" else translated.role
+    before = translated.extras.get("content", "")
+    content = render_content(translated.parts, _render_block, before, "")
+    return {**translated.extras, "role": role, "content": content}
 
 
 def _parse_system(content: Any) -> Message | None:
@@ -138,7 +145,7 @@ def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
         del body["system"]
 
 
-def _parse_block(parsers: Mapping[str, _BlockParser[Kind]], raw: Any) -> Kind | Unknown:
+def _parse_block(parsers: Mapping[str, _BlockParser[Parsed]], raw: Any) -> Parsed | Unknown:
     raw = as_object(raw)
     kind = text_field(raw, "type")
     return parsers[kind](raw) if kind in parsers else Unknown(raw)
@@ -158,10 +165,10 @@ def _parse_document(raw: dict[str, Any]) -> ResultPart:
 
 
 def _parse_source(block: dict[str, Any], name: str, source: dict[str, Any]) -> ResultPart:
-    """A file by its source.
+    """Return a file by its source.
 
-    Plain text is a `Text`: the model reads every word of it, so it counts and can be condensed.
-    Blocks inside a document have no counterpart here.
+    Plain text becomes a `Text`: the model reads all of it, so it is counted and can be condensed.
+    A document made of blocks stays an unknown part.
     """
     match text_field(source, "type"):
         case "base64":
@@ -210,8 +217,8 @@ _BLOCKS: Mapping[str, _BlockParser[Part]] = {
     "tool_use": _parse_call,
     "tool_result": _parse_result,
 }
-"""The blocks that enfold knows, by type. Providers add types often; all others are kept as they
-are, the provider's own tools and their results included."""
+"""The block types that are parsed. All others are kept as they are, such as the provider's own
+tools and their results."""
 
 
 def _render_block(part: Part) -> dict[str, Any]:
@@ -234,17 +241,17 @@ def _render_block(part: Part) -> dict[str, Any]:
 
 
 def _render_file(file: Attachment) -> dict[str, Any]:
-    """A file made by hand or elsewhere: images and PDFs have a block, others only a mention."""
+    """Return a new file: images and PDFs have a block, others become a text."""
     source = _render_source(file)
     if source and (file.mime.startswith("image/") or not file.mime):
         return {"type": "image", "source": source}
     if source and file.mime == "application/pdf":
         return {"type": "document", "source": source}
-    return {"type": "text", "text": note_of(file).text}
+    return {"type": "text", "text": describe_file(file).text}
 
 
 def _render_source(file: Attachment) -> dict[str, Any] | None:
-    """None for what Anthropic cannot fetch, or would refuse because its type is not known."""
+    """Return the source; None for a file that the provider cannot fetch or would refuse."""
     if file.data and file.mime:
         return {"type": "base64", "media_type": file.mime, "data": file.data}
     if file.url and file.url.startswith(("https:", "http:")):
@@ -253,32 +260,35 @@ def _render_source(file: Attachment) -> dict[str, Any] | None:
 
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
-    typed = {"id": _own_id(call.id, call.extras), "name": call.name}
+    typed = {"id": _valid_id(call.id, call.extras), "name": call.name}
     raw = with_defaults(call.extras, type="tool_use")
     return {**raw, **typed, "input": arguments_object(call)}
 
 
 def _render_result(result: ToolResult) -> dict[str, Any]:
     raw = with_defaults(result.extras, type="tool_result")
-    raw["tool_use_id"] = _own_id(result.call_id, result.extras)
+    raw["tool_use_id"] = _valid_id(result.call_id, result.extras)
     if result.parts or "content" in raw:
         raw["content"] = render_content(result.parts, _render_block, raw.get("content"), "")
     put_back(raw, "is_error", result.is_error, absent=False)
     return raw
 
 
-def _own_id(call_id: str, extras: Extras) -> str:
-    """The id as the wire has it; another provider's without what Anthropic refuses in an id."""
-    return call_id if extras else re.sub(r"[^a-zA-Z0-9_-]", _spell_out, call_id)
+def _valid_id(call_id: str, extras: Extras) -> str:
+    """Return the id; characters of another provider's id that are invalid here are replaced."""
+    return call_id if extras else re.sub(r"[^a-zA-Z0-9_-]", _hex_code, call_id)
 
 
-def _spell_out(refused: re.Match[str]) -> str:
-    """By its number, so that ids that differ still do."""
-    return f"_{ord(refused[0]):x}"
+def _hex_code(invalid: re.Match[str]) -> str:
+    """Return a character's code, so that different ids stay different."""
+    return f"_{ord(invalid[0]):x}"
+
+
+# Tools
 
 
 def _parse_tool(raw: Any) -> Tool:
-    """A client's tool, or one of the provider's: that has a type and may have no name."""
+    """Return a client's tool, or one of the provider's, which has a type and may have no name."""
     raw = as_object(raw)
     return Tool(
         text_field(raw, "name", default="" if "type" in raw else None),
@@ -297,222 +307,285 @@ def _render_tool(tool: Tool) -> dict[str, Any]:
     return raw
 
 
-_TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
-"""What each kind of piece adds to, under the same name."""
+# Replies
+
+_DELTA_FIELDS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+"""The field that each kind of delta extends; the delta holds it under the same name."""
 
 
-class MessagesGathering:
-    """A reply of Messages."""
+class MessagesReplyParser:
+    """Builds the reply of Messages."""
 
     def __init__(self) -> None:
         self._id: str | None = None
-        self._used: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
         self._finish: str | None = None
         self._blocks: dict[int, dict[str, Any]] = {}
         self._pieces: dict[tuple[int, str], list[str]] = {}
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One event."""
-        at = number(event.get("index")) or 0
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Read one event."""
+        index = as_integer(event.get("index")) or 0
         match event.get("type"):
             case "message_start":
-                message = mapping(event.get("message"))
-                self._id = text(message.get("id")) or None
-                self._use(message)
+                message = as_mapping(event.get("message"))
+                self._id = as_text(message.get("id")) or None
+                self._usage |= _usage_in(message)
             case "content_block_start":
-                self._blocks[at] = dict(mapping(event.get("content_block")))
+                self._blocks[index] = dict(as_mapping(event.get("content_block")))
             case "content_block_delta":
-                self._take_delta(at, mapping(event.get("delta")))
+                self._add_delta(index, as_mapping(event.get("delta")))
             case "message_delta":
-                self._finish = text(mapping(event.get("delta")).get("stop_reason")) or self._finish
-                self._use(event)
+                reason = as_text(as_mapping(event.get("delta")).get("stop_reason"))
+                self._finish = reason or self._finish
+                self._usage |= _usage_in(event)
 
-    def take_whole(self, body: Any) -> None:
-        """The answer that is no stream."""
-        body = mapping(body)
-        self._id = text(body.get("id")) or None
-        self._finish = text(body.get("stop_reason")) or None
-        self._blocks = dict(enumerate(mappings(body.get("content"))))
-        self._use(body)
+    def read_body(self, body: Any) -> None:
+        """Read a reply that is not streamed."""
+        body = as_mapping(body)
+        self._id = as_text(body.get("id")) or None
+        self._finish = as_text(body.get("stop_reason")) or None
+        self._blocks = dict(enumerate(mappings_in(body.get("content"))))
+        self._usage |= _usage_in(body)
 
     def reply(self) -> Reply:
-        """What there is by now."""
+        """Return what has been read so far."""
         blocks = [self._block(index) for index in sorted(self._blocks)]
+        calls = (block for block in blocks if block.get("type") == "tool_use")
+        read = self._usage.get("cache_read_input_tokens")
+        written = self._usage.get("cache_creation_input_tokens")
         return Reply(
             id=self._id,
-            usage=_usage(self._used),
-            calls=tuple(_called(block) for block in blocks if block.get("type") == "tool_use"),
+            usage=CallUsage(
+                input_tokens=sum_integers(self._usage.get("input_tokens"), read, written),
+                output_tokens=as_integer(self._usage.get("output_tokens")),
+                cache_read_tokens=as_integer(read),
+                cache_write_tokens=as_integer(written),
+            ),
+            calls=tuple(map(_called_tool, calls)),
             finish=self._finish,
             messages=({"role": "assistant", "content": blocks},) if blocks else (),
         )
 
-    def _use(self, said: Mapping[str, Any]) -> None:
-        """Counts grow while a reply is written, and the later are right."""
-        given = mapping(said.get("usage"))
-        self._used |= {key: value for key, value in given.items() if value is not None}
-
-    def _take_delta(self, at: int, delta: Mapping[str, Any]) -> None:
-        kind = text(delta.get("type"))
-        if name := _TEXTS.get(kind):
-            self._pieces.setdefault((at, name), []).append(text(delta.get(name)))
+    def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        kind = as_text(delta.get("type"))
+        if name := _DELTA_FIELDS.get(kind):
+            self._pieces.setdefault((index, name), []).append(as_text(delta.get(name)))
         elif kind == "input_json_delta":
-            self._pieces.setdefault((at, "input"), []).append(text(delta.get("partial_json")))
+            self._pieces.setdefault((index, "input"), []).append(as_text(delta.get("partial_json")))
         elif kind == "citations_delta":
-            block = self._blocks.setdefault(at, {})
+            block = self._blocks.setdefault(index, {})
             block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
 
     def _block(self, index: int) -> dict[str, Any]:
         block = dict(self._blocks[index])
         for (at, name), pieces in self._pieces.items():
             if at == index:
-                said = "".join(pieces)
-                block[name] = _input(said) if name == "input" else text(block.get(name)) + said
+                text = "".join(pieces)
+                block[name] = _input(text) if name == "input" else as_text(block.get(name)) + text
         return block
 
 
-def _input(said: str) -> Any:
-    """A call's input; as text where the model did not get to its end."""
+def _usage_in(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the counts; they grow while a reply is written, so the latest replace the others."""
+    usage = as_mapping(body.get("usage"))
+    return {key: value for key, value in usage.items() if value is not None}
+
+
+def _input(text: str) -> Any:
+    """Return a call's input; its text if the model did not complete it."""
     try:
-        return loads(said) if said else {}
+        return loads(text) if text else {}
     except InputError:
-        return said
+        return text
 
 
-def _called(block: Mapping[str, Any]) -> Called:
+def _called_tool(block: Mapping[str, Any]) -> CalledTool:
     given = block.get("input")
     arguments = given if isinstance(given, str) else dump_text(given)
-    return Called(text(block.get("id")), text(block.get("name")), arguments)
+    return CalledTool(as_text(block.get("id")), as_text(block.get("name")), arguments)
 
 
-def _usage(used: Mapping[str, Any]) -> CallUsage:
-    read, written = used.get("cache_read_input_tokens"), used.get("cache_creation_input_tokens")
-    return CallUsage(
-        input_tokens=total(used.get("input_tokens"), read, written),
-        output_tokens=number(used.get("output_tokens")),
-        cache_read_tokens=number(read),
-        cache_write_tokens=number(written),
-    )
+# Recall
 
 
-GOES_ON = frozenset({"tool_use"})
-"""How a reply ends whose calls are whole."""
+def _is_recall_allowed(field: FieldReader) -> bool:
+    choice = field("tool_choice")
+    return choice is None or as_mapping(choice).get("type") == "auto"
 
 
-def results(answers: Sequence[tuple[Called, str]]) -> list[dict[str, Any]]:
-    """The message that answers the calls."""
+def _declare_recall(name: str) -> dict[str, Any]:
+    return {"name": name, "description": DESCRIPTION, "input_schema": parameters_schema()}
+
+
+def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     blocks = [
         {"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers
     ]
     return [{"role": "user", "content": blocks}]
 
 
-def merged(held: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> dict[str, Any]:
-    """The client's own results with the held ones before them."""
-    ours = [block for each in held for block in each["content"]]
-    theirs = message.get("content")
-    said = [{"type": "text", "text": theirs}] if isinstance(theirs, str) else theirs or []
-    return {**message, "content": [*ours, *said]}
+def _merge_results(held: RawMessages, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the client's message with the held results before its own."""
+    blocks = [block for each in held for block in each["content"]]
+    content = message.get("content")
+    if isinstance(content, str):
+        content = [{"type": "text", "text": content}]
+    return {**message, "content": [*blocks, *(content or [])]}
 
 
-def without(messages: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The messages without calls of that tool."""
+def _without_calls(messages: RawMessages, name: str) -> list[dict[str, Any]]:
     return [
-        {**message, "content": [b for b in mappings(message["content"]) if not _calls(b, name)]}
+        {
+            **message,
+            "content": [
+                block for block in mappings_in(message["content"]) if not _calls(block, name)
+            ],
+        }
         for message in messages
     ]
 
 
-def joined(bodies: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The answers of a turn as one."""
+def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     content = [
         block
         for body in bodies
-        for block in visible(mappings(body.get("content")), lambda b: _kind(b, name))
+        for block in visible_blocks(
+            mappings_in(body.get("content")), lambda block: _visibility(block, name)
+        )
     ]
-    used: dict[str, Any] = {}
-    for body in bodies:
-        used = added(used, mapping(body.get("usage")))
-    calls = any(block.get("type") == "tool_use" for block in content)
-    reason = _reason(bodies[-1].get("stop_reason"), calls=calls)
-    return {**bodies[-1], "content": content, "stop_reason": reason, "usage": used}
-
-
-class MessagesJoin:
-    """The streams of a turn as one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._places: Places[tuple[Event, dict[str, Any]]] = Places()
-        self._is_first = True
-        self._calls = False
-        self._before: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
-        self._closing: list[tuple[Event, dict[str, Any]]] = []
-
-    def take(self, event: Event, said: dict[str, Any] | None) -> list[Event]:
-        """What of the event the client sees now."""
-        if said is None:
-            return [event]
-        at = number(said.get("index")) or 0
-        match said.get("type"):
-            case "message_start":
-                self._use(mapping(said.get("message")))
-                return [event] if self._is_first else []
-            case "content_block_start":
-                kind = _kind(mapping(said.get("content_block")), self._name)
-                self._calls |= kind == "shown" and said["content_block"].get("type") == "tool_use"
-                return _numbered(self._places.open(at, kind, (event, said)))
-            case "content_block_delta" | "content_block_stop":
-                return _numbered(self._places.more(at, (event, said)))
-            case "message_delta" | "message_stop":
-                self._use(said)
-                self._closing.append((event, said))
-                return []
-        return [event]
-
-    def close(self, *, goes_on: bool) -> list[Event]:
-        """What the client sees at the end of a reply; nothing of an end that is not the last."""
-        shown = _numbered(self._places.close())
-        if not goes_on:
-            shown += [self._closed(event, said) for event, said in self._closing]
-        self._places.begin()
-        self._is_first = False
-        self._before, self._used = added(self._before, self._used), {}
-        self._closing = []
-        return shown
-
-    def _use(self, said: Mapping[str, Any]) -> None:
-        given = mapping(said.get("usage"))
-        self._used |= {key: value for key, value in given.items() if value is not None}
-
-    def _closed(self, event: Event, said: dict[str, Any]) -> Event:
-        if said.get("type") != "message_delta":
-            return event
-        delta = mapping(said.get("delta"))
-        now = {**delta, "stop_reason": _reason(delta.get("stop_reason"), calls=self._calls)}
-        if self._is_first and now == delta:
-            return event
-        usage = added(self._before, {**mapping(said.get("usage")), **self._used})
-        return event.with_json({**said, "delta": now, "usage": usage})
-
-
-def _kind(block: Mapping[str, Any], name: str) -> replies_Kind:
-    if _calls(block, name):
-        return "hidden"
-    return "reasoning" if block.get("type") in ("thinking", "redacted_thinking") else "shown"
+    has_calls = any(block.get("type") == "tool_use" for block in content)
+    reason = _visible_reason(bodies[-1].get("stop_reason"), has_calls=has_calls)
+    usage = total_usage(bodies)
+    return {**bodies[-1], "content": content, "stop_reason": reason, "usage": usage}
 
 
 def _calls(block: Mapping[str, Any], name: str) -> bool:
     return block.get("type") == "tool_use" and block.get("name") == name
 
 
-def _reason(reason: Any, *, calls: bool) -> Any:
-    """No reply ends for calls that the client does not see."""
-    return "end_turn" if reason == "tool_use" and not calls else reason
+def _visibility(block: Mapping[str, Any], name: str) -> Visibility:
+    if _calls(block, name):
+        return "hidden"
+    return "reasoning" if block.get("type") in ("thinking", "redacted_thinking") else "shown"
 
 
-def _numbered(placed: Iterable[tuple[int, tuple[Event, dict[str, Any]]]]) -> list[Event]:
+def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
+    """Return the stop reason; not `tool_use` if the client sees no call."""
+    return "end_turn" if reason == "tool_use" and not has_calls else reason
+
+
+class MessagesStreamJoiner:
+    """Joins the streams of one turn."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._positions: BlockPositions[tuple[ServerSentEvent, dict[str, Any]]] = BlockPositions()
+        self._is_first = True
+        self._has_calls = False
+        self._usage_before: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._closing: list[tuple[ServerSentEvent, dict[str, Any]]] = []
+
+    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
+        """Return the events that the client receives now; the end of a reply is held back."""
+        if data is None:
+            return [event]
+        index = as_integer(data.get("index")) or 0
+        match data.get("type"):
+            case "message_start":
+                self._usage |= _usage_in(as_mapping(data.get("message")))
+                return [event] if self._is_first else []
+            case "content_block_start":
+                block = as_mapping(data.get("content_block"))
+                visibility = _visibility(block, self._name)
+                self._has_calls |= visibility == "shown" and block.get("type") == "tool_use"
+                return _renumber(self._positions.open(index, visibility, (event, data)))
+            case "content_block_delta" | "content_block_stop":
+                return _renumber(self._positions.extend(index, (event, data)))
+            case "message_delta" | "message_stop":
+                self._usage |= _usage_in(data)
+                self._closing.append((event, data))
+                return []
+        return [event]
+
+    def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
+        """Return the end of the last reply; the other ends are not shown."""
+        shown = _renumber(self._positions.close())
+        if is_last:
+            shown += [self._closed(event, data) for event, data in self._closing]
+        self._positions.begin_reply()
+        self._is_first = False
+        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
+        self._closing = []
+        return shown
+
+    def _closed(self, event: ServerSentEvent, data: dict[str, Any]) -> ServerSentEvent:
+        if data.get("type") != "message_delta":
+            return event
+        delta = as_mapping(data.get("delta"))
+        reason = _visible_reason(delta.get("stop_reason"), has_calls=self._has_calls)
+        new = {**delta, "stop_reason": reason}
+        if self._is_first and new == delta:
+            return event
+        usage = add_usage(self._usage_before, {**as_mapping(data.get("usage")), **self._usage})
+        return event.with_json({**data, "delta": new, "usage": usage})
+
+
+def _renumber(
+    placed: Iterable[tuple[int, tuple[ServerSentEvent, dict[str, Any]]]],
+) -> list[ServerSentEvent]:
+    """Return the events with the indexes of the client's stream."""
     return [
-        event if said.get("index") == place else event.with_json({**said, "index": place})
-        for place, (event, said) in placed
+        event if data.get("index") == position else event.with_json({**data, "index": position})
+        for position, (event, data) in placed
     ]
+
+
+# The wire
+
+
+def _error_body(code: str, _status: int, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": code, "message": message}}
+
+
+def _stream_error(body: Mapping[str, Any]) -> bytes:
+    return b"event: error\ndata: " + dumps(body) + b"\n\n"
+
+
+def _image_tokens(width: int, height: int) -> int:
+    return min(1_600, ceil(width * height / 750))
+
+
+OVERFLOW_WORDINGS = (r"(prompt|input) is too long", r"request_too_large")
+"""What the provider says of a request that is too long for the model."""
+
+WIRE = Wire(
+    dialect=NAME,
+    provider="anthropic",
+    upstream="anthropic",
+    address="https://api.anthropic.com",
+    path=re.compile("/v1/messages"),
+    messages_key="messages",
+    overhead_keys=("system", "tools"),
+    max_output_paths=("max_tokens",),
+    error_body=_error_body,
+    stream_error=_stream_error,
+    reply_parser=MessagesReplyParser,
+    recall=RecallFormat(
+        is_allowed=_is_recall_allowed,
+        tool_names=declared_names,
+        add_tool=append_tool(_declare_recall),
+        complete_finishes=frozenset({"tool_use"}),
+        results=_results,
+        without_calls=_without_calls,
+        join_bodies=_join_bodies,
+        joiner=MessagesStreamJoiner,
+        merge_results=_merge_results,
+    ),
+    # Reasoning cannot carry a mark.
+    cache_mark_blocks=frozenset({"text", "image", "document", "tool_use", "tool_result"}),
+    has_inline_system=False,
+    client_headers=frozenset({b"anthropic-version"}),
+    image_tokens=_image_tokens,
+)

@@ -41,8 +41,8 @@ from enfold.wire.fields import (
     split_body,
     text_field,
     with_defaults,
-    without_extras,
 )
+from enfold.wire.translation import without_extras
 
 NAME = "enfold"
 

@@ -1,19 +1,21 @@
 """The `gemini` dialect: the `contents` of Google's Gemini API.
 
-A content is a role and its parts; a part is known by the field it has. Google reads every field in
-camelCase and in snake_case, and one object where an array of one is meant; each comes back as it
-came. Calls need no id: `pairing` gives them one that the wire never sees.
+A content is a role and its parts; the type of a part follows from the field it has. Google accepts
+every field in camelCase and in snake_case, and an object in place of an array of one; each is
+written back as it came. Calls need no id; `pair_calls` gives them one that is not written back.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import ceil
 from typing import Any, TypeVar
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError
-from enfold.jsontext import dump_text
+from enfold.jsontext import dump_text, dumps, fields, items
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -29,6 +31,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
+from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, Wire
 from enfold.wire.fields import (
     arguments_object,
     as_object,
@@ -38,66 +41,90 @@ from enfold.wire.fields import (
     file_from_url,
     flag_field,
     object_field,
-    pair_calls,
     parse_field,
     put_back,
     split_body,
     text_field,
 )
-from enfold.wire.openai import BETWEEN
-from enfold.wire.replies import Called, Event, Reply, added, mapping, mappings, number, text, total
-from enfold.wire.turns import adopt, adopt_message
+from enfold.wire.recall_tool import DESCRIPTION, parameters_schema
+from enfold.wire.replies import (
+    TEXT_SEPARATOR,
+    CalledTool,
+    Reply,
+    ServerSentEvent,
+    add_usage,
+    as_integer,
+    as_mapping,
+    as_text,
+    first_mapping,
+    mappings_in,
+    sum_integers,
+    total_usage,
+)
+from enfold.wire.translation import pair_calls, translate_to_turn, translate_to_turns
 
 NAME = "gemini"
 
 Item = TypeVar("Item")
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "assistant", "function": "tool"}
-_OWN_ROLES: Mapping[Role, str] = {
+_WIRE_ROLES: Mapping[Role, str] = {
     "user": "user",
     "assistant": "model",
     "tool": "user",
     "system": "user",
 }
 _UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
-"""Newer models refuse calls without a signature, except under these words, which Google documents
-for calls that its models did not make."""
+"""The value that Google documents for calls of other models; newer models refuse calls without a
+signature."""
+_DECLARATIONS = ("functionDeclarations", "function_declarations")
+_SMALL_IMAGE = 384
+"""Pixels. Images up to this size take the tokens of one tile."""
+_TILE_TOKENS = 258
+
+
+# Messages
 
 
 def parse(value: Any) -> Conversation:
-    """A request body, or the bare array of its contents."""
+    """Return the conversation of a request body or of a bare array of contents."""
     body, contents = split_body(value, "contents")
-    beside = body or {}
     return Conversation(
         messages=pair_calls(_each_or_one(contents, _parse_content, "contents")),
         dialect=NAME,
-        system=_parse_system(beside),
-        tools=_parse_tools(beside),
+        system=_parse_system(body or {}),
+        tools=_parse_tools(body or {}),
         extras=body,
     )
 
 
 def render(conversation: Conversation) -> Any:
-    """What `parse` read, with the messages as they are now; another dialect's is translated."""
-    own = adopt(conversation, NAME)
-    contents = [render_message(message) for message in own.messages]
-    body = dict(own.extras or {})
+    """Return the conversation as it was parsed, with its current messages.
+
+    A conversation of another dialect is translated.
+    """
+    translated = translate_to_turns(conversation, NAME)
+    contents = [render_message(message) for message in translated.messages]
+    body = dict(translated.extras or {})
     body["contents"] = _like(body.get("contents"), contents)
-    _put_back_system(body, own.system)
-    _put_back_tools(body, own.tools)
-    return contents if own.extras is None and len(body) == 1 else body
+    _put_back_system(body, translated.system)
+    _put_back_tools(body, translated.tools)
+    return contents if translated.extras is None and len(body) == 1 else body
 
 
 def parse_message(raw: Any) -> Message:
-    """One entry of `contents`; calls without an id are counted within it."""
+    """Return one entry of `contents`; calls without an id are numbered within it."""
     return pair_calls((_parse_content(raw),))[0]
 
 
 def render_message(message: Message) -> dict[str, Any]:
-    """One entry of `contents` again; another dialect's is translated on its own."""
-    own = adopt_message(message, NAME)
-    raw: dict[str, Any] = dict(own.extras) or {"role": _OWN_ROLES[own.role], "parts": []}
-    _put_back_parts(raw, own.parts)
+    """Return one entry of `contents`; a message of another dialect is translated."""
+    translated = translate_to_turn(message, NAME)
+    raw: dict[str, Any] = dict(translated.extras) or {
+        "role": _WIRE_ROLES[translated.role],
+        "parts": [],
+    }
+    _put_back_parts(raw, translated.parts)
     return raw
 
 
@@ -121,19 +148,19 @@ def _put_back_parts(raw: dict[str, Any], parts: tuple[Part, ...]) -> None:
 
 
 def _parse_system(body: Mapping[str, Any]) -> Message | None:
-    key = _spelt(body, "systemInstruction")
+    key = _key(body, "systemInstruction")
     if body.get(key) is None:
         return None
     return parse_field(body, key, _parse_instruction)
 
 
 def _parse_instruction(raw: dict[str, Any]) -> Message:
-    """A content whose role, if it has one, means nothing."""
+    """Return the system prompt: a content whose role has no meaning."""
     return Message("system", _parse_parts(raw, _parse_part), dialect=NAME, extras=raw)
 
 
 def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
-    key = _spelt(body, "systemInstruction")
+    key = _key(body, "systemInstruction")
     if system is not None:
         body[key] = dict(system.extras)
         _put_back_parts(body[key], system.parts)
@@ -143,7 +170,7 @@ def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
 
 def _parse_part(raw: Any) -> Part:
     raw = as_object(raw)
-    call, result = _spelt(raw, "functionCall"), _spelt(raw, "functionResponse")
+    call, result = _key(raw, "functionCall"), _key(raw, "functionResponse")
     if raw.get(call) is not None:
         return parse_field(raw, call, lambda inner: _parse_call(inner, raw))
     if raw.get(result) is not None:
@@ -156,14 +183,14 @@ def _parse_part(raw: Any) -> Part:
 
 
 def _is_bare_signature(raw: Mapping[str, Any]) -> bool:
-    """True for a part that carries a signature of thoughts and says nothing else."""
-    signature = _spelt(raw, "thoughtSignature")
+    """Return True for a part that has a signature of thoughts and no content."""
+    signature = _key(raw, "thoughtSignature")
     return bool(raw.get(signature)) and not any(raw[key] for key in raw if key != signature)
 
 
 def _parse_file(raw: Any) -> Attachment | Unknown:
     raw = as_object(raw)
-    inline, address = _spelt(raw, "inlineData"), _spelt(raw, "fileData")
+    inline, address = _key(raw, "inlineData"), _key(raw, "fileData")
     if raw.get(inline) is not None:
         return parse_field(raw, inline, lambda blob: _parse_blob(blob, raw))
     if raw.get(address) is not None:
@@ -172,15 +199,15 @@ def _parse_file(raw: Any) -> Attachment | Unknown:
 
 
 def _parse_blob(blob: dict[str, Any], part: dict[str, Any]) -> Attachment:
-    mime = text_field(blob, _spelt(blob, "mimeType"), default="")
-    name = text_field(blob, _spelt(blob, "displayName"), default="")
+    mime = text_field(blob, _key(blob, "mimeType"), default="")
+    name = text_field(blob, _key(blob, "displayName"), default="")
     return file_from_base64(text_field(blob, "data"), mime, name, part)
 
 
 def _parse_address(file: dict[str, Any], part: dict[str, Any]) -> Attachment:
-    mime = text_field(file, _spelt(file, "mimeType"), default="")
-    name = text_field(file, _spelt(file, "displayName"), default="")
-    return file_from_url(text_field(file, _spelt(file, "fileUri")), mime, name, part)
+    mime = text_field(file, _key(file, "mimeType"), default="")
+    name = text_field(file, _key(file, "displayName"), default="")
+    return file_from_url(text_field(file, _key(file, "fileUri")), mime, name, part)
 
 
 def _parse_call(call: dict[str, Any], part: dict[str, Any]) -> ToolCall:
@@ -189,12 +216,12 @@ def _parse_call(call: dict[str, Any], part: dict[str, Any]) -> ToolCall:
 
 
 def _parse_result(result: dict[str, Any], part: dict[str, Any]) -> ToolResult:
-    """A failed tool says so under the key `error`: that is Google's convention, not a field."""
+    """Return a result; the key `error` in a response marks a failure by Google's convention."""
     response = None if result.get("response") is None else object_field(result, "response")
-    said: tuple[ResultPart, ...] = () if response is None else (Data(response),)
+    output: tuple[ResultPart, ...] = () if response is None else (Data(response),)
     return ToolResult(
         text_field(result, "id", default=""),
-        (*said, *_parse_parts(result, _parse_file)),
+        (*output, *_parse_parts(result, _parse_file)),
         is_error=bool(response and response.get("error")),
         name=text_field(result, "name"),
         extras=part,
@@ -219,7 +246,7 @@ def _render_part(part: Part) -> dict[str, Any]:
 
 
 def _render_file(file: Attachment) -> dict[str, Any]:
-    """A file made by hand or elsewhere."""
+    """Return a new file."""
     mime = {"mimeType": file.mime} if file.mime else {}
     if file.data is None:
         return {"fileData": {**mime, "fileUri": file.url or ""}}
@@ -227,7 +254,7 @@ def _render_file(file: Attachment) -> dict[str, Any]:
 
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
-    key = _spelt(call.extras, "functionCall")
+    key = _key(call.extras, "functionCall")
     inner = _with_id(call.extras.get(key), call.id)
     inner["name"] = call.name
     put_back(inner, "args", arguments_object(call), absent={})
@@ -235,29 +262,32 @@ def _render_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _render_result(result: ToolResult) -> dict[str, Any]:
-    key = _spelt(result.extras, "functionResponse")
+    key = _key(result.extras, "functionResponse")
     inner = _with_id(result.extras.get(key), result.call_id)
     inner["name"] = result.name or result.call_id
-    said = [part for part in result.parts if isinstance(part, Text | Data)]
-    if said or not result.extras or inner.get("response") is not None:
-        inner["response"] = _render_response(said, "error" if result.is_error else "output")
-    _put_back_parts(inner, tuple(part for part in result.parts if part not in said))
+    output = [part for part in result.parts if isinstance(part, Text | Data)]
+    if output or not result.extras or inner.get("response") is not None:
+        inner["response"] = _render_response(output, "error" if result.is_error else "output")
+    _put_back_parts(inner, tuple(part for part in result.parts if part not in output))
     return {**result.extras, key: inner}
 
 
 def _with_id(before: Mapping[str, Any] | None, call_id: str) -> dict[str, Any]:
-    """A call or result to write over; an id that `pairing` gave it stays off the wire."""
+    """Return a call or result to write over, with its id unless `pair_calls` made it up."""
     if before is None:
         return {"id": call_id} if call_id else {}
     return {**before, "id": call_id} if before.get("id") else dict(before)
 
 
-def _render_response(said: list[Text | Data], key: str) -> dict[str, Any]:
-    match said:
+def _render_response(output: list[Text | Data], key: str) -> dict[str, Any]:
+    match output:
         case [Data(value)]:
             return value if isinstance(value, dict) else {key: value}
-    texts = (part.text if isinstance(part, Text) else dump_text(part.value) for part in said)
+    texts = (part.text if isinstance(part, Text) else dump_text(part.value) for part in output)
     return {key: "\n\n".join(texts)}
+
+
+# Tools
 
 
 def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
@@ -267,9 +297,9 @@ def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
 
 
 def _parse_tool_group(raw: Any) -> tuple[Tool, ...]:
-    """One entry of `tools`: declarations of functions, and built-in tools by their field."""
+    """Return the tools of one entry: declared functions, and built-in tools by their field."""
     raw = as_object(raw)
-    key = _spelt(raw, "functionDeclarations")
+    key = _key(raw, "functionDeclarations")
     declared = () if raw.get(key) is None else each(raw[key], _parse_declaration, key)
     built_in = (name for name in raw if name != key and raw[name] is not None)
     return (*declared, *(Tool(name, extras={name: raw[name]}) for name in built_in))
@@ -277,8 +307,8 @@ def _parse_tool_group(raw: Any) -> tuple[Tool, ...]:
 
 def _parse_declaration(raw: Any) -> Tool:
     raw = as_object(raw)
-    spelt = _spelt(raw, "parametersJsonSchema")
-    key = "parameters" if raw.get(spelt) is None else spelt
+    schema_key = _key(raw, "parametersJsonSchema")
+    key = "parameters" if raw.get(schema_key) is None else schema_key
     return Tool(
         text_field(raw, "name"),
         text_field(raw, "description", default=""),
@@ -288,18 +318,18 @@ def _parse_declaration(raw: Any) -> Tool:
 
 
 def _put_back_tools(body: dict[str, Any], tools: tuple[Tool, ...]) -> None:
-    """The body's own stay as they are; those made by hand or elsewhere are one more group."""
-    added = [_render_tool(tool) for tool in tools if not tool.extras]
-    if added:
+    """Add new tools as one more entry; the tools that were parsed stay as they are."""
+    new = [_render_tool(tool) for tool in tools if not tool.extras]
+    if new:
         before = body.get("tools") or []
         groups = [before] if isinstance(before, dict) else before
-        body["tools"] = [*groups, {"functionDeclarations": added}]
+        body["tools"] = [*groups, {"functionDeclarations": new}]
 
 
 def _render_tool(tool: Tool) -> dict[str, Any]:
-    """The schema goes into the newer field: `parameters` takes less than JSON schema has."""
-    fields = {"description": tool.description, "parametersJsonSchema": tool.parameters}
-    return {"name": tool.name, **{key: value for key, value in fields.items() if value}}
+    """Return a new tool, with the newer field: `parameters` does not accept all of JSON schema."""
+    optional = {"description": tool.description, "parametersJsonSchema": tool.parameters}
+    return {"name": tool.name, **{key: value for key, value in optional.items() if value}}
 
 
 def _each_or_one(value: Any, parse_one: Callable[[Any], Item], place: str) -> tuple[Item, ...]:
@@ -307,23 +337,26 @@ def _each_or_one(value: Any, parse_one: Callable[[Any], Item], place: str) -> tu
 
 
 def _like(before: Any, rendered: list[dict[str, Any]]) -> Any:
-    """One object where there was one and still is; an array otherwise."""
+    """Return one object if it was one and still is; else an array."""
     return rendered[0] if isinstance(before, dict) and len(rendered) == 1 else rendered
 
 
-def _spelt(raw: Mapping[str, Any], name: str) -> str:
-    """The field's name as this object spells it; camelCase, as in REST, where it has neither."""
-    snake = _in_snake_case(name)
+def _key(raw: Mapping[str, Any], name: str) -> str:
+    """Return the field's name as this object spells it; camelCase if it has neither."""
+    snake = _snake_case(name)
     return snake if raw.get(name) is None and snake in raw else name
 
 
 @cache
-def _in_snake_case(name: str) -> str:
+def _snake_case(name: str) -> str:
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
 
 
-class GeminiGathering:
-    """A reply of Gemini. Of several candidates it is the first."""
+# Replies
+
+
+class GeminiReplyParser:
+    """Builds the reply of Gemini; the first one of several candidates."""
 
     def __init__(self) -> None:
         self._id: str | None = None
@@ -331,66 +364,104 @@ class GeminiGathering:
         self._finish: str | None = None
         self._parts: list[dict[str, Any]] = []
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One piece."""
-        self._id = text(event.get("responseId")) or self._id
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Read one piece."""
+        self._id = as_text(event.get("responseId")) or self._id
         if isinstance(event.get("usageMetadata"), dict):
             self._usage = _usage(event["usageMetadata"])
-        for candidate in mappings(event.get("candidates"))[:1]:
-            for part in mappings(mapping(candidate.get("content")).get("parts")):
-                self._add(part)
-            self._finish = text(candidate.get("finishReason")) or self._finish
+        for candidate in mappings_in(event.get("candidates"))[:1]:
+            for part in mappings_in(as_mapping(candidate.get("content")).get("parts")):
+                self._add_part(part)
+            self._finish = as_text(candidate.get("finishReason")) or self._finish
 
-    def take_whole(self, body: Any) -> None:
-        """The answer that is no stream of events: an object, or an array of the pieces."""
-        for piece in mappings(body) or [mapping(body)]:
-            self.take(piece)
+    def read_body(self, body: Any) -> None:
+        """Read a reply that is not a stream of events: an object, or an array of pieces."""
+        for piece in mappings_in(body) or [as_mapping(body)]:
+            self.add_event(piece)
 
     def reply(self) -> Reply:
-        """What there is by now."""
-        calls = (mapping(part.get("functionCall")) for part in self._parts)
+        """Return what has been read so far."""
+        calls = (as_mapping(part.get("functionCall")) for part in self._parts)
         return Reply(
             id=self._id,
             usage=self._usage,
-            calls=tuple(_called(call) for call in calls if call),
+            calls=tuple(
+                CalledTool(
+                    as_text(call.get("id")),
+                    as_text(call.get("name")),
+                    dump_text(as_mapping(call.get("args"))),
+                )
+                for call in calls
+                if call
+            ),
             finish=self._finish,
             messages=({"role": "model", "parts": list(self._parts)},) if self._parts else (),
         )
 
-    def _add(self, part: dict[str, Any]) -> None:
-        """Texts that follow each other are one, unless one of them is signed."""
+    def _add_part(self, part: dict[str, Any]) -> None:
+        """Add a part; consecutive texts become one, unless one of them is signed."""
         last = self._parts[-1] if self._parts else {}
-        if _kind(part) is not None and _kind(part) == _kind(last):
+        if _text_kind(part) is not None and _text_kind(part) == _text_kind(last):
             self._parts[-1] = {**last, "text": last["text"] + part["text"]}
         else:
             self._parts.append(part)
 
 
-def _kind(part: Mapping[str, Any]) -> bool | None:
-    """For nothing but text, whether it is a thought; None for anything else."""
+def _text_kind(part: Mapping[str, Any]) -> bool | None:
+    """Return True for a thought and False for other text; None for any other part."""
     is_text = isinstance(part.get("text"), str) and set(part) <= {"text", "thought"}
     return bool(part.get("thought")) if is_text else None
 
 
-def _called(call: Mapping[str, Any]) -> Called:
-    arguments = dump_text(mapping(call.get("args")))
-    return Called(text(call.get("id")), text(call.get("name")), arguments)
-
-
-def _usage(used: Mapping[str, Any]) -> CallUsage:
+def _usage(usage: Mapping[str, Any]) -> CallUsage:
     return CallUsage(
-        input_tokens=total(used.get("promptTokenCount"), used.get("toolUsePromptTokenCount")),
-        output_tokens=total(used.get("candidatesTokenCount"), used.get("thoughtsTokenCount")),
-        cache_read_tokens=number(used.get("cachedContentTokenCount")),
+        input_tokens=sum_integers(
+            usage.get("promptTokenCount"), usage.get("toolUsePromptTokenCount")
+        ),
+        output_tokens=sum_integers(
+            usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount")
+        ),
+        cache_read_tokens=as_integer(usage.get("cachedContentTokenCount")),
     )
 
 
-GOES_ON = frozenset({"STOP"})
-"""How a reply ends whose calls are whole."""
+# Recall
 
 
-def results(answers: Sequence[tuple[Called, str]]) -> list[dict[str, Any]]:
-    """The content that answers the calls."""
+def _is_recall_allowed(field: FieldReader) -> bool:
+    config = as_mapping(field("toolConfig") or field("tool_config"))
+    calling = as_mapping(
+        config.get("functionCallingConfig") or config.get("function_calling_config")
+    )
+    generation = as_mapping(field("generationConfig") or field("generation_config"))
+    count = generation.get("candidateCount", generation.get("candidate_count"))
+    return calling.get("mode") in (None, "AUTO", "MODE_UNSPECIFIED") and count in (None, 1)
+
+
+def _declared_names(tool: dict[str, Any]) -> list[str]:
+    declarations = (mappings_in(tool.get(key)) for key in _DECLARATIONS)
+    return [as_text(each.get("name")) for listed in declarations for each in listed]
+
+
+def _add_recall(tools: bytes, name: str) -> bytes | None:
+    """Add the tool to the other functions; beside tools of other kinds none can be declared."""
+    parameters = parameters_schema(str.upper)
+    declared = dumps({"name": name, "description": DESCRIPTION, "parameters": parameters})
+    entries = list(items(tools))
+    if not entries:
+        return b'[{"functionDeclarations":[' + declared + b"]}]"
+    for index, entry in enumerate(entries):
+        group = fields(entry) if entry.lstrip().startswith(b"{") else {}
+        for key in _DECLARATIONS:
+            if key in group:
+                group[key] = b"[" + b",".join([*items(group[key]), declared]) + b"]"
+                members = b",".join(dumps(field) + b":" + raw for field, raw in group.items())
+                entries[index] = b"{" + members + b"}"
+                return b"[" + b",".join(entries) + b"]"
+    return None
+
+
+def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     parts = [
         {
             "functionResponse": {
@@ -404,119 +475,178 @@ def results(answers: Sequence[tuple[Called, str]]) -> list[dict[str, Any]]:
     return [{"role": "user", "parts": parts}]
 
 
-def merged(held: Sequence[Mapping[str, Any]], message: Mapping[str, Any]) -> dict[str, Any]:
-    """The client's own results with the held ones before them."""
-    ours = [part for each in held for part in each["parts"]]
-    return {**message, "parts": [*ours, *mappings(message.get("parts"))]}
+def _merge_results(held: RawMessages, message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the client's message with the held results before its own."""
+    parts = [part for each in held for part in each["parts"]]
+    return {**message, "parts": [*parts, *mappings_in(message.get("parts"))]}
 
 
-def without(messages: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The contents without calls of that tool."""
-    return [{**each, "parts": _seen(mappings(each.get("parts")), name)} for each in messages]
+def _without_calls(parts: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [part for part in parts if as_mapping(part.get("functionCall")).get("name") != name]
 
 
-def joined(bodies: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The answers of a turn as one."""
+def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     parts: list[dict[str, Any]] = []
-    used: dict[str, Any] = {}
     for body in bodies:
-        seen = _seen(_parts(body), name)
-        parts += _spaced(seen) if any(map(_is_text, parts)) else seen
-        used = added(used, mapping(body.get("usageMetadata")))
+        visible = _without_calls(_parts(body), name)
+        parts += _with_separator(visible) if any(map(_is_text, parts)) else visible
     last = _with_parts(bodies[-1], parts)
-    return {**last, "usageMetadata": used} if used else last
+    usage = total_usage(bodies, "usageMetadata")
+    return {**last, "usageMetadata": usage} if usage else last
 
 
-class GeminiJoin:
-    """The streams of a turn as one."""
+class GeminiStreamJoiner:
+    """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._id: Any = None
         self._is_first = True
-        self._spoke = False
-        self._is_between = False
-        self._before: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
-        self._closing: list[tuple[Event, dict[str, Any]]] = []
+        self._has_text = False
+        self._needs_separator = False
+        self._usage_before: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._closing: list[tuple[ServerSentEvent, dict[str, Any]]] = []
 
-    def take(self, event: Event, said: dict[str, Any] | None) -> list[Event]:
-        """What of the event the client sees now."""
-        if said is None or "error" in said:
+    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
+        """Return the events that the client receives now; the end of a reply is held back."""
+        if data is None or "error" in data:
             return [event]
         if self._is_first and self._id is None:
-            self._id = said.get("responseId")
-        self._used = mapping(said.get("usageMetadata")) or self._used
-        parts = _parts(said)
-        now = self._with(said, self._seen_parts(parts))
-        ends = any(each.get("finishReason") for each in mappings(said.get("candidates")))
-        if ends or self._closing:
-            self._closing.append((event, now))
+            self._id = data.get("responseId")
+        self._usage = as_mapping(data.get("usageMetadata")) or self._usage
+        parts = _parts(data)
+        new = self._with_visible_parts(data, self._visible_parts(parts))
+        is_end = any(each.get("finishReason") for each in mappings_in(data.get("candidates")))
+        if is_end or self._closing:
+            self._closing.append((event, new))
             return []
-        if parts and not _parts(now):
+        if parts and not _parts(new):
             return []
-        return [event if now == said else event.with_json(now)]
+        return [event if new == data else event.with_json(new)]
 
-    def close(self, *, goes_on: bool) -> list[Event]:
-        """What the client sees at the end of a reply; of an end that is not the last, its parts."""
+    def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
+        """Return the end of the last reply; of other ends only the parts are shown."""
         closing = self._closing
-        if goes_on:
-            closing = [(event, _unended(said)) for event, said in closing if _parts(said)]
+        if not is_last:
+            closing = [(event, _without_finish(data)) for event, data in closing if _parts(data)]
         shown = [
-            event if said == event.json() else event.with_json(said) for event, said in closing
+            event if data == event.json() else event.with_json(data) for event, data in closing
         ]
         self._is_first = False
-        self._is_between = self._spoke
-        self._before, self._used = added(self._before, self._used), {}
+        self._needs_separator = self._has_text
+        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
         self._closing = []
         return shown
 
-    def _with(self, said: dict[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
-        now = _with_parts(said, parts) if _parts(said) else dict(said)
+    def _with_visible_parts(
+        self, data: dict[str, Any], parts: list[dict[str, Any]]
+    ) -> dict[str, Any]:
+        new = _with_parts(data, parts) if _parts(data) else dict(data)
         if not self._is_first:
             if self._id is not None:
-                now["responseId"] = self._id
-            if used := mapping(said.get("usageMetadata")):
-                now["usageMetadata"] = added(self._before, used)
-        return now
+                new["responseId"] = self._id
+            if usage := as_mapping(data.get("usageMetadata")):
+                new["usageMetadata"] = add_usage(self._usage_before, usage)
+        return new
 
-    def _seen_parts(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        seen = _seen(parts, self._name)
-        if any(map(_is_text, seen)):
-            seen = _spaced(seen) if self._is_between else seen
-            self._spoke, self._is_between = True, False
-        return seen
+    def _visible_parts(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        visible = _without_calls(parts, self._name)
+        if any(map(_is_text, visible)):
+            visible = _with_separator(visible) if self._needs_separator else visible
+            self._has_text, self._needs_separator = True, False
+        return visible
 
 
 def _parts(body: Mapping[str, Any]) -> list[dict[str, Any]]:
-    candidate = (mappings(body.get("candidates")) or [{}])[0]
-    return mappings(mapping(candidate.get("content")).get("parts"))
+    content = first_mapping(body.get("candidates")).get("content")
+    return mappings_in(as_mapping(content).get("parts"))
 
 
 def _with_parts(body: Mapping[str, Any], parts: list[dict[str, Any]]) -> dict[str, Any]:
-    candidate = (mappings(body.get("candidates")) or [{}])[0]
-    content = {**mapping(candidate.get("content")), "parts": parts}
+    candidate = first_mapping(body.get("candidates"))
+    content = {**as_mapping(candidate.get("content")), "parts": parts}
     return {**body, "candidates": [{**candidate, "content": content}]}
 
 
-def _unended(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A piece that is not the last after all."""
-    candidate = mappings(body.get("candidates"))[0]
-    left = {key: value for key, value in candidate.items() if key != "finishReason"}
-    return {**body, "candidates": [left]}
-
-
-def _seen(parts: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
-    return [part for part in parts if mapping(part.get("functionCall")).get("name") != name]
+def _without_finish(body: Mapping[str, Any]) -> dict[str, Any]:
+    candidate = first_mapping(body.get("candidates"))
+    kept = {key: value for key, value in candidate.items() if key != "finishReason"}
+    return {**body, "candidates": [kept]}
 
 
 def _is_text(part: Mapping[str, Any]) -> bool:
-    return bool(text(part.get("text"))) and not part.get("thought")
+    return bool(as_text(part.get("text"))) and not part.get("thought")
 
 
-def _spaced(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The parts with a gap before their first text."""
-    at = next((place for place, part in enumerate(parts) if _is_text(part)), None)
-    if at is None:
+def _with_separator(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts with a separator before their first text."""
+    index = next((index for index, part in enumerate(parts) if _is_text(part)), None)
+    if index is None:
         return parts
-    return [*parts[:at], {**parts[at], "text": BETWEEN + parts[at]["text"]}, *parts[at + 1 :]]
+    first = {**parts[index], "text": TEXT_SEPARATOR + parts[index]["text"]}
+    return [*parts[:index], first, *parts[index + 1 :]]
+
+
+# The wire
+
+
+def _error_body(code: str, status: int, message: str) -> dict[str, Any]:
+    return {"error": {"code": status, "message": message, "status": code.upper()}}
+
+
+def _stream_error(body: Mapping[str, Any]) -> bytes:
+    # The client library takes lines that are not data for JSON, and recognises an error by its
+    # first key.
+    return b"data: " + dumps({"error": body["error"]}) + b"\n\n"
+
+
+def _image_tokens(width: int, height: int) -> int:
+    """Return 258 for a small image, else 258 for each tile of 768 pixels."""
+    if max(width, height) <= _SMALL_IMAGE:
+        return _TILE_TOKENS
+    return _TILE_TOKENS * ceil(width / 768) * ceil(height / 768)
+
+
+def _is_array_stream(path: str) -> bool:
+    return ":streamGenerateContent" in path and "alt=sse" not in path
+
+
+OVERFLOW_WORDINGS = (r"number of tokens allowed", r"input token count")
+"""What the provider says of a request that is too long for the model."""
+
+WIRE = Wire(
+    dialect=NAME,
+    provider="google",
+    upstream="gemini",
+    address="https://generativelanguage.googleapis.com",
+    path=re.compile(
+        r"/v1(?:beta|alpha)?/models/(?P<model>[^/:]+):(?:generateContent|streamGenerateContent)"
+    ),
+    messages_key="contents",
+    overhead_keys=("systemInstruction", "system_instruction", "tools"),
+    max_output_paths=("generationConfig.maxOutputTokens",),
+    error_body=_error_body,
+    stream_error=_stream_error,
+    reply_parser=GeminiReplyParser,
+    recall=RecallFormat(
+        is_allowed=_is_recall_allowed,
+        tool_names=_declared_names,
+        add_tool=_add_recall,
+        complete_finishes=frozenset({"STOP"}),
+        results=_results,
+        without_calls=lambda contents, name: [
+            {**content, "parts": _without_calls(mappings_in(content.get("parts")), name)}
+            for content in contents
+        ],
+        join_bodies=_join_bodies,
+        joiner=GeminiStreamJoiner,
+        merge_results=_merge_results,
+    ),
+    external_history_keys=("cachedContent", "cached_content"),
+    has_inline_system=False,
+    client_headers=frozenset({b"x-goog-api-key"}),
+    path_prefix="/v1beta/",
+    is_array_stream=_is_array_stream,
+    image_tokens=_image_tokens,
+)

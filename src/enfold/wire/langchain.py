@@ -44,14 +44,12 @@ from enfold.wire.fields import (
     kind_of,
     list_field,
     object_field,
-    pair_calls,
     parse_field,
     split_body,
     text_field,
     with_defaults,
-    without_extras,
 )
-from enfold.wire.openai_shared import the_only
+from enfold.wire.translation import pair_calls, single_entry, without_extras
 
 _Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
 """How a block of each type is parsed."""
@@ -701,7 +699,7 @@ def parse_message(raw: Any) -> Message:
 
 def render_message(message: Message) -> Any:
     """One message again, in its own shape; one made by hand or translated in `data`."""
-    return the_only([_render(own, _shape(own) or _NEW) for own in _adopt((message,))], NAME)
+    return single_entry([_render(own, _shape(own) or _NEW) for own in _adopt((message,))], NAME)
 
 
 def _parse_fields(type_: str, fields: dict[str, Any], extras: Extras) -> Message:

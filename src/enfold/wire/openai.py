@@ -1,17 +1,21 @@
-"""The `openai` dialect: Chat Completions.
+"""The `openai` dialect: OpenAI's Chat Completions, and servers that are compatible with it.
 
-Text and attachments are in `content`, calls in `tool_calls`, a refusal and readable reasoning in
-fields of their own. A tool's result is a message of its own.
+Text and attachments are in `content`, calls in `tool_calls`; a refusal and readable reasoning have
+fields of their own. A tool result is a separate message.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
 from typing import Any, TypeGuard
 
 from enfold.amounts import CallUsage
+from enfold.errors import DialectError
+from enfold.jsontext import dumps
 from enfold.messages import (
+    Attachment,
     Conversation,
     Extras,
     Message,
@@ -22,13 +26,18 @@ from enfold.messages import (
     Tool,
     ToolCall,
     ToolResult,
+    Unknown,
 )
+from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, Wire
 from enfold.wire.fields import (
     arguments_field,
     arguments_text,
     as_object,
     choice_field,
+    data_url,
     each,
+    file_from_base64,
+    file_from_url,
     list_field,
     object_field,
     parse_content,
@@ -40,139 +49,28 @@ from enfold.wire.fields import (
     text_field,
     with_defaults,
 )
-from enfold.wire.openai_shared import (
-    adopt,
+from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
+from enfold.wire.replies import (
+    TEXT_SEPARATOR,
+    CalledTool,
+    Reply,
+    ServerSentEvent,
+    add_usage,
+    as_integer,
+    as_mapping,
+    as_text,
+    first_mapping,
+    mappings_in,
+    total_usage,
+)
+from enfold.wire.translation import (
+    describe_file,
     files_after_results,
     join_calls,
-    offered,
-    parse_block,
-    render_chat_block,
-    the_only,
+    portable_tools,
+    single_entry,
+    translate_to_items,
 )
-from enfold.wire.replies import Called, Event, Reply, added, mapping, mappings, number, text
-
-_OLD_CALL = "function_call"
-_OLD_TOOLS = "functions"
-_ARGUMENTS = {"function": "arguments", "custom": "input", _OLD_CALL: "arguments"}
-"""The field of a call's arguments, by the field that describes the call."""
-
-
-def parse_calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls of an assistant's message."""
-    calls = list_field(raw, "tool_calls", lambda call: _parse_call(call, _kind(as_object(call))))
-    if raw.get(_OLD_CALL) is None:
-        return calls
-    return (*calls, _parse_call({_OLD_CALL: raw[_OLD_CALL]}, _OLD_CALL))
-
-
-def put_back_calls(raw: dict[str, Any], calls: Sequence[ToolCall]) -> None:
-    """Write the calls over those of an assistant's message."""
-    old = [call for call in calls if _is_old(call.extras, _OLD_CALL)]
-    if old:
-        raw[_OLD_CALL] = _render_call(old[0], _OLD_CALL)[_OLD_CALL]
-    elif raw.get(_OLD_CALL) is not None:
-        del raw[_OLD_CALL]
-    new = [call for call in calls if not _is_old(call.extras, _OLD_CALL)]
-    put_back_list(raw, "tool_calls", [_render_call(call, _kind(call.extras)) for call in new])
-
-
-def parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
-    """The tools that a request offers."""
-    return (
-        *list_field(body, "tools", _parse_tool),
-        *list_field(body, _OLD_TOOLS, _parse_old_tool),
-    )
-
-
-def put_back_tools(body: dict[str, Any], tools: Sequence[Tool]) -> dict[str, Any]:
-    """The request with the tools written over its own."""
-    old = [tool for tool in tools if _is_old(tool.extras, _OLD_TOOLS)]
-    new = [tool for tool in tools if not _is_old(tool.extras, _OLD_TOOLS)]
-    functions = [lay_definition_over(tool.extras[_OLD_TOOLS], tool) for tool in old]
-    put_back_list(body, "tools", [_render_tool(tool) for tool in new])
-    put_back_list(body, _OLD_TOOLS, functions)
-    return body
-
-
-def read_definition(raw: Mapping[str, Any], extras: Extras, *, is_function: bool) -> Tool:
-    """A tool from the object that holds its name, its description and a function's parameters."""
-    parameters: dict[str, Any] | None = {} if is_function else None
-    if is_function and raw.get("parameters") is not None:
-        parameters = object_field(raw, "parameters")
-    name = text_field(raw, "name", default="")
-    return Tool(name, text_field(raw, "description", default=""), parameters, extras)
-
-
-def lay_definition_over(raw: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
-    """That object again, as the tool is now."""
-    definition = dict(raw)
-    put_back(definition, "name", tool.name, absent="")
-    put_back(definition, "description", tool.description, absent="")
-    if tool.parameters is not None:
-        put_back(definition, "parameters", tool.parameters, absent={})
-    return definition
-
-
-def _is_old(extras: Extras, field: str) -> bool:
-    return extras.keys() == {field}
-
-
-def _kind(raw: Mapping[str, Any]) -> str | None:
-    """The field that describes a call or a tool; none for a type that enfold does not know."""
-    kind = "custom" if raw.get("type") == "custom" else "function"
-    return kind if kind in raw or raw.get("type") in (None, kind) else None
-
-
-def _parse_call(raw: dict[str, Any], kind: str | None) -> ToolCall:
-    call_id = text_field(raw, "id", default="")
-    if kind is None:
-        return ToolCall(call_id, "", "", raw)
-    return parse_field(
-        raw,
-        kind,
-        lambda inner: ToolCall(
-            call_id,
-            text_field(inner, "name", default=""),
-            arguments_field(inner, _ARGUMENTS[kind]),
-            raw,
-        ),
-    )
-
-
-def _render_call(call: ToolCall, kind: str | None) -> dict[str, Any]:
-    if not call.extras:
-        function = {"name": call.name, "arguments": arguments_text(call)}
-        return {"id": call.id, "type": "function", "function": function}
-    raw = dict(call.extras)
-    put_back(raw, "id", call.id, absent="")
-    if kind is not None:
-        raw[kind] = dict(raw[kind])
-        put_back(raw[kind], "name", call.name, absent="")
-        put_back(raw[kind], _ARGUMENTS[kind], call.arguments, absent="")
-    return raw
-
-
-def _parse_old_tool(raw: Any) -> Tool:
-    return read_definition(as_object(raw), {_OLD_TOOLS: raw}, is_function=True)
-
-
-def _parse_tool(raw: Any) -> Tool:
-    raw = as_object(raw)
-    kind = _kind(raw)
-    if kind is None:
-        return read_definition(raw, raw, is_function=False)
-    return parse_field(
-        raw, kind, lambda inner: read_definition(inner, raw, is_function=kind == "function")
-    )
-
-
-def _render_tool(tool: Tool) -> dict[str, Any]:
-    raw = dict(tool.extras) or {"type": "function", "function": {}}
-    kind = _kind(raw)
-    if kind is None:
-        return lay_definition_over(raw, tool)
-    return {**raw, kind: lay_definition_over(raw[kind], tool)}
-
 
 NAME = "openai"
 
@@ -184,6 +82,10 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "function": "tool",
 }
+_LEGACY_CALL = "function_call"
+_LEGACY_TOOLS = "functions"
+_ARGUMENTS = {"function": "arguments", "custom": "input", _LEGACY_CALL: "arguments"}
+"""The field that holds a call's arguments, by the field that describes the call."""
 _READABLE_REASONING = (
     "reasoning_content",
     "reasoning",
@@ -191,35 +93,49 @@ _READABLE_REASONING = (
     "reasoning_details",
     "thinking_blocks",
 )
-"""What compatible servers call it; where a message has several, they say the same."""
+"""The names that compatible servers use; several in one message have the same content."""
 _REASONING = (*_READABLE_REASONING, "reasoning_opaque")
-_UNFIT_FOR_NAMES = re.compile(r"[\s<|\\/>]+")
+_INVALID_IN_NAMES = re.compile(r"[\s<|\\/>]+")
+_AUDIO_FORMATS = {
+    "audio/wav": "wav",
+    "audio/x-wav": "wav",
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+}
+"""The audio formats that Chat Completions accepts, by media type."""
+
+
+# Messages
 
 
 def parse(value: Any) -> Conversation:
-    """A request body, or the bare array of its messages."""
+    """Return the conversation of a request body or of a bare array of messages."""
     body, raw_messages = split_body(value, "messages")
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
         dialect=NAME,
-        tools=parse_tools(body or {}),
+        tools=_parse_tools(body or {}),
         extras=body,
     )
 
 
 def render(conversation: Conversation) -> Any:
-    """What `parse` read, with the messages as they are now; another dialect's is translated."""
+    """Return the conversation as it was parsed, with its current messages.
+
+    A conversation of another dialect is translated.
+    """
     system = () if conversation.system is None else (conversation.system,)
     messages = _render_all((*system, *conversation.messages))
     if conversation.extras is None and not conversation.tools:
         return messages
     if conversation.dialect != NAME:
-        return put_back_tools({"messages": messages}, offered(conversation.tools))
-    return put_back_tools({**(conversation.extras or {}), "messages": messages}, conversation.tools)
+        return _put_back_tools({"messages": messages}, portable_tools(conversation.tools))
+    body = {**(conversation.extras or {}), "messages": messages}
+    return _put_back_tools(body, conversation.tools)
 
 
 def parse_message(raw: Any) -> Message:
-    """One entry of `messages`."""
+    """Return one entry of `messages`."""
     raw = as_object(raw)
     role = choice_field(raw, "role", _ROLES)
     name = text_field(raw, "name", default="")
@@ -228,12 +144,12 @@ def parse_message(raw: Any) -> Message:
     if role == "tool":
         parts = (ToolResult(text_field(raw, "tool_call_id", default=""), content, name=name),)
     elif role == "assistant":
-        parts = (*_parse_reasoning(raw), *content, *_parse_refusal(raw), *parse_calls(raw))
-    own_id = raw.get("id")
+        parts = (*_parse_reasoning(raw), *content, *_parse_refusal(raw), *_parse_calls(raw))
+    message_id = raw.get("id")
     return Message(
         role,
         parts,
-        id=own_id if isinstance(own_id, str) else None,
+        id=message_id if isinstance(message_id, str) else None,
         name=None if role == "tool" else name or None,
         dialect=NAME,
         extras=raw,
@@ -241,14 +157,13 @@ def parse_message(raw: Any) -> Message:
 
 
 def render_message(message: Message) -> dict[str, Any]:
-    """One entry of `messages` again; another dialect's message must be one entry here too."""
-    return the_only(_render_all((message,)), NAME)
+    """Return one entry of `messages`; a message of another dialect must become one entry."""
+    return single_entry(_render_all((message,)), NAME)
 
 
 def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    """Every message, and of foreign ones only what this wire takes in the order it takes it."""
-    adopted = files_after_results(join_calls(adopt(messages, NAME)))
-    return [_render(message) for message in adopted]
+    translated = files_after_results(join_calls(translate_to_items(messages, NAME)))
+    return [_render(message) for message in translated]
 
 
 def _render(message: Message) -> dict[str, Any]:
@@ -262,10 +177,10 @@ def _render(message: Message) -> dict[str, Any]:
             put_back(raw, "name", name, absent="")
             parts = inner
         case _ if message.name and message.name != raw.get("name"):
-            raw["name"] = _UNFIT_FOR_NAMES.sub("_", message.name)[:64]
+            raw["name"] = _INVALID_IN_NAMES.sub("_", message.name)[:64]
     is_assistant = message.role == "assistant"
     calls = [part for part in parts if is_assistant and isinstance(part, ToolCall)]
-    content = [part for part in parts if not (is_assistant and _is_beside_content(part))]
+    content = [part for part in parts if not (is_assistant and _has_separate_field(part))]
     if content or "content" in raw or not message.extras:
         empty = None if calls else ""
         raw["content"] = render_content(
@@ -274,29 +189,28 @@ def _render(message: Message) -> dict[str, Any]:
     if is_assistant:
         _put_back_reasoning(raw, parts)
         _put_back_refusal(raw, parts)
-        put_back_calls(raw, calls)
+        _put_back_calls(raw, calls)
     return raw
 
 
-def _is_beside_content(part: Part) -> bool:
-    """True for what an assistant's message has in other fields than `content`."""
+def _has_separate_field(part: Part) -> bool:
+    """Return True for parts that an assistant's message holds outside `content`."""
     return isinstance(part, ToolCall | Reasoning) or _is_refusal(part)
 
 
 def _parse_reasoning(raw: Mapping[str, Any]) -> tuple[Reasoning, ...]:
-    """One part for all its fields, because it is kept or dropped as a whole."""
+    """Return one part for all reasoning fields, because they are kept or dropped together."""
     fields = {field: raw[field] for field in _REASONING if raw.get(field)}
-    texts = (_readable(fields.get(field)) for field in _READABLE_REASONING)
+    texts = (_readable_text(fields.get(field)) for field in _READABLE_REASONING)
     return (Reasoning(next(filter(None, texts), ""), fields),) if fields else ()
 
 
-def _readable(value: Any) -> str:
-    """What can be read of a reasoning field: a text, or an array of pieces that hold some."""
+def _readable_text(value: Any) -> str:
+    """Return the text of a reasoning field: a text, or an array of objects with texts."""
     if isinstance(value, str):
         return value
-    pieces = value if isinstance(value, list) else []
-    objects = (piece for piece in pieces if isinstance(piece, dict))
-    texts = (piece.get(key) for piece in objects for key in ("text", "summary", "thinking"))
+    pieces = mappings_in(value)
+    texts = (piece.get(key) for piece in pieces for key in ("text", "summary", "thinking"))
     return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
@@ -324,64 +238,273 @@ def _put_back_refusal(raw: dict[str, Any], parts: Iterable[Part]) -> None:
         del raw["refusal"]
 
 
-class ChatGathering:
-    """A reply of Chat Completions. Of several choices it is the first."""
+# Content blocks, of Chat Completions and of Responses: their types have different names
+
+
+def parse_block(raw: Any) -> Text | Attachment | Unknown:
+    """Return one block of a message's content or a tool's output."""
+    raw = as_object(raw)
+    match raw.get("type"):
+        case "text" | "input_text" | "output_text" | "refusal":
+            return Text(text_field(raw, _text_key(raw)), raw)
+        case "image_url":
+            return _parse_image(raw)
+        case "input_image":
+            return _parse_image(raw) if raw.get("image_url") else Attachment(extras=raw)
+        case "input_audio":
+            return parse_field(raw, "input_audio", lambda audio: _parse_audio(audio, raw))
+        case "file":
+            return parse_field(raw, "file", lambda file: _parse_file(file, raw))
+        case "input_file":
+            return _parse_file(raw, raw)
+    return Unknown(raw)
+
+
+def render_chat_block(part: Part) -> dict[str, Any]:
+    """Return a content block of Chat Completions."""
+    match part:
+        case Text(text, extras) if not extras:
+            return {"type": "text", "text": text}
+        case Attachment(extras=extras) if not extras:
+            return _new_chat_file(part)
+    return render_parsed_block(part)
+
+
+def render_parsed_block(part: Part) -> dict[str, Any]:
+    """Return a block that was parsed from either dialect."""
+    match part:
+        case Text(text, extras):
+            return {**extras, _text_key(extras): text}
+        case Attachment(extras=extras) | Unknown(extras):
+            return dict(extras)
+    raise DialectError(f"a {type(part).__name__} part has no place in a message's content")
+
+
+def _text_key(raw: Mapping[str, Any]) -> str:
+    return "refusal" if raw.get("type") == "refusal" else "text"
+
+
+def _parse_image(raw: dict[str, Any]) -> Attachment:
+    """Return an image; some servers accept the address without the object around it."""
+    if isinstance(raw.get("image_url"), str):
+        return file_from_url(raw["image_url"], extras=raw)
+    return parse_field(
+        raw, "image_url", lambda image: file_from_url(text_field(image, "url"), extras=raw)
+    )
+
+
+def _parse_audio(audio: Mapping[str, Any], extras: Extras) -> Attachment:
+    mime = f"audio/{text_field(audio, 'format', default='')}"
+    return file_from_base64(text_field(audio, "data"), mime, extras=extras)
+
+
+def _parse_file(file: Mapping[str, Any], extras: Extras) -> Attachment:
+    """Return a file that is given by its content, a data address, an address or an id."""
+    name = text_field(file, "filename", default="")
+    data = text_field(file, "file_data", default="")
+    url = data or text_field(file, "file_url", default="")
+    if not url:
+        return Attachment(name, extras=extras)
+    if data and not data.startswith("data:"):
+        return file_from_base64(data, name=name, extras=extras)
+    return file_from_url(url, name=name, extras=extras)
+
+
+def _new_chat_file(file: Attachment) -> dict[str, Any]:
+    match file:
+        case Attachment(mime=mime, data=str(data)) if mime in _AUDIO_FORMATS:
+            audio = {"data": data, "format": _AUDIO_FORMATS[mime]}
+            return {"type": "input_audio", "input_audio": audio}
+        case Attachment(mime=mime) if not mime or mime.startswith("image/"):
+            return {"type": "image_url", "image_url": {"url": data_url(file)}}
+        case Attachment(data=None):
+            return render_chat_block(describe_file(file))
+    content = {"filename": file.name or "file", "file_data": data_url(file)}
+    return {"type": "file", "file": content}
+
+
+# Tool calls and tools
+
+
+def _parse_calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
+    calls = list_field(raw, "tool_calls", parse_call)
+    if raw.get(_LEGACY_CALL) is None:
+        return calls
+    return (*calls, _parse_call({_LEGACY_CALL: raw[_LEGACY_CALL]}, _LEGACY_CALL))
+
+
+def parse_call(raw: Any) -> ToolCall:
+    """Return one entry of `tool_calls`."""
+    raw = as_object(raw)
+    return _parse_call(raw, _description_key(raw))
+
+
+def _put_back_calls(raw: dict[str, Any], calls: Sequence[ToolCall]) -> None:
+    legacy = [call for call in calls if call.extras.keys() == {_LEGACY_CALL}]
+    if legacy:
+        raw[_LEGACY_CALL] = _render_call(legacy[0], _LEGACY_CALL)[_LEGACY_CALL]
+    elif raw.get(_LEGACY_CALL) is not None:
+        del raw[_LEGACY_CALL]
+    others = [call for call in calls if call.extras.keys() != {_LEGACY_CALL}]
+    rendered = [_render_call(call, _description_key(call.extras)) for call in others]
+    put_back_list(raw, "tool_calls", rendered)
+
+
+def _parse_call(raw: dict[str, Any], key: str | None) -> ToolCall:
+    call_id = text_field(raw, "id", default="")
+    if key is None:
+        return ToolCall(call_id, "", "", raw)
+    return parse_field(
+        raw,
+        key,
+        lambda inner: ToolCall(
+            call_id,
+            text_field(inner, "name", default=""),
+            arguments_field(inner, _ARGUMENTS[key]),
+            raw,
+        ),
+    )
+
+
+def _render_call(call: ToolCall, key: str | None) -> dict[str, Any]:
+    if not call.extras:
+        function = {"name": call.name, "arguments": arguments_text(call)}
+        return {"id": call.id, "type": "function", "function": function}
+    raw = dict(call.extras)
+    put_back(raw, "id", call.id, absent="")
+    if key is not None:
+        raw[key] = dict(raw[key])
+        put_back(raw[key], "name", call.name, absent="")
+        put_back(raw[key], _ARGUMENTS[key], call.arguments, absent="")
+    return raw
+
+
+def _description_key(raw: Mapping[str, Any]) -> str | None:
+    """Return the field that describes a call or a tool; None for an unknown type."""
+    key = "custom" if raw.get("type") == "custom" else "function"
+    return key if key in raw or raw.get("type") in (None, key) else None
+
+
+def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
+    return (
+        *list_field(body, "tools", _parse_tool),
+        *list_field(body, _LEGACY_TOOLS, _parse_legacy_tool),
+    )
+
+
+def _put_back_tools(body: dict[str, Any], tools: Sequence[Tool]) -> dict[str, Any]:
+    legacy = [tool for tool in tools if tool.extras.keys() == {_LEGACY_TOOLS}]
+    others = [tool for tool in tools if tool.extras.keys() != {_LEGACY_TOOLS}]
+    functions = [render_definition(tool.extras[_LEGACY_TOOLS], tool) for tool in legacy]
+    put_back_list(body, "tools", [_render_tool(tool) for tool in others])
+    put_back_list(body, _LEGACY_TOOLS, functions)
+    return body
+
+
+def _parse_legacy_tool(raw: Any) -> Tool:
+    return parse_definition(as_object(raw), {_LEGACY_TOOLS: raw}, is_function=True)
+
+
+def _parse_tool(raw: Any) -> Tool:
+    raw = as_object(raw)
+    key = _description_key(raw)
+    if key is None:
+        return parse_definition(raw, raw, is_function=False)
+    return parse_field(
+        raw, key, lambda inner: parse_definition(inner, raw, is_function=key == "function")
+    )
+
+
+def _render_tool(tool: Tool) -> dict[str, Any]:
+    raw = dict(tool.extras) or {"type": "function", "function": {}}
+    key = _description_key(raw)
+    if key is None:
+        return render_definition(raw, tool)
+    return {**raw, key: render_definition(raw[key], tool)}
+
+
+def parse_definition(raw: Mapping[str, Any], extras: Extras, *, is_function: bool) -> Tool:
+    """Return a tool from the object with its name, its description and its parameters."""
+    parameters: dict[str, Any] | None = {} if is_function else None
+    if is_function and raw.get("parameters") is not None:
+        parameters = object_field(raw, "parameters")
+    name = text_field(raw, "name", default="")
+    return Tool(name, text_field(raw, "description", default=""), parameters, extras)
+
+
+def render_definition(raw: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
+    """Return that object with the tool's current fields."""
+    definition = dict(raw)
+    put_back(definition, "name", tool.name, absent="")
+    put_back(definition, "description", tool.description, absent="")
+    if tool.parameters is not None:
+        put_back(definition, "parameters", tool.parameters, absent={})
+    return definition
+
+
+# Replies
+
+
+class ChatReplyParser:
+    """Builds the reply of Chat Completions; the first one of several choices."""
 
     def __init__(self) -> None:
         self._id: str | None = None
         self._usage = CallUsage()
         self._finish: str | None = None
         self._message: dict[str, Any] = {"role": "assistant"}
-        self._pieces: dict[str, list[str]] = {}
+        self._texts: dict[str, list[str]] = {}
         self._calls: dict[int, dict[str, Any]] = {}
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One chunk."""
-        self._take_beside(event)
-        for choice in mappings(event.get("choices")):
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Read one chunk."""
+        self._read_envelope(event)
+        for choice in mappings_in(event.get("choices")):
             if choice.get("index", 0) == 0:
-                self._take_delta(mapping(choice.get("delta")))
-                self._finish = text(choice.get("finish_reason")) or self._finish
+                self._add_delta(as_mapping(choice.get("delta")))
+                self._finish = as_text(choice.get("finish_reason")) or self._finish
 
-    def take_whole(self, body: Any) -> None:
-        """The answer that is no stream."""
-        self._take_beside(mapping(body))
-        for choice in mappings(mapping(body).get("choices"))[:1]:
-            said = dict(mapping(choice.get("message")))
-            self._calls = dict(enumerate(mappings(said.pop("tool_calls", None))))
-            self._message |= {key: value for key, value in said.items() if value not in (None, [])}
-            self._finish = text(choice.get("finish_reason")) or None
+    def read_body(self, body: Any) -> None:
+        """Read a reply that is not streamed."""
+        self._read_envelope(as_mapping(body))
+        for choice in mappings_in(as_mapping(body).get("choices"))[:1]:
+            message = dict(as_mapping(choice.get("message")))
+            self._calls = dict(enumerate(mappings_in(message.pop("tool_calls", None))))
+            present = {key: value for key, value in message.items() if value not in (None, [])}
+            self._message |= present
+            self._finish = as_text(choice.get("finish_reason")) or None
 
     def reply(self) -> Reply:
-        """What there is by now."""
+        """Return what has been read so far."""
         calls = [self._calls[index] for index in sorted(self._calls)]
-        said = {key: "".join(pieces) for key, pieces in self._pieces.items()}
-        message = {**self._message, **said}
+        texts = {key: "".join(pieces) for key, pieces in self._texts.items()}
+        message = {**self._message, **texts}
         if calls:
             message["tool_calls"] = calls
         is_empty = set(message) == {"role"}
         return Reply(
             id=self._id,
             usage=self._usage,
-            calls=tuple(map(_called, calls)),
+            calls=tuple(map(_called_tool, calls)),
             finish=self._finish,
             messages=() if is_empty else (message,),
         )
 
-    def _take_beside(self, body: Mapping[str, Any]) -> None:
-        self._id = text(body.get("id")) or self._id
+    def _read_envelope(self, body: Mapping[str, Any]) -> None:
+        self._id = as_text(body.get("id")) or self._id
         if isinstance(body.get("usage"), dict):
             self._usage = _usage(body["usage"])
 
-    def _take_delta(self, delta: Mapping[str, Any]) -> None:
+    def _add_delta(self, delta: Mapping[str, Any]) -> None:
         for key, value in delta.items():
             if key == "tool_calls":
-                for place, piece in enumerate(mappings(value)):
-                    _put(self._calls.setdefault(number(piece.get("index", place)) or 0, {}), piece)
+                for position, piece in enumerate(mappings_in(value)):
+                    index = as_integer(piece.get("index", position)) or 0
+                    _extend_call(self._calls.setdefault(index, {}), piece)
             elif key == "role":
                 self._message["role"] = value
             elif isinstance(value, str):
-                self._pieces.setdefault(key, []).append(value)
+                self._texts.setdefault(key, []).append(value)
             elif isinstance(value, list):
                 before = self._message.get(key)
                 self._message[key] = [*before, *value] if isinstance(before, list) else value
@@ -389,190 +512,246 @@ class ChatGathering:
                 self._message[key] = value
 
 
-def _put(call: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    """A piece of a call added to what came before; only arguments come in several."""
+def _extend_call(call: dict[str, Any], piece: Mapping[str, Any]) -> None:
+    """Add a piece of a streamed call; only arguments come in several pieces."""
     for key, value in piece.items():
         if key == "index" or value is None:
             continue
         if not isinstance(value, dict):
             call[key] = value
             continue
-        inner = call[key] = dict(mapping(call.get(key)))
+        inner = call[key] = dict(as_mapping(call.get(key)))
         for name, part in value.items():
-            is_more = name in {"arguments", "input"} and isinstance(part, str)
-            inner[name] = text(inner.get(name)) + part if is_more else part
+            is_continued = name in {"arguments", "input"} and isinstance(part, str)
+            inner[name] = as_text(inner.get(name)) + part if is_continued else part
 
 
-def _called(call: Mapping[str, Any]) -> Called:
-    said = mapping(call.get("function")) or mapping(call.get("custom"))
-    return Called(
-        id=text(call.get("id")),
-        name=text(said.get("name")),
-        arguments=text(said.get("arguments")) or text(said.get("input")),
+def _called_tool(call: Mapping[str, Any]) -> CalledTool:
+    inner = as_mapping(call.get("function")) or as_mapping(call.get("custom"))
+    return CalledTool(
+        id=as_text(call.get("id")),
+        name=as_text(inner.get("name")),
+        arguments=as_text(inner.get("arguments")) or as_text(inner.get("input")),
     )
 
 
-def _usage(used: Mapping[str, Any]) -> CallUsage:
-    details = mapping(used.get("prompt_tokens_details"))
+def _usage(usage: Mapping[str, Any]) -> CallUsage:
+    details = as_mapping(usage.get("prompt_tokens_details"))
     return CallUsage(
-        input_tokens=number(used.get("prompt_tokens")),
-        output_tokens=number(used.get("completion_tokens")),
-        cache_read_tokens=number(details.get("cached_tokens")),
-        cache_write_tokens=number(details.get("cache_write_tokens")),
+        input_tokens=as_integer(usage.get("prompt_tokens")),
+        output_tokens=as_integer(usage.get("completion_tokens")),
+        cache_read_tokens=as_integer(details.get("cached_tokens")),
+        cache_write_tokens=as_integer(details.get("cache_write_tokens")),
     )
 
 
-GOES_ON = frozenset({"tool_calls", "stop"})
-"""How a reply ends whose calls are whole."""
-BETWEEN = "\n\n"
-"""What stands between the texts of two replies, where they become one text."""
+# Recall
 
 
-def results(answers: Sequence[tuple[Called, str]]) -> list[dict[str, Any]]:
-    """The messages that answer the calls."""
+def _is_recall_allowed(field: FieldReader) -> bool:
+    return field("tool_choice") in (None, "auto") and field("n") in (None, 1)
+
+
+def _declare_recall(name: str) -> dict[str, Any]:
+    function = {"name": name, "description": DESCRIPTION, "parameters": parameters_schema()}
+    return {"type": "function", "function": function}
+
+
+def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     return [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers]
 
 
-def without(messages: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The messages without calls of that tool."""
-    return [_without(message, name) for message in messages]
+def _without_calls(message: Mapping[str, Any], name: str) -> dict[str, Any]:
+    kept = dict(message)
+    calls = [
+        call
+        for call in mappings_in(message.get("tool_calls"))
+        if as_mapping(call.get("function")).get("name") != name
+    ]
+    if calls:
+        kept["tool_calls"] = calls
+    else:
+        kept.pop("tool_calls", None)
+    return kept
 
 
-def joined(bodies: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The answers of a turn as one."""
-    last = dict(bodies[-1])
-    choice = (mappings(last.get("choices")) or [{}])[0]
-    message = _without(mapping(choice.get("message")), name)
-    if texts := [said for body in bodies if (said := _content(body))]:
-        message["content"] = BETWEEN.join(texts)
-    reason = _reason(choice.get("finish_reason"), calls="tool_calls" in message)
-    used: dict[str, Any] = {}
-    for body in bodies:
-        used = added(used, mapping(body.get("usage")))
-    last["choices"] = [{**choice, "message": message, "finish_reason": reason}]
-    return {**last, "usage": used} if used else last
+def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
+    messages = [as_mapping(first_mapping(body.get("choices")).get("message")) for body in bodies]
+    choice = first_mapping(bodies[-1].get("choices"))
+    message = _without_calls(messages[-1], name)
+    if texts := [text for each in messages if (text := as_text(each.get("content")))]:
+        message["content"] = TEXT_SEPARATOR.join(texts)
+    reason = _visible_reason(choice.get("finish_reason"), has_calls="tool_calls" in message)
+    choices = [{**choice, "message": message, "finish_reason": reason}]
+    usage = total_usage(bodies)
+    return {**bodies[-1], "choices": choices} | ({"usage": usage} if usage else {})
 
 
-class ChatJoin:
-    """The streams of a turn as one."""
+def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
+    """Return the finish reason; not `tool_calls` if the client sees no call."""
+    return "stop" if reason == "tool_calls" and not has_calls else reason
+
+
+class ChatStreamJoiner:
+    """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._id: Any = None
         self._is_first = True
-        self._spoke = False
-        self._is_between = False
-        self._calls = False
+        self._has_text = False
+        self._needs_separator = False
+        self._has_calls = False
         self._hidden: set[int] = set()
-        self._before: dict[str, Any] = {}
-        self._used: dict[str, Any] = {}
-        self._closing: list[tuple[Event, dict[str, Any] | None]] = []
+        self._usage_before: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._closing: list[tuple[ServerSentEvent, dict[str, Any] | None]] = []
 
-    def take(self, event: Event, said: dict[str, Any] | None) -> list[Event]:
-        """What of the event the client sees now."""
-        if said is None:
-            return self._kept(event) if event.data else [event]
+    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
+        """Return the events that the client receives now; the end of a reply is held back."""
+        if data is None:
+            return self._hold(event) if event.data else [event]
         if self._is_first and self._id is None:
-            self._id = said.get("id")
-        self._used = mapping(said.get("usage")) or self._used
-        choices = mappings(said.get("choices"))
+            self._id = data.get("id")
+        self._usage = as_mapping(data.get("usage")) or self._usage
+        choices = mappings_in(data.get("choices"))
         if not choices:
-            return self._kept(event, said) if "usage" in said else [event]
-        delta = mapping(choices[0].get("delta"))
-        seen = self._seen(delta)
-        now = self._with(said, {**choices[0], "delta": seen})
+            return self._hold(event, data) if "usage" in data else [event]
+        delta = as_mapping(choices[0].get("delta"))
+        visible = self._visible_delta(delta)
+        new = self._with_choice(data, {**choices[0], "delta": visible})
         if choices[0].get("finish_reason") is None:
-            is_nothing = not seen and bool(delta)
-            return [] if is_nothing else [event if now == said else event.with_json(now)]
-        self._kept(event, self._with(said, {**choices[0], "delta": {}}))
-        if not seen:
+            is_hidden = not visible and bool(delta)
+            return [] if is_hidden else [event if new == data else event.with_json(new)]
+        self._hold(event, self._with_choice(data, {**choices[0], "delta": {}}))
+        if not visible:
             return []
-        first = {**now, "choices": [{**now["choices"][0], "finish_reason": None}]}
-        return [event.with_json({key: first[key] for key in first if key != "usage"})]
+        # The last content goes out now, without the end that came with it.
+        content = {**new, "choices": [{**new["choices"][0], "finish_reason": None}]}
+        content.pop("usage", None)
+        return [event.with_json(content)]
 
-    def close(self, *, goes_on: bool) -> list[Event]:
-        """What the client sees at the end of a reply; nothing of an end that is not the last."""
-        shown = [] if goes_on else [self._closed(event, said) for event, said in self._closing]
+    def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
+        """Return the end of the last reply; the other ends are not shown."""
+        shown = [self._closed(event, data) for event, data in self._closing] if is_last else []
         self._is_first = False
-        self._is_between = self._spoke
+        self._needs_separator = self._has_text
         self._hidden = set()
-        self._before, self._used = added(self._before, self._used), {}
+        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
         self._closing = []
         return shown
 
-    def _kept(self, event: Event, said: dict[str, Any] | None = None) -> list[Event]:
-        self._closing.append((event, said))
+    def _hold(
+        self, event: ServerSentEvent, data: dict[str, Any] | None = None
+    ) -> list[ServerSentEvent]:
+        self._closing.append((event, data))
         return []
 
-    def _with(self, said: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
-        now = {**said, "choices": [choice]}
+    def _with_choice(self, data: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any]:
+        new = {**data, "choices": [choice]}
         if not self._is_first:
-            now["id"] = self._id
-            if used := mapping(said.get("usage")):
-                now["usage"] = added(self._before, used)
-        return now
+            new["id"] = self._id
+            if usage := as_mapping(data.get("usage")):
+                new["usage"] = add_usage(self._usage_before, usage)
+        return new
 
-    def _seen(self, delta: dict[str, Any]) -> dict[str, Any]:
-        """What of the piece the client sees."""
-        seen = dict(delta)
+    def _visible_delta(self, delta: dict[str, Any]) -> dict[str, Any]:
+        visible = dict(delta)
         if not self._is_first:
-            seen.pop("role", None)
-        if text(seen.get("content")):
-            if self._is_between:
-                seen["content"] = BETWEEN + seen["content"]
-                self._is_between = False
-            self._spoke = True
-        if "tool_calls" in seen:
-            seen["tool_calls"] = self._seen_calls(mappings(seen["tool_calls"]))
-            if not seen["tool_calls"]:
-                del seen["tool_calls"]
-        return seen
+            visible.pop("role", None)
+        if as_text(visible.get("content")):
+            if self._needs_separator:
+                visible["content"] = TEXT_SEPARATOR + visible["content"]
+                self._needs_separator = False
+            self._has_text = True
+        if "tool_calls" in visible:
+            visible["tool_calls"] = self._visible_calls(mappings_in(visible["tool_calls"]))
+            if not visible["tool_calls"]:
+                del visible["tool_calls"]
+        return visible
 
-    def _seen_calls(self, pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        seen = []
-        for place, piece in enumerate(pieces):
-            at = number(piece.get("index", place)) or 0
-            if mapping(piece.get("function")).get("name") == self._name:
-                self._hidden.add(at)
-            if at not in self._hidden:
-                self._calls = True
-                before = sum(hidden < at for hidden in self._hidden)
-                seen.append({**piece, "index": at - before} if before else piece)
-        return seen
+    def _visible_calls(self, pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        visible = []
+        for position, piece in enumerate(pieces):
+            index = as_integer(piece.get("index", position)) or 0
+            if as_mapping(piece.get("function")).get("name") == self._name:
+                self._hidden.add(index)
+            if index not in self._hidden:
+                self._has_calls = True
+                hidden_before = sum(hidden < index for hidden in self._hidden)
+                renumbered = {**piece, "index": index - hidden_before}
+                visible.append(renumbered if hidden_before else piece)
+        return visible
 
-    def _closed(self, event: Event, said: dict[str, Any] | None) -> Event:
-        if said is None:
+    def _closed(self, event: ServerSentEvent, data: dict[str, Any] | None) -> ServerSentEvent:
+        if data is None:
             return event
-        now = dict(said)
-        if choices := mappings(said.get("choices")):
-            reason = _reason(choices[0].get("finish_reason"), calls=self._calls)
-            now["choices"] = [{**choices[0], "finish_reason": reason}]
+        new = dict(data)
+        if choices := mappings_in(data.get("choices")):
+            reason = _visible_reason(choices[0].get("finish_reason"), has_calls=self._has_calls)
+            new["choices"] = [{**choices[0], "finish_reason": reason}]
         if not self._is_first:
-            now["id"] = self._id
-            if mapping(said.get("usage")):
-                now["usage"] = added(self._before, self._used)
-        return event if now == event.json() else event.with_json(now)
+            new["id"] = self._id
+            if as_mapping(data.get("usage")):
+                new["usage"] = add_usage(self._usage_before, self._usage)
+        return event if new == event.json() else event.with_json(new)
 
 
-def _without(message: Mapping[str, Any], name: str) -> dict[str, Any]:
-    left = dict(message)
-    calls = [
-        call
-        for call in mappings(message.get("tool_calls"))
-        if mapping(call.get("function")).get("name") != name
-    ]
-    if calls:
-        left["tool_calls"] = calls
-    else:
-        left.pop("tool_calls", None)
-    return left
+# The wire
 
 
-def _content(body: Mapping[str, Any]) -> str:
-    choice = (mappings(body.get("choices")) or [{}])[0]
-    return text(mapping(choice.get("message")).get("content"))
+def error_body(code: str, _status: int, message: str) -> dict[str, Any]:
+    """Return an error in the provider's format."""
+    return {"error": {"message": message, "type": "enfold_error", "param": None, "code": code}}
 
 
-def _reason(reason: Any, *, calls: bool) -> Any:
-    """No reply ends for calls that the client does not see."""
-    return "stop" if reason == "tool_calls" and not calls else reason
+def stream_error(body: Mapping[str, Any]) -> bytes:
+    """Return an error as the event that ends a stream.
+
+    It has no other fields and no event name: some client libraries take other lines for JSON, and
+    recognise an error by its first key.
+    """
+    return b"data: " + dumps({"error": body["error"]}) + b"\n\n"
+
+
+def image_tokens(width: int, height: int) -> int:
+    """Return the tokens of an image: 85, and 170 for each tile of 512 pixels."""
+    scale = min(1.0, 2_048 / max(width, height), 768 / min(width, height))
+    tiles = ceil(width * scale / 512) * ceil(height * scale / 512)
+    return 85 + 170 * tiles
+
+
+OVERFLOW_WORDINGS = (
+    r"exceed_context_size",  # llama.cpp
+    r"context[ _](size|length|window|limit)",
+    r"too many (input )?tokens",
+)
+"""What the provider and compatible servers say of a request that is too long for the model."""
+ADDRESS = "https://api.openai.com"
+
+WIRE = Wire(
+    dialect=NAME,
+    provider="openai",
+    upstream="openai",
+    address=ADDRESS,
+    path=re.compile("/v1/chat/completions"),
+    messages_key="messages",
+    overhead_keys=("tools", "functions"),
+    max_output_paths=("max_completion_tokens", "max_tokens"),
+    error_body=error_body,
+    stream_error=stream_error,
+    reply_parser=ChatReplyParser,
+    recall=RecallFormat(
+        is_allowed=_is_recall_allowed,
+        tool_names=declared_names,
+        add_tool=append_tool(_declare_recall),
+        complete_finishes=frozenset({"tool_calls", "stop"}),
+        results=_results,
+        without_calls=lambda messages, name: [_without_calls(each, name) for each in messages],
+        join_bodies=_join_bodies,
+        joiner=ChatStreamJoiner,
+    ),
+    cache_mark_blocks=frozenset({"text"}),
+    library_path="/v1",
+    image_tokens=image_tokens,
+)

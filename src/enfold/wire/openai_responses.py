@@ -1,17 +1,20 @@
-"""The `openai-responses` dialect: Responses.
+"""The `openai-responses` dialect: OpenAI's Responses.
 
-`input` is a text or an array of items, and `instructions` is the system prompt beside it. Calls,
-results and reasoning are items of their own, so one message is one item.
+`input` is a text or an array of items; `instructions` is the system prompt. Calls, results and
+reasoning are items of their own, so one message is one item.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError
+from enfold.jsontext import loads
 from enfold.messages import (
+    Attachment,
     Conversation,
     Message,
     Part,
@@ -24,11 +27,13 @@ from enfold.messages import (
     Unknown,
     text_of,
 )
+from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, StoredResponses, Wire
 from enfold.wire.fields import (
     arguments_field,
     arguments_text,
     as_object,
     choice_field,
+    data_url,
     each,
     list_field,
     parse_content,
@@ -38,28 +43,29 @@ from enfold.wire.fields import (
     split_body,
     text_field,
 )
-from enfold.wire.openai import lay_definition_over, read_definition
-from enfold.wire.openai_shared import (
-    adopt,
-    offered,
+from enfold.wire.openai import WIRE as CHAT
+from enfold.wire.openai import (
     parse_block,
-    render_input_block,
-    render_output_block,
-    the_only,
+    parse_definition,
+    render_definition,
+    render_parsed_block,
 )
+from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
-    Called,
-    Event,
-    Kind,
-    Places,
+    BlockPositions,
+    CalledTool,
     Reply,
-    added,
-    mapping,
-    mappings,
-    number,
-    text,
-    visible,
+    ServerSentEvent,
+    Visibility,
+    add_usage,
+    as_integer,
+    as_mapping,
+    as_text,
+    mappings_in,
+    total_usage,
+    visible_blocks,
 )
+from enfold.wire.translation import portable_tools, single_entry, translate_to_items
 
 NAME = "openai-responses"
 
@@ -70,43 +76,51 @@ _ROLES: Mapping[str, Role] = {
     "assistant": "assistant",
 }
 _ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input"}
-"""The field of a call's arguments, by the item's type."""
-_RESULTS = ("function_call_output", "custom_tool_call_output")
-_HISTORY_ELSEWHERE = ("previous_response_id", "conversation", "prompt")
-"""What a request may continue from; only then may it have no `input`."""
+"""The field that holds a call's arguments, by the item's type."""
+_RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
+_HISTORY_KEYS = ("previous_response_id", "conversation", "prompt")
+"""The fields that refer to earlier history; a request with one of them needs no `input`."""
+_LONGEST_REFERENCE = 400
+"""Bytes of an item that can be a reference to another item."""
+
+
+# Messages
 
 
 def parse(value: Any) -> Conversation:
-    """A request body, or the bare array of its items."""
+    """Return the conversation of a request body or of a bare array of items."""
     body, raw_input = _split(value)
     instructions = text_field(body or {}, "instructions", default="")
     return Conversation(
         messages=_parse_input(raw_input),
         dialect=NAME,
-        system=_said_by("system", instructions) if instructions else None,
+        system=_text_message("system", instructions) if instructions else None,
         tools=list_field(body or {}, "tools", _parse_tool),
         extras=body,
     )
 
 
 def render(conversation: Conversation) -> Any:
-    """What `parse` read, with the messages as they are now; another dialect's is translated."""
+    """Return the conversation as it was parsed, with its current messages.
+
+    A conversation of another dialect is translated.
+    """
     if conversation.extras is None and not conversation.tools:
         system = () if conversation.system is None else (conversation.system,)
         return _render_all((*system, *conversation.messages))
-    is_own = conversation.dialect == NAME
-    body = dict((is_own and conversation.extras) or {"input": []})
+    is_native = conversation.dialect == NAME
+    body = dict((is_native and conversation.extras) or {"input": []})
     items = _render_all(conversation.messages)
     if items or body.get("input"):
         body["input"] = _render_input(items, body.get("input"))
     _put_back_instructions(body, conversation.system)
-    tools = conversation.tools if is_own else offered(conversation.tools)
+    tools = conversation.tools if is_native else portable_tools(conversation.tools)
     put_back_list(body, "tools", [_render_tool(tool) for tool in tools])
     return body
 
 
 def parse_message(raw: Any) -> Message:
-    """One item of `input`."""
+    """Return one item of `input`."""
     raw = as_object(raw)
     kind = _kind(raw)
     parts: tuple[Part, ...]
@@ -114,40 +128,40 @@ def parse_message(raw: Any) -> Message:
         role = choice_field(raw, "role", _ROLES)
         parts = parse_content(raw.get("content"), parse_block)
     else:
-        role = "tool" if kind in _RESULTS else "assistant"
+        role = "tool" if kind in _RESULT_ITEMS else "assistant"
         parts = (_ITEMS.get(kind, Unknown)(raw),)
     item_id = text_field(raw, "id", default="")
     return Message(role, parts, id=item_id or None, dialect=NAME, extras=raw)
 
 
 def render_message(message: Message) -> dict[str, Any]:
-    """One item of `input` again; another dialect's message must be one item here too."""
-    return the_only(_render_all((message,)), NAME)
+    """Return one item of `input`; a message of another dialect must become one item."""
+    return single_entry(_render_all((message,)), NAME)
 
 
 def _split(value: Any) -> tuple[dict[str, Any] | None, Any]:
-    """The body and its input, of which there is none where a request only goes on elsewhere."""
-    is_without_input = isinstance(value, dict) and value.get("input") is None
-    if is_without_input and any(value.get(field) for field in _HISTORY_ELSEWHERE):
+    """Return the body and its input, which may be missing if the body refers to history."""
+    has_no_input = isinstance(value, dict) and value.get("input") is None
+    if has_no_input and any(value.get(field) for field in _HISTORY_KEYS):
         return value, []
     return split_body(value, "input")
 
 
 def _parse_input(raw: Any) -> tuple[Message, ...]:
     if isinstance(raw, str):
-        return (_said_by("user", raw),)
+        return (_text_message("user", raw),)
     return each(raw, parse_message, "input")
 
 
 def _render_input(items: list[dict[str, Any]], before: Any) -> str | list[dict[str, Any]]:
-    """A text as long as it was one and is one plain text of the user."""
+    """Return the items; a text if it was one and still is a single text of the user."""
     match items:
         case [{"type": "message", "role": "user", "content": str(text), **rest}] if not rest:
             return text if isinstance(before, str) else items
     return items
 
 
-def _said_by(role: Role, text: str) -> Message:
+def _text_message(role: Role, text: str) -> Message:
     return Message(role, (Text(text),) if text else (), dialect=NAME)
 
 
@@ -160,41 +174,41 @@ def _put_back_instructions(body: dict[str, Any], system: Message | None) -> None
 
 
 def _kind(raw: Mapping[str, Any]) -> str:
-    """The item's type, which messages and references to stored items may leave out."""
+    """Return the item's type, which messages and references to stored items may leave out."""
     if raw.get("type") is not None:
         return text_field(raw, "type")
     return "item_reference" if "id" in raw and "role" not in raw else "message"
 
 
 def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
-    return [item for message in adopt(messages, NAME) for item in _render(message)]
+    return [item for message in translate_to_items(messages, NAME) for item in _render(message)]
 
 
 def _render(message: Message) -> list[dict[str, Any]]:
-    """The message's items: what is said, then each call, result or reasoning.
+    """Return the message's items: its content, then each call, result or reasoning.
 
-    An item that is one part goes when the part does. What an assistant says anew are plain texts,
-    one in an item, because blocks of output need the id that only the provider can give.
+    An item of one part is removed with the part. New content of an assistant is written as plain
+    texts, one per item, because output blocks need an id that only the provider can give.
     """
     if _kind(message.extras) != "message":
         return [_render_item(part) for part in message.parts]
     content = [part for part in message.parts if not _is_item(part)]
     items = [_render_item(part) for part in message.parts if _is_item(part)]
     if message.role == "assistant" and not message.extras and content:
-        return [*(_render_spoken(message, [part]) for part in content), *items]
-    return [_render_spoken(message, content), *items] if content or not items else items
+        return [*(_render_content(message, [part]) for part in content), *items]
+    return [_render_content(message, content), *items] if content or not items else items
 
 
 def _is_item(part: Part) -> bool:
     return isinstance(part, ToolCall | ToolResult | Reasoning)
 
 
-def _render_spoken(message: Message, content: list[Part]) -> dict[str, Any]:
+def _render_content(message: Message, content: list[Part]) -> dict[str, Any]:
     raw = dict(message.extras) or {"type": "message", "role": message.role}
     if _ROLES.get(raw.get("role", "")) != message.role:
         raw["role"] = message.role
     if content or "content" in raw or not message.extras:
-        block = render_output_block if message.role == "assistant" else render_input_block
+        block = _render_output_block if message.role == "assistant" else _render_input_block
         raw["content"] = render_content(content, block, raw.get("content", ""), "")
     return raw
 
@@ -207,7 +221,38 @@ def _render_item(part: Part) -> dict[str, Any]:
             return _render_result(part)
         case Reasoning(extras=extras) | Unknown(extras) if extras:
             return dict(extras)
-    raise DialectError(f"a {type(part).__name__} part without extras is no item")
+    raise DialectError(f"a {type(part).__name__} part without extras is not an item")
+
+
+# Content blocks
+
+
+def _render_input_block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text, extras) if not extras:
+            return {"type": "input_text", "text": text}
+        case Attachment(extras=extras) if not extras:
+            return _new_file(part)
+    return render_parsed_block(part)
+
+
+def _render_output_block(part: Part) -> dict[str, Any]:
+    match part:
+        case Text(text, extras) if not extras:
+            return {"type": "output_text", "text": text, "annotations": []}
+    return _render_input_block(part)
+
+
+def _new_file(file: Attachment) -> dict[str, Any]:
+    match file:
+        case Attachment(mime=mime) if not mime or mime.startswith("image/"):
+            return {"type": "input_image", "detail": "auto", "image_url": data_url(file)}
+        case Attachment(data=None):
+            return {"type": "input_file", "file_url": data_url(file)}
+    return {"type": "input_file", "filename": file.name or "file", "file_data": data_url(file)}
+
+
+# Calls, results and reasoning
 
 
 def _parse_call(raw: dict[str, Any]) -> ToolCall:
@@ -221,8 +266,8 @@ def _parse_call(raw: dict[str, Any]) -> ToolCall:
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
     if not call.extras:
-        named = {"type": "function_call", "call_id": call.id, "name": call.name}
-        return {**named, "arguments": arguments_text(call)}
+        new = {"type": "function_call", "call_id": call.id, "name": call.name}
+        return {**new, "arguments": arguments_text(call)}
     raw = dict(call.extras)
     put_back(raw, "call_id", call.id, absent="")
     put_back(raw, "name", call.name, absent="")
@@ -244,12 +289,12 @@ def _render_result(result: ToolResult) -> dict[str, Any]:
     put_back(raw, "call_id", result.call_id, absent="")
     put_back(raw, "name", result.name, absent="")
     if result.parts or "output" in raw:
-        raw["output"] = render_content(result.parts, render_input_block, raw.get("output"), "")
+        raw["output"] = render_content(result.parts, _render_input_block, raw.get("output"), "")
     return raw
 
 
 def _parse_reasoning(raw: dict[str, Any]) -> Reasoning:
-    """What can be read of it is its summary and, from open models, the thinking itself."""
+    """Return reasoning; its text is the summary and, from open models, the content."""
     pieces = (*list_field(raw, "summary", _parse_piece), *list_field(raw, "content", _parse_piece))
     return Reasoning("\n\n".join(filter(None, pieces)), raw)
 
@@ -265,28 +310,34 @@ _ITEMS: Mapping[str, Callable[[dict[str, Any]], Part]] = {
     "custom_tool_call_output": _parse_result,
     "reasoning": _parse_reasoning,
 }
-"""The items that are one part each; all others but messages are unknown parts."""
+"""The items that are one part each. Others, except messages, are unknown parts."""
+
+
+# Tools
 
 
 def _parse_tool(raw: Any) -> Tool:
     raw = as_object(raw)
-    return read_definition(raw, raw, is_function=raw.get("type") == "function")
+    return parse_definition(raw, raw, is_function=raw.get("type") == "function")
 
 
 def _render_tool(tool: Tool) -> dict[str, Any]:
-    """A tool; one made by hand is not strict, which would make all its parameters required."""
+    """Return a tool; a new one is not strict, which would make all its parameters required."""
     if tool.extras:
-        return lay_definition_over(tool.extras, tool)
+        return render_definition(tool.extras, tool)
     new = {"type": "function", "name": tool.name, "parameters": tool.parameters, "strict": False}
-    return lay_definition_over(new, tool)
+    return render_definition(new, tool)
 
 
-ENDS = frozenset({"response.completed", "response.incomplete", "response.failed"})
-"""Events that bring the whole answer."""
+# Replies
+
+_LAST_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
+"""The events that hold the complete response."""
+_FIRST_EVENTS = frozenset({"response.created", "response.in_progress", "response.queued"})
 
 
-class ResponsesGathering:
-    """A reply of Responses."""
+class ResponsesReplyParser:
+    """Builds the reply of Responses."""
 
     def __init__(self) -> None:
         self._id: str | None = None
@@ -294,160 +345,242 @@ class ResponsesGathering:
         self._finish: str | None = None
         self._items: dict[int, dict[str, Any]] = {}
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One event."""
-        kind = text(event.get("type"))
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Read one event."""
+        kind = as_text(event.get("type"))
         if kind == "response.output_item.done":
-            at = number(event.get("output_index"))
-            self._items[len(self._items) if at is None else at] = mapping(event.get("item"))
-        elif kind in ENDS:
-            self.take_whole(event.get("response"))
+            index = as_integer(event.get("output_index"))
+            position = len(self._items) if index is None else index
+            self._items[position] = as_mapping(event.get("item"))
+        elif kind in _LAST_EVENTS:
+            self.read_body(event.get("response"))
         elif kind == "response.created":
-            self._id = text(mapping(event.get("response")).get("id")) or None
+            self._id = as_text(as_mapping(event.get("response")).get("id")) or None
 
-    def take_whole(self, body: Any) -> None:
-        """The answer that is no stream."""
-        body = mapping(body)
-        self._id = text(body.get("id")) or self._id
-        self._finish = text(body.get("status")) or None
+    def read_body(self, body: Any) -> None:
+        """Read a reply that is not streamed."""
+        body = as_mapping(body)
+        self._id = as_text(body.get("id")) or self._id
+        self._finish = as_text(body.get("status")) or None
         if isinstance(body.get("usage"), dict):
             self._usage = _usage(body["usage"])
-        if items := mappings(body.get("output")):
+        if items := mappings_in(body.get("output")):
             self._items = dict(enumerate(items))
 
     def reply(self) -> Reply:
-        """What there is by now."""
+        """Return what has been read so far."""
         items = tuple(self._items[index] for index in sorted(self._items))
+        calls = (item for item in items if as_text(item.get("type")) in _ARGUMENTS)
         return Reply(
             id=self._id,
             usage=self._usage,
-            calls=tuple(_called(item) for item in items if text(item.get("type")) in _ARGUMENTS),
+            calls=tuple(
+                CalledTool(
+                    as_text(item.get("call_id")),
+                    as_text(item.get("name")),
+                    as_text(item.get(_ARGUMENTS[item["type"]])),
+                )
+                for item in calls
+            ),
             finish=self._finish,
             messages=items,
         )
 
 
-def _called(item: Mapping[str, Any]) -> Called:
-    arguments = text(item.get(_ARGUMENTS[item["type"]]))
-    return Called(text(item.get("call_id")), text(item.get("name")), arguments)
-
-
-def _usage(used: Mapping[str, Any]) -> CallUsage:
-    details = mapping(used.get("input_tokens_details"))
+def _usage(usage: Mapping[str, Any]) -> CallUsage:
+    details = as_mapping(usage.get("input_tokens_details"))
     return CallUsage(
-        input_tokens=number(used.get("input_tokens")),
-        output_tokens=number(used.get("output_tokens")),
-        cache_read_tokens=number(details.get("cached_tokens")),
-        cache_write_tokens=number(details.get("cache_write_tokens")),
+        input_tokens=as_integer(usage.get("input_tokens")),
+        output_tokens=as_integer(usage.get("output_tokens")),
+        cache_read_tokens=as_integer(details.get("cached_tokens")),
+        cache_write_tokens=as_integer(details.get("cache_write_tokens")),
     )
 
 
-GOES_ON = frozenset({"completed"})
-"""How a reply ends whose calls are whole."""
-_BEGINS = frozenset({"response.created", "response.in_progress", "response.queued"})
+# Recall
 
 
-def results(answers: Sequence[tuple[Called, str]]) -> list[dict[str, Any]]:
-    """The items that answer the calls."""
+def _is_recall_allowed(field: FieldReader) -> bool:
+    is_stored_elsewhere = field("background") or field("conversation")
+    return field("tool_choice") in (None, "auto") and not is_stored_elsewhere
+
+
+def _declare_recall(name: str) -> dict[str, Any]:
+    # Tools are strict by default, which would make every parameter required.
+    definition = {"name": name, "description": DESCRIPTION, "parameters": parameters_schema()}
+    return {"type": "function", **definition, "strict": False}
+
+
+def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     return [
         {"type": "function_call_output", "call_id": call.id, "output": text}
         for call, text in answers
     ]
 
 
-def without(items: Sequence[Mapping[str, Any]], name: str) -> list[dict[str, Any]]:
-    """The items without calls of that tool, and without reasoning that led to nothing else."""
-    return visible([dict(item) for item in items], lambda item: _responses_kind(item, name))
+def _without_calls(items: RawMessages, name: str) -> list[dict[str, Any]]:
+    """Return the items without the named tool's calls and the reasoning that led only to them."""
+    return visible_blocks([dict(item) for item in items], lambda item: _visibility(item, name))
 
 
-def joined(bodies: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
-    """The answers of a turn as one. It has the id of the last, from which a client can go on."""
-    output = [item for body in bodies for item in without(mappings(body.get("output")), name)]
-    used: dict[str, Any] = {}
-    for body in bodies:
-        used = added(used, mapping(body.get("usage")))
+def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
+    """Return one body, with the id of the last, from which the client can continue."""
+    outputs = [mappings_in(body.get("output")) for body in bodies]
+    output = [item for items in outputs for item in _without_calls(items, name)]
     last = _without_tool(bodies[-1], name)
-    return {**last, "output": output, "usage": used or last.get("usage")}
+    return {**last, "output": output, "usage": total_usage(bodies) or last.get("usage")}
 
 
-class ResponsesJoin:
-    """The streams of a turn as one."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._places: Places[tuple[Event, dict[str, Any]]] = Places()
-        self._is_first = True
-        self._id: Any = None
-        self._sequence = 0
-        self._before: dict[str, Any] = {}
-        self._shown: list[dict[str, Any]] = []
-        self._done: dict[int, dict[str, Any]] = {}
-        self._end: tuple[Event, dict[str, Any]] | None = None
-
-    def take(self, event: Event, said: dict[str, Any] | None) -> list[Event]:
-        """What of the event the client sees now."""
-        if said is None:
-            return [event]
-        kind, at = text(said.get("type")), number(said.get("output_index"))
-        if kind in ENDS:
-            self._end = (event, said)
-            return []
-        if kind in _BEGINS:
-            whole = _without_tool(mapping(said.get("response")), self._name)
-            self._id = self._id or whole.get("id")
-            began = (event, {**said, "response": whole})
-            return self._numbered([(0, began)]) if self._is_first else []
-        if at is None:
-            return self._numbered([(0, (event, said))])
-        if kind == "response.output_item.added":
-            of_item = _responses_kind(mapping(said.get("item")), self._name)
-            return self._numbered(self._places.open(at, of_item, (event, said)))
-        if kind == "response.output_item.done":
-            self._done[at] = mapping(said.get("item"))
-        return self._numbered(self._places.more(at, (event, said)))
-
-    def close(self, *, goes_on: bool) -> list[Event]:
-        """What the client sees at the end of a reply; nothing of an end that is not the last."""
-        shown = self._numbered(self._places.close())
-        self._shown += [self._done[at] for at in sorted(self._done) if self._places.is_shown(at)]
-        if self._end is not None:
-            event, said = self._end
-            whole = _without_tool(mapping(said.get("response")), self._name)
-            self._before = added(self._before, mapping(whole.get("usage")))
-            if not goes_on:
-                whole |= {"output": self._shown, "usage": self._before or whole.get("usage")}
-                # The library refuses a stream that ends under another name than it began.
-                whole["id"] = self._id or whole.get("id")
-                shown += self._numbered([(0, (event, {**said, "response": whole}))])
-        self._places.begin()
-        self._is_first = False
-        self._done, self._end = {}, None
-        return shown
-
-    def _numbered(self, placed: Iterable[tuple[int, tuple[Event, dict[str, Any]]]]) -> list[Event]:
-        """The events under the client's indexes, one number after the other."""
-        shown: list[Event] = []
-        for place, (event, said) in placed:
-            now = dict(said)
-            if "sequence_number" in said:
-                now["sequence_number"] = self._sequence
-                self._sequence += 1
-            if "output_index" in said:
-                now["output_index"] = place
-            is_same = now == said and said.get("type") not in _BEGINS | ENDS
-            shown.append(event if is_same else event.with_json(now))
-        return shown
-
-
-def _responses_kind(item: Mapping[str, Any], name: str) -> Kind:
+def _visibility(item: Mapping[str, Any], name: str) -> Visibility:
     if item.get("type") == "function_call" and item.get("name") == name:
         return "hidden"
     return "reasoning" if item.get("type") == "reasoning" else "shown"
 
 
 def _without_tool(response: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """The answer without the tool that the client did not offer, which providers repeat."""
+    """Return the response, which repeats the request's tools, without the recall tool."""
     tools = response.get("tools")
     if not isinstance(tools, list):
         return dict(response)
-    return {**response, "tools": [each for each in tools if mapping(each).get("name") != name]}
+    return {**response, "tools": [tool for tool in tools if as_mapping(tool).get("name") != name]}
+
+
+class ResponsesStreamJoiner:
+    """Joins the streams of one turn."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._positions: BlockPositions[tuple[ServerSentEvent, dict[str, Any]]] = BlockPositions()
+        self._is_first = True
+        self._id: Any = None
+        self._sequence = 0
+        self._usage_before: dict[str, Any] = {}
+        self._shown: list[dict[str, Any]] = []
+        self._done: dict[int, dict[str, Any]] = {}
+        self._end: tuple[ServerSentEvent, dict[str, Any]] | None = None
+
+    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
+        """Return the events that the client receives now; the end of a reply is held back."""
+        if data is None:
+            return [event]
+        kind, index = as_text(data.get("type")), as_integer(data.get("output_index"))
+        if kind in _LAST_EVENTS:
+            self._end = (event, data)
+            return []
+        if kind in _FIRST_EVENTS:
+            response = _without_tool(as_mapping(data.get("response")), self._name)
+            self._id = self._id or response.get("id")
+            first = (event, {**data, "response": response})
+            return self._renumber([(0, first)]) if self._is_first else []
+        if index is None:
+            return self._renumber([(0, (event, data))])
+        if kind == "response.output_item.added":
+            visibility = _visibility(as_mapping(data.get("item")), self._name)
+            return self._renumber(self._positions.open(index, visibility, (event, data)))
+        if kind == "response.output_item.done":
+            self._done[index] = as_mapping(data.get("item"))
+        return self._renumber(self._positions.extend(index, (event, data)))
+
+    def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
+        """Return the end of the last reply; the other ends are not shown."""
+        shown = self._renumber(self._positions.close())
+        done = sorted(index for index in self._done if self._positions.is_shown(index))
+        self._shown += [self._done[index] for index in done]
+        if self._end is not None:
+            event, data = self._end
+            response = _without_tool(as_mapping(data.get("response")), self._name)
+            usage = as_mapping(response.get("usage"))
+            self._usage_before = add_usage(self._usage_before, usage)
+            if is_last:
+                response |= {
+                    "output": self._shown,
+                    "usage": self._usage_before or response.get("usage"),
+                    # The client library refuses a stream that ends with another id.
+                    "id": self._id or response.get("id"),
+                }
+                shown += self._renumber([(0, (event, {**data, "response": response}))])
+        self._positions.begin_reply()
+        self._is_first = False
+        self._done, self._end = {}, None
+        return shown
+
+    def _renumber(
+        self, placed: Iterable[tuple[int, tuple[ServerSentEvent, dict[str, Any]]]]
+    ) -> list[ServerSentEvent]:
+        """Return the events with the indexes and sequence numbers of the client's stream."""
+        shown: list[ServerSentEvent] = []
+        for position, (event, data) in placed:
+            new = dict(data)
+            if "sequence_number" in data:
+                new["sequence_number"] = self._sequence
+                self._sequence += 1
+            if "output_index" in data:
+                new["output_index"] = position
+            is_same = new == data and data.get("type") not in _FIRST_EVENTS | _LAST_EVENTS
+            shown.append(event if is_same else event.with_json(new))
+        return shown
+
+
+# Stored responses
+
+
+def _referenced_item(raw: bytes) -> str | None:
+    """Return the id of the item that is referred to; None for an item with content."""
+    if len(raw) > _LONGEST_REFERENCE or (b"item_reference" not in raw and b'"role"' in raw):
+        return None
+    item = loads(raw)
+    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
+        return None
+    kind = item.get("type", "item_reference" if "role" not in item else None)
+    return item["id"] if kind == "item_reference" else None
+
+
+def _resendable(items: RawMessages) -> list[Mapping[str, Any]]:
+    """Return the items without ids, and without reasoning of which only the id is known."""
+    if not any(map(_is_lost, items)):
+        return list(items)
+    return [
+        {key: value for key, value in item.items() if key != "id"}
+        for item in items
+        if not _is_lost(item)
+    ]
+
+
+def _is_lost(item: Mapping[str, Any]) -> bool:
+    return item.get("type") == "reasoning" and not item.get("encrypted_content")
+
+
+WIRE = Wire(
+    dialect=NAME,
+    provider=CHAT.provider,
+    upstream=CHAT.upstream,
+    address=CHAT.address,
+    path=re.compile("/v1/responses"),
+    messages_key="input",
+    overhead_keys=("instructions", "tools"),
+    max_output_paths=("max_output_tokens",),
+    error_body=CHAT.error_body,
+    stream_error=CHAT.stream_error,
+    reply_parser=ResponsesReplyParser,
+    recall=RecallFormat(
+        is_allowed=_is_recall_allowed,
+        tool_names=declared_names,
+        add_tool=append_tool(_declare_recall),
+        complete_finishes=frozenset({"completed"}),
+        results=_results,
+        without_calls=_without_calls,
+        join_bodies=_join_bodies,
+        joiner=ResponsesStreamJoiner,
+    ),
+    external_history_keys=("conversation",),
+    stored_responses=StoredResponses(
+        previous_key="previous_response_id",
+        referenced_item=_referenced_item,
+        last_event=re.compile(
+            rb'(?:^event:|"type"\s*:)\s*"?response\.(?:completed|incomplete|failed)', re.MULTILINE
+        ),
+        resendable=_resendable,
+    ),
+    library_path=CHAT.library_path,
+    image_tokens=CHAT.image_tokens,
+)

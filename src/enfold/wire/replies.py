@@ -1,8 +1,17 @@
-"""A reply: what a model said in one answer, in whichever form it was said."""
+"""Replies of models, read from the bytes that a provider sends.
+
+    reader = reply_reader(wire.reply_parser(), headers)
+    async for chunk in chunks:
+        reader.feed(chunk)
+    reply = reader.end()
+
+A reader never fails. What it cannot read is missing from the reply.
+"""
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
@@ -11,150 +20,103 @@ from enfold.amounts import CallUsage
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads
 
+TEXT_SEPARATOR = "\n\n"
+"""Stands between the texts of two replies that are joined into one text."""
+_READ_LIMIT = 64 * 2**20
+"""Bytes of a reply that are read at most. The client still receives the rest."""
+_GZIP_OR_ZLIB = 47
+"""The `wbits` of zlib: a window of 15 bits, and either header."""
+_ENCODINGS = frozenset({b"gzip", b"x-gzip", b"deflate"})
+_EVENT_END = re.compile(rb"\r?\n\r?\n|\r\r")
+_LONGEST_EVENT_END = 4
+
 
 @dataclass(frozen=True, slots=True)
-class Called:
-    """A tool that the model calls."""
+class CalledTool:
+    """A tool call in a reply."""
 
     id: str
-    """As results refer to it; empty where the provider gives none."""
+    """Empty where the provider gives none."""
     name: str
     arguments: str
-    """As JSON, or whatever else the model wrote."""
+    """JSON text, which may be broken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was read of an answer."""
+    """The content of a provider's reply."""
 
     id: str | None = None
-    """The provider's name for it."""
     usage: CallUsage = CallUsage()  # noqa: RUF009, frozen
-    calls: tuple[Called, ...] = ()
+    calls: tuple[CalledTool, ...] = ()
     finish: str | None = None
-    """Why it ended, in the provider's word. None: it did not, or broke off."""
+    """The provider's finish reason. None: the reply is incomplete."""
     messages: tuple[Mapping[str, Any], ...] = ()
-    """The model's own words, as the messages of a request that goes on from there."""
+    """The model's messages, in the form in which a later request can send them."""
 
 
-class Gathering(Protocol):
-    """Puts a reply of one form together."""
+class ReplyParser(Protocol):
+    """Builds a `Reply` from the events of a stream, or from a body that is not streamed."""
 
-    def take(self, event: Mapping[str, Any]) -> None:
-        """One event of a stream."""
+    def add_event(self, event: Mapping[str, Any]) -> None:
+        """Read one event of a stream."""
         ...
 
-    def take_whole(self, body: Any) -> None:
-        """An answer that was not streamed."""
+    def read_body(self, body: Any) -> None:
+        """Read a reply that is not streamed."""
         ...
 
     def reply(self) -> Reply:
-        """What there is by now."""
+        """Return what has been read so far."""
         ...
 
 
-def mapping(value: Any) -> dict[str, Any]:
-    """The object; an empty one for anything else."""
+def as_mapping(value: Any) -> dict[str, Any]:
+    """Return the object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
-def mappings(value: Any) -> list[dict[str, Any]]:
-    """The objects of an array; none for anything else."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+def mappings_in(value: Any) -> list[dict[str, Any]]:
+    """Return the objects in an array; none for any other value."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-def text(value: Any) -> str:
-    """The text; an empty one for anything else."""
+def first_mapping(value: Any) -> dict[str, Any]:
+    """Return the first object in an array; an empty one if there is none."""
+    return next(iter(mappings_in(value)), {})
+
+
+def as_text(value: Any) -> str:
+    """Return the text; an empty one for any other value."""
     return value if isinstance(value, str) else ""
 
 
-def number(value: Any) -> int | None:
-    """The whole number; None for anything else."""
+def as_integer(value: Any) -> int | None:
+    """Return the integer; None for any other value."""
     return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
-def total(*values: Any) -> int | None:
-    """The sum of the numbers among them, of which the first must be one."""
-    if number(values[0]) is None:
+def sum_integers(first: Any, *others: Any) -> int | None:
+    """Return the sum of the values that are integers; None if the first is none."""
+    if as_integer(first) is None:
         return None
-    return sum(number(value) or 0 for value in values)
+    return sum(as_integer(value) or 0 for value in (first, *others))
 
 
-_BLANK = re.compile(rb"\r?\n\r?\n|\r\r")
-"""The end of an event."""
-_LONGEST_BLANK = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event, and the bytes that it came with."""
-
-    raw: bytes
-    """To its end, the blank line included."""
-
-    @property
-    def data(self) -> bytes:
-        """What it says; empty for a comment."""
-        lines = self.raw.splitlines()
-        said = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
-        return said[0] if len(said) == 1 else b"\n".join(said)
-
-    def json(self) -> dict[str, Any] | None:
-        """What it says, where that is a JSON object."""
-        data = self.data
-        if not data.startswith(b"{"):
-            return None
-        try:
-            found = loads(data)
-        except InputError:
-            return None
-        return found if isinstance(found, dict) else None
-
-    def with_json(self, value: Any) -> Event:
-        """The same kind of event that says something else."""
-        names = [line for line in self.raw.splitlines() if line.startswith(b"event:")]
-        return Event(b"\n".join([*names, b"data: " + dumps(value), b"", b""]))
-
-
-class Events:
-    """Takes chunks, gives events."""
-
-    def __init__(self) -> None:
-        self._rest = bytearray()
-
-    def feed(self, chunk: bytes) -> list[Event]:
-        """The events that are whole with this chunk."""
-        start, look = 0, max(0, len(self._rest) - _LONGEST_BLANK)
-        self._rest += chunk
-        found: list[Event] = []
-        for blank in _BLANK.finditer(self._rest, look):
-            found.append(Event(bytes(self._rest[start : blank.end()])))
-            start = blank.end()
-        if start:
-            self._rest = self._rest[start:]
-        return found
-
-    def end(self) -> list[Event]:
-        """The last event, where a stream ends without a blank line."""
-        last = [Event(bytes(self._rest))] if self._rest else []
-        self._rest = bytearray()
-        return last
-
-
-def added(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Numbers summed at every level, lists one after the other; of anything else the second."""
+def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up two usage objects: numbers are summed, lists joined, other values replaced."""
     total = dict(first)
     for key, value in second.items():
-        total[key] = _sum(total.get(key), value)
+        total[key] = _add_values(total.get(key), value)
     return total
 
 
-def _sum(first: Any, second: Any) -> Any:
+def _add_values(first: Any, second: Any) -> Any:
     match first, second:
         case _, None:
             return first
         case {}, {}:
-            return added(first, second)
+            return add_usage(first, second)
         case list(), list():
             return [*first, *second]
         case bool(), _:
@@ -164,83 +126,262 @@ def _sum(first: Any, second: Any) -> Any:
     return second
 
 
+def total_usage(bodies: Iterable[Mapping[str, Any]], key: str = "usage") -> dict[str, Any]:
+    """Add up the usage objects of several reply bodies."""
+    total: dict[str, Any] = {}
+    for body in bodies:
+        total = add_usage(total, as_mapping(body.get(key)))
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSentEvent:
+    """One server-sent event."""
+
+    raw: bytes
+    """Its bytes, with the blank line at the end."""
+
+    @property
+    def data(self) -> bytes:
+        """The event's data; empty for a comment."""
+        lines = self.raw.splitlines()
+        data = [line[5:].removeprefix(b" ") for line in lines if line.startswith(b"data:")]
+        return data[0] if len(data) == 1 else b"\n".join(data)
+
+    def json(self) -> dict[str, Any] | None:
+        """Return the data if it is a JSON object."""
+        data = self.data
+        if not data.startswith(b"{"):
+            return None
+        try:
+            value = loads(data)
+        except InputError:
+            return None
+        return value if isinstance(value, dict) else None
+
+    def with_json(self, value: Any) -> ServerSentEvent:
+        """Return an event of the same name with other data."""
+        names = [line for line in self.raw.splitlines() if line.startswith(b"event:")]
+        return ServerSentEvent(b"\n".join([*names, b"data: " + dumps(value), b"", b""]))
+
+
+class EventParser:
+    """Splits a stream of bytes into events."""
+
+    def __init__(self) -> None:
+        self._rest = bytearray()
+
+    def feed(self, chunk: bytes) -> list[ServerSentEvent]:
+        """Return the events that are complete with this chunk."""
+        start, search_from = 0, max(0, len(self._rest) - _LONGEST_EVENT_END)
+        self._rest += chunk
+        events: list[ServerSentEvent] = []
+        for blank in _EVENT_END.finditer(self._rest, search_from):
+            events.append(ServerSentEvent(bytes(self._rest[start : blank.end()])))
+            start = blank.end()
+        if start:
+            self._rest = self._rest[start:]
+        return events
+
+    def end(self) -> list[ServerSentEvent]:
+        """Return the last event if the stream ended without a blank line."""
+        last = [ServerSentEvent(bytes(self._rest))] if self._rest else []
+        self._rest = bytearray()
+        return last
+
+
+class ReplyReader(Protocol):
+    """Reads a reply from chunks of any size."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+        ...
+
+    def end(self) -> Reply:
+        """Return the reply; also one that was cut off."""
+        ...
+
+
+def reply_reader(parser: ReplyParser, headers: Iterable[tuple[bytes, bytes]]) -> ReplyReader:
+    """Return a reader for the reply with these headers."""
+    values = {name.lower(): value for name, value in headers}
+    is_stream = b"text/event-stream" in values.get(b"content-type", b"").lower()
+    plain = StreamedReplyReader(parser) if is_stream else BodyReader(parser)
+    encoding = values.get(b"content-encoding", b"identity").strip().lower()
+    if encoding in {b"identity", b""}:
+        return plain
+    return DecompressingReader(plain) if encoding in _ENCODINGS else UnreadableReplyReader()
+
+
+class StreamedReplyReader:
+    """Reads server-sent events."""
+
+    def __init__(self, parser: ReplyParser) -> None:
+        self._parser = parser
+        self._events = EventParser()
+        self._bytes_left = _READ_LIMIT
+
+    def feed(self, chunk: bytes) -> None:
+        """Read the next bytes."""
+        self._bytes_left -= len(chunk)
+        if self._bytes_left >= 0:
+            self._parse(self._events.feed(chunk))
+
+    def end(self) -> Reply:
+        """Return the reply."""
+        self._parse(self._events.end())
+        return self._parser.reply()
+
+    def _parse(self, events: Iterable[ServerSentEvent]) -> None:
+        for event in events:
+            if data := event.json():
+                self._parser.add_event(data)
+
+
+class BodyReader:
+    """Reads one JSON text after its end."""
+
+    def __init__(self, parser: ReplyParser) -> None:
+        self._parser = parser
+        self._chunks: list[bytes] = []
+        self._bytes_left = _READ_LIMIT
+
+    def feed(self, chunk: bytes) -> None:
+        """Collect the next bytes."""
+        self._bytes_left -= len(chunk)
+        if self._bytes_left >= 0:
+            self._chunks.append(chunk)
+        else:
+            self._chunks.clear()
+
+    def end(self) -> Reply:
+        """Return the reply."""
+        try:
+            self._parser.read_body(loads(b"".join(self._chunks)))
+        except InputError:
+            return Reply()
+        return self._parser.reply()
+
+
+class DecompressingReader:
+    """Decompresses bytes for another reader."""
+
+    def __init__(self, inner: ReplyReader) -> None:
+        self._inner = inner
+        self._decompressor: zlib._Decompress | None = zlib.decompressobj(_GZIP_OR_ZLIB)
+        self._bytes_left = _READ_LIMIT
+
+    def feed(self, chunk: bytes) -> None:
+        """Decompress the next bytes; stop at the first error and at the limit."""
+        if self._decompressor is None:
+            return
+        try:
+            plain = self._decompressor.decompress(chunk, self._bytes_left)
+        except zlib.error:
+            self._decompressor = None
+            return
+        self._bytes_left -= len(plain)
+        self._inner.feed(plain)
+        if self._bytes_left <= 0:
+            self._decompressor = None
+
+    def end(self) -> Reply:
+        """Return the reply."""
+        return self._inner.end()
+
+
+class UnreadableReplyReader:
+    """Stands for a reply with an unknown content encoding; reads nothing."""
+
+    def feed(self, chunk: bytes) -> None:
+        """Ignore the bytes."""
+
+    def end(self) -> Reply:
+        """Return an empty reply."""
+        return Reply()
+
+
 Block = TypeVar("Block")
-Item = TypeVar("Item")
-Kind: TypeAlias = Literal["shown", "hidden", "reasoning"]
+Visibility: TypeAlias = Literal["shown", "hidden", "reasoning"]
+"""Hidden blocks are recall calls. Reasoning is shown or hidden with the blocks that follow it."""
 
 
-def visible(blocks: Iterable[Block], kind_of: Callable[[Block], Kind]) -> list[Block]:
-    """Those of the blocks that the client sees."""
-    places: Places[Block] = Places()
+def visible_blocks(
+    blocks: Iterable[Block], visibility_of: Callable[[Block], Visibility]
+) -> list[Block]:
+    """Return the blocks that the client receives."""
+    positions: BlockPositions[Block] = BlockPositions()
     shown = [
         placed
-        for at, block in enumerate(blocks)
-        for placed in places.open(at, kind_of(block), block)
+        for index, block in enumerate(blocks)
+        for placed in positions.open(index, visibility_of(block), block)
     ]
-    return [block for _, block in (*shown, *places.close())]
+    return [block for _, block in (*shown, *positions.close())]
 
 
-class Places(Generic[Item]):
-    """Where blocks of a stream stand for the client; its items are parts of a stream, or blocks."""
+class BlockPositions(Generic[Block]):
+    """Assigns the blocks of several replies their positions in the reply that the client receives.
+
+    Reasoning is held back until the next block: a provider refuses reasoning that is not followed
+    by the block that it led to, so reasoning before a hidden block is hidden with it.
+    """
 
     def __init__(self) -> None:
         self._next = 0
-        self.begin()
+        self.begin_reply()
 
-    def begin(self) -> None:
-        """Another reply begins, whose blocks stand after those that were shown."""
-        self._places: dict[int, int | None] = {}
-        self._held: dict[int, list[Item]] = {}
+    def begin_reply(self) -> None:
+        """Begin another reply; its blocks come after those that were shown."""
+        self._positions: dict[int, int | None] = {}
+        self._held: dict[int, list[Block]] = {}
         self._led_to_hidden = False
 
-    def open(self, at: int, kind: Kind, item: Item) -> list[tuple[int, Item]]:
-        """What is shown now that a block begins, each with its place."""
-        if kind == "shown":
-            return [*self._release(), (self._place(at), item)]
-        if kind == "hidden":
-            self._places[at] = None
+    def open(self, index: int, visibility: Visibility, item: Block) -> list[tuple[int, Block]]:
+        """Begin a block. Return the items to show now, each with its position."""
+        if visibility == "shown":
+            return [*self._release(), (self._assign(index), item)]
+        if visibility == "hidden":
+            self._positions[index] = None
             self._led_to_hidden = True
             return []
         if self._led_to_hidden:
-            self._drop()
-        self._held[at] = [item]
+            self._hide_held()
+        self._held[index] = [item]
         return []
 
-    def more(self, at: int, item: Item) -> list[tuple[int, Item]]:
-        """What is shown now that a block goes on or ends."""
-        if at in self._held:
-            self._held[at].append(item)
+    def extend(self, index: int, item: Block) -> list[tuple[int, Block]]:
+        """Continue or end a block. Return the items to show now, each with its position."""
+        if index in self._held:
+            self._held[index].append(item)
             return []
-        place = self._places[at] if at in self._places else self._place(at)
-        return [] if place is None else [(place, item)]
+        position = self._positions[index] if index in self._positions else self._assign(index)
+        return [] if position is None else [(position, item)]
 
-    def close(self) -> list[tuple[int, Item]]:
-        """What is shown now that the reply is at its end."""
+    def close(self) -> list[tuple[int, Block]]:
+        """End the reply. Return the items to show now, each with its position."""
         if self._led_to_hidden:
-            self._drop()
+            self._hide_held()
         return self._release()
 
-    def is_shown(self, at: int) -> bool:
-        """Whether the client sees that block of the reply."""
-        return self._places.get(at) is not None
+    def is_shown(self, index: int) -> bool:
+        """Return True if the client receives that block of the reply."""
+        return self._positions.get(index) is not None
 
-    def _place(self, at: int) -> int:
-        place = self._places[at] = self._next
+    def _assign(self, index: int) -> int:
+        position = self._positions[index] = self._next
         self._next += 1
-        return place
+        return position
 
-    def _release(self) -> list[tuple[int, Item]]:
-        shown = [
-            (place, item)
-            for at, items in self._held.items()
-            for place in (self._place(at),)
-            for item in items
-        ]
+    def _release(self) -> list[tuple[int, Block]]:
+        shown: list[tuple[int, Block]] = []
+        for index, items in self._held.items():
+            position = self._assign(index)
+            shown += [(position, item) for item in items]
         self._held = {}
         self._led_to_hidden = False
         return shown
 
-    def _drop(self) -> None:
-        self._places |= dict.fromkeys(self._held)
+    def _hide_held(self) -> None:
+        self._positions |= dict.fromkeys(self._held)
         self._held = {}
         self._led_to_hidden = False

@@ -17,10 +17,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
 from enfold.records import UsageEvent
-from enfold.server.proxy import bodies
 from enfold.server.proxy.recorder import Accounts, Answered, Heard
 from enfold.store import Store, catalog, open_store, sessions
 from enfold.testing import assistant, user
+from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, stage
 
 USAGE = {
@@ -45,7 +45,7 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 def _heard(usage: Any = None) -> Heard:
     body = {"id": "r", "choices": [], **({"usage": usage} if usage else {})}
-    return Heard(bodies.OPENAI, [], [json.dumps(body).encode()])
+    return Heard(WIRES["openai"], [], [json.dumps(body).encode()])
 
 
 async def test_calls_are_written_together_in_their_sessions(store: Store) -> None:
@@ -72,7 +72,7 @@ async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: 
     begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}
     body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
-    heard = Heard(bodies.OPENAI, [], [json.dumps(body).encode()])
+    heard = Heard(WIRES["openai"], [], [json.dumps(body).encode()])
     name = begun.followed_by([assistant("Hi.")]).name()
     assert name is not None
     accounts = Accounts(store)
@@ -96,7 +96,7 @@ async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store
     accounts = Accounts(store)
     accounts.add(Answered("ours", None, "openai:gpt-4o", _heard()))
     accounts.add(Answered("ours", None, "openai:nobody-knows-it", _heard(USAGE)))
-    accounts.add(Answered("ours", None, "openai:gpt-4o", Heard(bodies.OPENAI, [], [b"<html>"])))
+    accounts.add(Answered("ours", None, "openai:gpt-4o", Heard(WIRES["openai"], [], [b"<html>"])))
     await accounts.idle()
     totals = await store.read(catalog.usage_of_namespace, "ours")
     assert [(each.calls, each.unknown_costs, each.cost) for each in totals] == [

@@ -9,12 +9,13 @@ import pytest
 
 from enfold.errors import InputError
 from enfold.server.proxy import bodies
+from enfold.wire import WIRES, Wire
 
 
 def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
     messages = b'[{"role": "user", "content": "\\u00e9"}, {"a": 1.0}]'
     body = bodies.bodies_read(
-        bodies.OPENAI, b'{"model": "m", "messages": ' + messages + b', "n": 1.50}'
+        WIRES["openai"], b'{"model": "m", "messages": ' + messages + b', "n": 1.50}'
     )
     assert b"[" + b", ".join(body.messages) + b"]" == messages
     made = body.with_messages([body.messages[0]])
@@ -26,34 +27,36 @@ def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
 
 
 def test_messages_stand_at_the_end_where_none_came() -> None:
-    body = bodies.bodies_read(bodies.RESPONSES, b'{"previous_response_id": "r", "model": "m"}')
+    body = bodies.bodies_read(
+        WIRES["openai-responses"], b'{"previous_response_id": "r", "model": "m"}'
+    )
     whole = replace(body, elsewhere=("previous_response_id",))
     assert body.messages == ()
     assert whole.with_messages([b"{}"]) == b'{"model":"m","input":[{}]}'
 
 
 def test_a_text_is_the_one_message_that_it_stands_for() -> None:
-    body = bodies.bodies_read(bodies.RESPONSES, b'{"input": "Hi"}')
+    body = bodies.bodies_read(WIRES["openai-responses"], b'{"input": "Hi"}')
     assert [json.loads(raw) for raw in body.messages] == [{"role": "user", "content": "Hi"}]
 
 
 @pytest.mark.parametrize("wrong", [b"", b"[]", b"{", b'{"messages": 7}', b'{"messages": {}}'])
 def test_what_is_no_body_is_refused(wrong: bytes) -> None:
     with pytest.raises(InputError):
-        bodies.bodies_read(bodies.OPENAI, wrong)
+        bodies.bodies_read(WIRES["openai"], wrong)
 
 
 @pytest.mark.parametrize(
     ("form", "fields", "found"),
     [
-        (bodies.OPENAI, {"max_tokens": 7}, 7),
-        (bodies.OPENAI, {"max_tokens": 7, "max_completion_tokens": 8}, 8),
-        (bodies.OPENAI, {"max_tokens": True}, None),
-        (bodies.OPENAI, {"max_tokens": 10**309}, 2**53),
-        (bodies.RESPONSES, {"max_output_tokens": 9}, 9),
-        (bodies.GEMINI, {"generationConfig": {"maxOutputTokens": 5}}, 5),
-        (bodies.GEMINI, {"generationConfig": None}, None),
-        (bodies.ANTHROPIC, {}, None),
+        (WIRES["openai"], {"max_tokens": 7}, 7),
+        (WIRES["openai"], {"max_tokens": 7, "max_completion_tokens": 8}, 8),
+        (WIRES["openai"], {"max_tokens": True}, None),
+        (WIRES["openai"], {"max_tokens": 10**309}, 2**53),
+        (WIRES["openai-responses"], {"max_output_tokens": 9}, 9),
+        (WIRES["gemini"], {"generationConfig": {"maxOutputTokens": 5}}, 5),
+        (WIRES["gemini"], {"generationConfig": None}, None),
+        (WIRES["anthropic"], {}, None),
     ],
     ids=[
         "chat",
@@ -67,13 +70,13 @@ def test_what_is_no_body_is_refused(wrong: bytes) -> None:
     ],
 )
 def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
-    form: bodies.Form, fields: dict[str, object], found: int | None
+    form: Wire, fields: dict[str, object], found: int | None
 ) -> None:
-    raw = json.dumps({form.messages: [], **fields}).encode()
+    raw = json.dumps({form.messages_key: [], **fields}).encode()
     assert bodies.bodies_read(form, raw).max_output() == found
 
 
 def test_what_stands_beside_the_messages_is_a_body_without_them() -> None:
     raw = b'{"system": "Be brief.", "messages": [{"role": "user"}], "tools": [], "x": 1}'
-    beside = json.loads(bodies.bodies_read(bodies.ANTHROPIC, raw).beside)
+    beside = json.loads(bodies.bodies_read(WIRES["anthropic"], raw).beside)
     assert beside == {"messages": [], "system": "Be brief.", "tools": []}

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from enfold.server.proxy import bodies
 from enfold.server.proxy.calls import read_call
+from enfold.wire import WIRES
 
 
 def _scope(path: str, method: str = "POST", headers: Any = (), query: bytes = b"") -> Any:
@@ -34,10 +34,10 @@ def _arriving(*messages: Any) -> Callable[[], Awaitable[Any]]:
 @pytest.mark.parametrize(
     ("path", "headers", "provider", "form"),
     [
-        ("/v1/chat/completions", (), "openai", bodies.OPENAI),
-        ("/v1/responses", (), "openai", bodies.RESPONSES),
-        ("/v1/messages", (), "anthropic", bodies.ANTHROPIC),
-        ("/v1beta/models/g:generateContent", (), "gemini", bodies.GEMINI),
+        ("/v1/chat/completions", (), "openai", WIRES["openai"]),
+        ("/v1/responses", (), "openai", WIRES["openai-responses"]),
+        ("/v1/messages", (), "anthropic", WIRES["anthropic"]),
+        ("/v1beta/models/g:generateContent", (), "gemini", WIRES["gemini"]),
         ("/v1beta/models/g:countTokens", (), "gemini", None),
         ("/v1/messages/count_tokens", [(b"anthropic-version", b"1")], "anthropic", None),
         ("/v1/embeddings", (), "openai", None),

@@ -13,9 +13,9 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold.server.proxy import bodies
 from enfold.server.proxy.calls import Call
 from enfold.server.proxy.turn import connection_of
+from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, question, stage
 
 KEY = "sk-client-0123456789abcdef"
@@ -134,13 +134,13 @@ def _files(folder: Path) -> list[bytes]:
 @pytest.mark.parametrize(
     ("form", "headers", "path", "found"),
     [
-        (bodies.OPENAI, [(b"authorization", b"Bearer k")], "/x", ("openai", "http://a/v1", "k")),
-        (bodies.OPENAI, [(b"api-key", b"k")], "/x", ("openai", "http://a/v1", "k")),
-        (bodies.ANTHROPIC, [(b"x-api-key", b"k")], "/x", ("anthropic", "http://a", "k")),
-        (bodies.GEMINI, [(b"x-goog-api-key", b"k")], "/x", ("google", "http://a", "k")),
-        (bodies.GEMINI, [], "/x?alt=sse&key=k%2B", ("google", "http://a", "k+")),
-        (bodies.GEMINI, [], "/x?key=", None),
-        (bodies.OPENAI, [], "/x", None),
+        (WIRES["openai"], [(b"authorization", b"Bearer k")], "/x", ("openai", "http://a/v1", "k")),
+        (WIRES["openai"], [(b"api-key", b"k")], "/x", ("openai", "http://a/v1", "k")),
+        (WIRES["anthropic"], [(b"x-api-key", b"k")], "/x", ("anthropic", "http://a", "k")),
+        (WIRES["gemini"], [(b"x-goog-api-key", b"k")], "/x", ("google", "http://a", "k")),
+        (WIRES["gemini"], [], "/x?alt=sse&key=k%2B", ("google", "http://a", "k+")),
+        (WIRES["gemini"], [], "/x?key=", None),
+        (WIRES["openai"], [], "/x", None),
         (None, [(b"authorization", b"Bearer k")], "/x", None),
     ],
 )

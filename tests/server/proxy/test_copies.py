@@ -9,10 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from enfold.server.proxy import bodies
 from enfold.server.proxy.assembly import COPIED, copied
 from enfold.server.proxy.recorder import Heard
 from enfold.strategies.shortened_text import SUPPRESSED
+from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, stage
 from tests.server.proxy.voices import TALKERS, Say, Use, long_history, script
 
@@ -23,7 +23,7 @@ def _heard(arguments: str, *, ascii_only: bool = False) -> Heard:
     call = {"type": "function_call", "name": "write", "call_id": "c", "arguments": arguments}
     body = {"id": "r", "status": "completed", "output": [call]}
     raw = json.dumps(body, ensure_ascii=ascii_only).encode()
-    return Heard(bodies.RESPONSES, JSON, [raw[:30], raw[30:]])
+    return Heard(WIRES["openai-responses"], JSON, [raw[:30], raw[30:]])
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from enfold.server.proxy import bodies
 from enfold.server.proxy.recorder import Ear, Heard
+from enfold.wire import WIRES
 from enfold.wire.replies import Reply
 
 STREAM = [(b"content-type", b"text/event-stream; charset=utf-8")]
@@ -40,7 +40,7 @@ class Kept:
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_a_stream_passes_up_to_its_last_event(size: int) -> None:
     kept = Kept()
-    ear = Ear(Heard(bodies.RESPONSES, STREAM), kept.done, kept.keep)
+    ear = Ear(Heard(WIRES["openai-responses"], STREAM), kept.done, kept.keep)
     whole = DELTA + DONE
     pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
     passed = b"".join(piece for piece in pieces if not ear.hear(piece))
@@ -56,7 +56,7 @@ async def test_a_stream_passes_up_to_its_last_event(size: int) -> None:
 
 async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
     kept = Kept()
-    ear = Ear(Heard(bodies.RESPONSES, WHOLE), kept.done, kept.keep)
+    ear = Ear(Heard(WIRES["openai-responses"], WHOLE), kept.done, kept.keep)
     assert [ear.hear(b'{"id": "r'), ear.hear(b'", "status": "completed"}')] == [True, True]
     await ear.ended()
     assert kept.events[0] == "r"
@@ -64,7 +64,7 @@ async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
 
 async def test_where_nothing_is_kept_nothing_waits() -> None:
     kept = Kept()
-    ear = Ear(Heard(bodies.RESPONSES, STREAM), kept.done, None)
+    ear = Ear(Heard(WIRES["openai-responses"], STREAM), kept.done, None)
     assert not any(ear.hear(piece) for piece in (DELTA, DONE))
     await ear.ended()
     ear.close()
@@ -73,7 +73,7 @@ async def test_where_nothing_is_kept_nothing_waits() -> None:
 
 async def test_a_large_answer_is_read_too() -> None:
     kept = Kept()
-    ear = Ear(Heard(bodies.RESPONSES, WHOLE), kept.done, kept.keep)
+    ear = Ear(Heard(WIRES["openai-responses"], WHOLE), kept.done, kept.keep)
     body = {"id": "r", "status": "completed", "output": [], "text": "x" * 100_000}
     ear.hear(json.dumps(body).encode())
     await ear.ended()

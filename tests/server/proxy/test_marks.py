@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.server.proxy import assembly, bodies
+from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import Body
-from enfold.summaries import fence
+from enfold.summaries import HEADING, fence
+from enfold.wire import WIRES, Wire
+from enfold.wire.cache_marks import remove_cache_marks, restore_cache_marks
 from tests.server.proxy.stage import question, stage
 
 MARK = {"type": "ephemeral"}
@@ -25,7 +27,7 @@ def _raw(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _body(messages: list[Any], form: bodies.Form = bodies.ANTHROPIC, **beside: Any) -> Body:
+def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **beside: Any) -> Body:
     return bodies.bodies_read(form, _raw({"model": "m", **beside, "messages": messages}))
 
 
@@ -49,8 +51,14 @@ def _text(text: str, mark: Any = None) -> Any:
 def _set(body: Body, covered: int, view: list[Any], lead: int = 0) -> list[Any]:
     sent = body.messages[lead:]
     raws = [_raw(message) for message in view]
-    again = assembly.set_again(
-        body, lead=body.messages[:lead], covered=covered, sent=sent, view=raws
+    again = restore_cache_marks(
+        body.form,
+        body.value,
+        lead=body.messages[:lead],
+        covered=covered,
+        sent=sent,
+        view=raws,
+        summary_heading=HEADING,
     )
     return [json.loads(raw) for raw in again]
 
@@ -70,7 +78,7 @@ def test_a_summary_that_is_a_text_of_its_own_becomes_a_block() -> None:
         {"role": "assistant", "content": "Yes."},
         {"role": "user", "content": "And now?"},
     ]
-    body = _body(messages, bodies.OPENAI)
+    body = _body(messages, WIRES["openai"])
     first, last = _set(body, 2, [{"role": "system", "content": SUMMARY}, messages[-1]], lead=1)
     assert first == {"role": "system", "content": [_text(SUMMARY, MARK)]}
     assert last == messages[-1]
@@ -112,8 +120,8 @@ def test_never_more_than_four_with_those_beside_the_messages(beside: Any, marked
 
 def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
     messages = [{"role": "user", "content": [_text("Long.", MARK)]}, {"role": "user"}]
-    body = bodies.bodies_read(bodies.RESPONSES, _raw({"model": "m", "input": messages}))
-    assert assembly.set_again(body, lead=(), covered=1, sent=body.messages, view=[b"{}"]) == [b"{}"]
+    body = bodies.bodies_read(WIRES["openai-responses"], _raw({"model": "m", "input": messages}))
+    assert _set(body, 1, [{}]) == [{}]
 
 
 def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
@@ -121,8 +129,8 @@ def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
     inner = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.", MARK)]}
     raw = _raw({"role": "user", "content": [inner, {**call, "cache_control": MARK}]})
     bare = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.")]}
-    assert json.loads(assembly.without(raw)) == {"role": "user", "content": [bare, call]}
-    assert assembly.without(b'{ "role": "user" }') == b'{ "role": "user" }'
+    assert json.loads(remove_cache_marks(raw)) == {"role": "user", "content": [bare, call]}
+    assert remove_cache_marks(b'{ "role": "user" }') == b'{ "role": "user" }'
 
 
 async def test_a_client_that_marks_its_opening_still_has_it_cached(tmp_path: Path) -> None:

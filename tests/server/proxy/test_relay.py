@@ -8,10 +8,10 @@ from typing import Any, cast
 import pytest
 
 from enfold.errors import UnavailableError
-from enfold.server.proxy import bodies
 from enfold.server.proxy.recorder import Ear, Heard
 from enfold.server.proxy.routes import Receiver, relay
 from enfold.server.proxy.upstream import Answer
+from enfold.wire import WIRES
 from enfold.wire.replies import Reply
 
 
@@ -86,14 +86,14 @@ async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
         before.append(len(client.heard))
 
     answer = cast("Answer", Arriving(b'{"id":', b'"r"}'))
-    ear = Ear(Heard(bodies.RESPONSES, answer.headers), lambda _: None, keep)
+    ear = Ear(Heard(WIRES["openai-responses"], answer.headers), lambda _: None, keep)
     await relay(answer, (), Receiver(client.send), ear)
     assert before == [1]
     assert [each["body"] for each in client.heard[1:]] == [b'{"id":"r"}']
 
 
 async def test_an_answer_that_breaks_off_is_not_ended_but_was_heard() -> None:
-    client, heard = Client(), Heard(bodies.OPENAI, ())
+    client, heard = Client(), Heard(WIRES["openai"], ())
     closed: list[Heard] = []
     answer = cast("Answer", Arriving(b"one", breaks=True))
     to = Receiver(client.send)

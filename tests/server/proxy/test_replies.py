@@ -13,16 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.amounts import CallUsage
-from enfold.server.proxy import bodies, replies
-from enfold.server.proxy.bodies import Form
-from enfold.wire.replies import Called, Events, Reply
+from enfold.wire import WIRES, Wire
+from enfold.wire.replies import CalledTool, EventParser, Reply, reply_reader
 
-FORMS = {
-    "openai": bodies.OPENAI,
-    "openai-responses": bodies.RESPONSES,
-    "anthropic": bodies.ANTHROPIC,
-    "gemini": bodies.GEMINI,
-}
 ARGUMENTS = '{"query":"é the port"}'
 
 
@@ -202,7 +195,7 @@ CASES: dict[str, tuple[list[Any], Any, Reply]] = {
         Reply(
             "chat-1",
             CallUsage(20, 7, 12),
-            (Called("c1", "find", ARGUMENTS),),
+            (CalledTool("c1", "find", ARGUMENTS),),
             "tool_calls",
             (CHAT_MESSAGE,),
         ),
@@ -213,7 +206,7 @@ CASES: dict[str, tuple[list[Any], Any, Reply]] = {
         Reply(
             "resp-1",
             CallUsage(20, 7, 12),
-            (Called("c1", "find", ARGUMENTS),),
+            (CalledTool("c1", "find", ARGUMENTS),),
             "completed",
             tuple(ITEMS),
         ),
@@ -224,7 +217,7 @@ CASES: dict[str, tuple[list[Any], Any, Reply]] = {
         Reply(
             "msg-1",
             CallUsage(20, 7, 12, 2),
-            (Called("c1", "find", ARGUMENTS),),
+            (CalledTool("c1", "find", ARGUMENTS),),
             "tool_use",
             ({"role": "assistant", "content": MESSAGES_WHOLE["content"]},),
         ),
@@ -235,7 +228,7 @@ CASES: dict[str, tuple[list[Any], Any, Reply]] = {
         Reply(
             "g-1",
             CallUsage(20, 7, 12),
-            (Called("c1", "find", ARGUMENTS),),
+            (CalledTool("c1", "find", ARGUMENTS),),
             "STOP",
             (GEMINI_WHOLE["candidates"][0]["content"],),
         ),
@@ -257,8 +250,8 @@ def stream(events: list[Any], newline: str = "\n") -> bytes:
     return newline.join([": hello", "", *lines, "data: [DONE]", "", ""]).encode()
 
 
-def _read(form: Form, headers: Any, chunks: list[bytes]) -> Reply:
-    reader = replies.reader(form, headers)
+def _read(form: Wire, headers: Any, chunks: list[bytes]) -> Reply:
+    reader = reply_reader(form.reply_parser(), headers)
     for chunk in chunks:
         reader.feed(chunk)
     return reader.end()
@@ -272,7 +265,7 @@ def _cut(raw: bytes, places: list[int]) -> list[bytes]:
 @every_form
 def test_a_whole_answer_is_read(dialect: str) -> None:
     _, whole, expected = CASES[dialect]
-    assert _read(FORMS[dialect], JSON, [json.dumps(whole).encode()]) == expected
+    assert _read(WIRES[dialect], JSON, [json.dumps(whole).encode()]) == expected
 
 
 @given(forms, st.lists(st.integers(0, 9_999), max_size=40), st.sampled_from(["\n", "\r\n", "\r"]))
@@ -281,7 +274,7 @@ def test_a_stream_says_the_same_wherever_it_is_cut(
 ) -> None:
     events, _, expected = CASES[dialect]
     chunks = _cut(stream(events, newline), places)
-    assert _read(FORMS[dialect], SSE, chunks) == expected
+    assert _read(WIRES[dialect], SSE, chunks) == expected
 
 
 @given(st.binary(max_size=80), st.lists(st.integers(0, 80), max_size=10))
@@ -289,7 +282,7 @@ def test_events_are_cut_at_the_same_places_and_no_byte_is_lost(
     raw: bytes, places: list[int]
 ) -> None:
     raw = raw.replace(b"\x00", b"\n").replace(b"\x01", b"\r")
-    at_once, in_pieces = Events(), Events()
+    at_once, in_pieces = EventParser(), EventParser()
     whole = [*at_once.feed(raw), *at_once.end()]
     pieces = [event for chunk in _cut(raw, places) for event in in_pieces.feed(chunk)]
     assert [*pieces, *in_pieces.end()] == whole
@@ -304,21 +297,21 @@ def test_packed_answers_are_read(dialect: str, encoding: bytes, pack: Any) -> No
     events, _, expected = CASES[dialect]
     packed = pack(stream(events))
     headers = [*SSE, (b"content-encoding", encoding)]
-    assert _read(FORMS[dialect], headers, [packed[:9], packed[9:]]) == expected
+    assert _read(WIRES[dialect], headers, [packed[:9], packed[9:]]) == expected
 
 
 @every_form
 def test_what_is_packed_otherwise_is_not_read(dialect: str) -> None:
     headers = [*JSON, (b"content-encoding", b"br")]
-    assert _read(FORMS[dialect], headers, [b"\x00\x01"]) == Reply()
+    assert _read(WIRES[dialect], headers, [b"\x00\x01"]) == Reply()
     broken = [*JSON, (b"content-encoding", b"gzip")]
-    assert _read(FORMS[dialect], broken, [b"not packed", b"at all"]) == Reply()
+    assert _read(WIRES[dialect], broken, [b"not packed", b"at all"]) == Reply()
 
 
 @every_form
 def test_a_stream_that_breaks_off_has_no_end(dialect: str) -> None:
     events, _, expected = CASES[dialect]
-    reply = _read(FORMS[dialect], SSE, [stream(events[:2])])
+    reply = _read(WIRES[dialect], SSE, [stream(events[:2])])
     assert (reply.finish, reply.calls) == (None, ())
     assert reply.id == expected.id
 
@@ -333,8 +326,8 @@ values: st.SearchStrategy[Any] = st.recursive(
 def test_whatever_comes_in_place_of_a_value_nothing_breaks(dialect: str, data: Any) -> None:
     events, whole, _ = CASES[dialect]
     odd = [_spoilt(event, data) for event in events]
-    _read(FORMS[dialect], SSE, [stream([event for event in odd if isinstance(event, dict)])])
-    _read(FORMS[dialect], JSON, [json.dumps(_spoilt(whole, data)).encode()])
+    _read(WIRES[dialect], SSE, [stream([event for event in odd if isinstance(event, dict)])])
+    _read(WIRES[dialect], JSON, [json.dumps(_spoilt(whole, data)).encode()])
 
 
 def _spoilt(value: Any, data: Any) -> Any:
@@ -350,9 +343,9 @@ def _spoilt(value: Any, data: Any) -> Any:
 
 def test_an_array_of_geminis_pieces_is_one_answer() -> None:
     events, _, expected = CASES["gemini"]
-    assert _read(bodies.GEMINI, JSON, [json.dumps(events).encode()]) == expected
+    assert _read(WIRES["gemini"], JSON, [json.dumps(events).encode()]) == expected
 
 
 def test_what_is_unknown_is_not_zero() -> None:
-    assert _read(bodies.OPENAI, JSON, [b'{"usage": {}}']).usage == CallUsage()
-    assert _read(bodies.OPENAI, JSON, [b"not json"]) == Reply()
+    assert _read(WIRES["openai"], JSON, [b'{"usage": {}}']).usage == CallUsage()
+    assert _read(WIRES["openai"], JSON, [b"not json"]) == Reply()

@@ -24,6 +24,7 @@ from enfold.server.proxy.turn import Asked, Turns
 from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
+from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, question, stage
 from tests.server.serving import serving
 
@@ -162,7 +163,7 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
-    body = bodies.bodies_read(bodies.OPENAI, json.dumps({"messages": said}).encode())
+    body = bodies.bodies_read(WIRES["openai"], json.dumps({"messages": said}).encode())
     turns = Turns(on.engine)
     out = await turns.take(Asked(body, "openai:small", namespace="n" * 257))
     await turns.idle()

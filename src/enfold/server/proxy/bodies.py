@@ -25,61 +25,17 @@ from enfold.identity import content_hash
 from enfold.jsontext import dumps, fields, items, loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
+from enfold.wire import Wire
 
 _MOST_OUTPUT = 2**53
 """Tokens. What is larger limits nothing, and cannot be reckoned with."""
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """Where a dialect's bodies have what."""
-
-    dialect: str
-    provider: str
-    """As models are named by it."""
-    upstream: str
-    """Whose address requests go to."""
-    messages: str
-    beside: tuple[str, ...]
-    """What is sent beside the messages and takes tokens: system prompt, tools."""
-    max_output: tuple[str, ...]
-    """Where the length of the answer is limited, as paths with dots."""
-
-
-OPENAI = Form(
-    "openai",
-    "openai",
-    "openai",
-    "messages",
-    ("tools", "functions"),
-    ("max_completion_tokens", "max_tokens"),
-)
-RESPONSES = Form(
-    "openai-responses",
-    "openai",
-    "openai",
-    "input",
-    ("instructions", "tools"),
-    ("max_output_tokens",),
-)
-ANTHROPIC = Form(
-    "anthropic", "anthropic", "anthropic", "messages", ("system", "tools"), ("max_tokens",)
-)
-GEMINI = Form(
-    "gemini",
-    "google",
-    "gemini",
-    "contents",
-    ("systemInstruction", "system_instruction", "tools"),
-    ("generationConfig.maxOutputTokens",),
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Body:
     """A request as it came."""
 
-    form: Form
+    form: Wire
     raw: bytes
     fields: Mapping[str, bytes]
     """Each still as JSON; the messages' own is empty, so that they are not held twice."""
@@ -91,8 +47,10 @@ class Body:
     @property
     def beside(self) -> bytes:
         """What is sent beside the messages, as a body with no messages in it."""
-        there = [(name, self.fields[name]) for name in self.form.beside if name in self.fields]
-        return _object([(self.form.messages, b"[]"), *there])
+        there = [
+            (name, self.fields[name]) for name in self.form.overhead_keys if name in self.fields
+        ]
+        return _object([(self.form.messages_key, b"[]"), *there])
 
     def value(self, name: str) -> Any:
         """A field of the body, decoded; None where it is not there."""
@@ -101,7 +59,7 @@ class Body:
 
     def max_output(self) -> int | None:
         """The limit that the request sets to the answer. None where it sets none."""
-        for path in self.form.max_output:
+        for path in self.form.max_output_paths:
             first, *rest = path.split(".")
             found = self.value(first)
             for name in rest:
@@ -113,21 +71,21 @@ class Body:
     def with_messages(self, messages: Iterable[bytes]) -> bytes:
         """The same request with other messages; its other fields as they came, where they were."""
         array = b"[" + b",".join(messages) + b"]"
-        fields = {**self.fields, self.form.messages: array}
+        fields = {**self.fields, self.form.messages_key: array}
         return _object((name, raw) for name, raw in fields.items() if name not in self.elsewhere)
 
 
-def bodies_read(form: Form, raw: bytes) -> Body:
+def bodies_read(form: Wire, raw: bytes) -> Body:
     """The body, cut into messages; `InputError` says what is wrong with it."""
     found = fields(raw)
-    sent = found.get(form.messages, b"[]").lstrip()
-    if form.messages in found:
-        found[form.messages] = b"[]"
+    sent = found.get(form.messages_key, b"[]").lstrip()
+    if form.messages_key in found:
+        found[form.messages_key] = b"[]"
     if sent.startswith(b'"'):
         # Responses take a text for the one message that it is.
         return Body(form, raw, found, (dumps({"role": "user", "content": loads(sent)}),))
     if not sent.startswith(b"["):
-        raise InputError(f"expected an array in {form.messages!r}")
+        raise InputError(f"expected an array in {form.messages_key!r}")
     return Body(form, raw, found, tuple(items(sent)))
 
 
@@ -269,7 +227,7 @@ _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 class Prefix:
     """A body up to the end of one of its messages."""
 
-    form: Form
+    form: Wire
     raw: bytes | None = field(repr=False)
     """Its bytes, while they are held."""
     last: bytes
@@ -292,7 +250,7 @@ class Prefix:
         """How many messages it has."""
         return len(self.places) // 2
 
-    def may_begin(self, form: Form, raw: bytes) -> bool:
+    def may_begin(self, form: Wire, raw: bytes) -> bool:
         """Whether the body looks as if it began with it."""
         return (
             form is self.form
@@ -359,7 +317,7 @@ class Prefixes:
         self._known: list[Prefix] = []
         """Those that came last are at the end."""
 
-    def read(self, form: Form, raw: bytes) -> tuple[Body, Prefix | None]:
+    def read(self, form: Wire, raw: bytes) -> tuple[Body, Prefix | None]:
         """The body, cut into messages, and what is known of how it begins."""
         if len(raw) < self._long:
             return bodies_read(form, raw), None
@@ -372,7 +330,7 @@ class Prefixes:
             self._remember(prefix, instead_of=known)
         return body, prefix
 
-    def _longest(self, form: Form, raw: bytes) -> Prefix | None:
+    def _longest(self, form: Wire, raw: bytes) -> Prefix | None:
         """The longest one that the body begins with."""
         may = [each for each in self._known if each.may_begin(form, raw)]
         may.sort(key=attrgetter("size"), reverse=True)

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import quote
 
 from starlette.types import Receive, Scope
 
+from enfold import wire
 from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
-from enfold.llm.failures import says_overflow
 from enfold.server.callers import caller_in
 from enfold.server.headers import Header, find
-from enfold.server.proxy import bodies
-from enfold.server.proxy.bodies import Form
 from enfold.store import Store, access
-
-_FORMS = {
-    "/v1/chat/completions": bodies.OPENAI,
-    "/v1/responses": bodies.RESPONSES,
-    "/v1/messages": bodies.ANTHROPIC,
-}
-_GEMINI = re.compile(
-    r"/v1(?:beta|alpha)?/models/([^/:]+):(?:generateContent|streamGenerateContent)"
-)
-_MARKS = {b"anthropic-version": "anthropic", b"x-goog-api-key": "gemini"}
-"""Headers by which a provider's clients are known."""
+from enfold.wire import Wire, says_overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +29,15 @@ class Call:
     raw: bytes
     provider: str
     """Whose address it goes to."""
-    form: Form | None
+    form: Wire | None
     """None for what is no conversation."""
     model: str | None = None
     """Where the path names it."""
 
     @property
     def is_array(self) -> bool:
-        """Whether Gemini streams its reply as one array in place of events."""
-        return ":streamGenerateContent" in self.path and "alt=sse" not in self.path
+        """True if the reply is streamed as one JSON array, not as events."""
+        return self.form is not None and self.form.is_array_stream(self.path)
 
     def header(self, name: bytes) -> str | None:
         """The value of a header, whose name is in small letters."""
@@ -74,32 +59,17 @@ async def read_call(scope: Scope, receive: Receive) -> Call | None:
     exact = (scope.get("raw_path") or path.encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
     headers = list(scope["headers"])
-    form, model = _form(scope["method"], path)
+    found = wire.match_path(path) if scope["method"] == "POST" else None
+    form, model = found or (None, None)
     return Call(
         method=scope["method"],
         path=f"{exact}?{query}" if query else exact,
         headers=headers,
         raw=b"".join(chunks),
-        provider=_provider(form, path, headers),
+        provider=form.upstream if form is not None else wire.find_upstream(path, headers),
         form=form,
         model=model,
     )
-
-
-def _form(method: str, path: str) -> tuple[Form | None, str | None]:
-    if method != "POST":
-        return None, None
-    if found := _GEMINI.fullmatch(path):
-        return bodies.GEMINI, found[1]
-    return _FORMS.get(path), None
-
-
-def _provider(form: Form | None, path: str, headers: list[Header]) -> str:
-    if form is not None:
-        return form.upstream
-    if path.startswith("/v1beta/"):
-        return "gemini"
-    return next((_MARKS[name] for name, _ in headers if name in _MARKS), "openai")
 
 
 _KEYS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
@@ -140,25 +110,6 @@ async def open_namespaces(store: Store) -> Namespaces:
 _OVERFLOW_STATUSES = frozenset({400, 413})
 
 
-def _openai(code: str, _status: int, message: str) -> Any:
-    return {"error": {"message": message, "type": "enfold_error", "param": None, "code": code}}
-
-
-def _anthropic(code: str, _status: int, message: str) -> Any:
-    return {"type": "error", "error": {"type": code, "message": message}}
-
-
-def _gemini(code: str, status: int, message: str) -> Any:
-    return {"error": {"code": status, "message": message, "status": code.upper()}}
-
-
-_SHAPES: Mapping[str, Callable[[str, int, str], Any]] = {
-    "openai": _openai,
-    "anthropic": _anthropic,
-    "gemini": _gemini,
-}
-
-
 def refusal(
     error: EnfoldError, provider: str, namespace: str = ""
 ) -> tuple[int, list[Header], bytes]:
@@ -180,7 +131,8 @@ def refusal(
             b"true" if known.retryable and known.status != HTTPStatus.CONFLICT else b"false",
         ),
     ]
-    return known.status, headers, dumps(_SHAPES[provider](known.code, known.status, message))
+    body = wire.UPSTREAMS[provider].error_body(known.code, known.status, message)
+    return known.status, headers, dumps(body)
 
 
 def is_overflow(status: int, body: bytes) -> bool:

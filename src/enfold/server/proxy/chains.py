@@ -14,20 +14,15 @@ from typing import Any
 from enfold import wire
 from enfold.engine import Session
 from enfold.engine.state import message_of
-from enfold.jsontext import dumps, items, loads
+from enfold.jsontext import dumps, items
 from enfold.messages import Conversation
 from enfold.records import ResponseItem, StoredMessage, StoredResponse
-from enfold.server.proxy.bodies import RESPONSES, Body
+from enfold.server.proxy.bodies import Body
 from enfold.store import Database, Store, responses, sessions, tree
 from enfold.text.words import is_storable
 from enfold.wire.replies import Reply
 
-PREVIOUS = "previous_response_id"
-_NEVER_KNOWN = frozenset({"conversation", "cachedContent", "cached_content"})
-"""Fields that name something which others may change, too."""
 _FINISHED = frozenset({"completed", "incomplete"})
-_LONGEST_REFERENCE = 400
-"""Bytes. What is longer is no reference."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +46,13 @@ class Whole:
 
 async def complete(store: Store, namespace: str, body: Body) -> Whole | None:
     """The request with what it leaves out. None: some of that is not known in the namespace."""
-    if any(_is_set(body, name) for name in body.fields.keys() & _NEVER_KNOWN):
+    if any(_is_set(body, name) for name in body.form.external_history_keys):
         return None
-    if body.form is not RESPONSES:
+    stored = body.form.stored_responses
+    if stored is None:
         return Whole(body)
-    previous = body.value(PREVIOUS) if _is_set(body, PREVIOUS) else None
-    named = {raw: id for raw in body.messages if (id := _reference(raw)) is not None}
+    previous = body.value(stored.previous_key) if _is_set(body, stored.previous_key) else None
+    named = {raw: id for raw in body.messages if (id := stored.referenced_item(raw)) is not None}
     if previous is None and not named:
         return Whole(body)
     if previous is not None and not isinstance(previous, str):
@@ -71,7 +67,7 @@ def has_a_view(provider_has: AtProvider | None) -> bool:
 
 def may_be_referred_to(body: Body) -> bool:
     """Whether a later request may refer to the answer to this one."""
-    return body.form is RESPONSES and body.value("store") is not False
+    return body.form.stored_responses is not None and body.value("store") is not False
 
 
 def can_be_gone_on_from(reply: Reply) -> bool:
@@ -100,17 +96,6 @@ def _is_set(body: Body, name: str) -> bool:
     return body.fields.get(name, b"null") != b"null"
 
 
-def _reference(raw: bytes) -> str | None:
-    """The id of the item that is meant; None for an item that says something itself."""
-    if len(raw) > _LONGEST_REFERENCE or (b"item_reference" not in raw and b'"role"' in raw):
-        return None
-    item = loads(raw)
-    if not isinstance(item, dict) or not isinstance(item.get("id"), str):
-        return None
-    kind = item.get("type", "item_reference" if "role" not in item else None)
-    return item["id"] if kind == "item_reference" else None
-
-
 def _complete(
     db: Database, namespace: str, body: Body, previous: str | None, named: Mapping[bytes, str]
 ) -> Whole | None:
@@ -126,20 +111,21 @@ def _complete(
         return None
     before = (
         *items(response.lead),
-        *_rendered(tree.path(db, response.session, response.tip)),
+        *_rendered(tree.path(db, response.session, response.tip), body.form.dialect),
         *(item.content for item in response.items),
     )
     session = sessions.get(db, response.session).id
-    whole = replace(body, messages=(*before, *known), elsewhere=(PREVIOUS,))
+    stored = body.form.stored_responses
+    elsewhere = () if stored is None else (stored.previous_key,)
+    whole = replace(body, messages=(*before, *known), elsewhere=elsewhere)
     return Whole(whole, AtProvider(session, response.snapshot))
 
 
-def _rendered(rows: Iterable[StoredMessage]) -> Iterator[bytes]:
+def _rendered(rows: Iterable[StoredMessage], dialect: str) -> Iterator[bytes]:
     """The messages as items; a session may have begun in another dialect."""
-    dialect = wire.get(RESPONSES.dialect)
     for row in rows:
-        if row.dialect == RESPONSES.dialect:
+        if row.dialect == dialect:
             yield row.body
         else:
-            said = Conversation((message_of(row),), dialect=row.dialect)
-            yield from map(dumps, dialect.render(said))
+            message = Conversation((message_of(row),), dialect=row.dialect)
+            yield from map(dumps, wire.render(message, dialect))

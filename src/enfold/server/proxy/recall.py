@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, TypeAlias
@@ -26,12 +26,13 @@ from enfold.identity import content_hash
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, Text, ToolCall
 from enfold.server.headers import Header
-from enfold.server.proxy.bodies import Form
+from enfold.server.proxy.bodies import Body
 from enfold.server.proxy.calls import refusal
-from enfold.server.proxy.recall_offer import SHAPES, Join
-from enfold.server.proxy.replies import GATHERINGS
 from enfold.server.proxy.upstream import Answer, Arriving, Whole, is_stream
-from enfold.wire.replies import Event, Events, Gathering, Reply
+from enfold.wire import Wire
+from enfold.wire.contract import StreamJoiner
+from enfold.wire.recall_tool import add_recall_tool
+from enfold.wire.replies import EventParser, Reply, ReplyParser, ServerSentEvent
 
 MOST = 3
 """So many recalls are answered in one turn."""
@@ -45,6 +46,29 @@ TOO_MANY = (
 )
 _NO_ROOM = "Not answered: there is no room left for it. Go on with what you have."
 _HOW = 'Give either {"query": "words to find"} or {"reference": "…", "start": 0}.'
+
+
+@dataclass(frozen=True, slots=True)
+class RecallOffer:
+    """A request with the recall tool among its tools."""
+
+    body: Body
+    name: str
+    """The tool's name in this request."""
+
+    @property
+    def note(self) -> str:
+        """The sentence about the tool that stands next to a summary."""
+        return f"The tool `{self.name}` finds their exact words."
+
+
+def offer_recall(body: Body, setting: str) -> RecallOffer | None:
+    """Return the request with the recall tool; None if it does not get the tool."""
+    added = add_recall_tool(body.form, body.fields, setting)
+    if added is None:
+        return None
+    tools, name = added
+    return RecallOffer(replace(body, fields={**body.fields, "tools": tools}), name)
 
 
 def share(decision: Decision) -> int:
@@ -153,11 +177,11 @@ def _in_place(
     gone: dict[int, tuple[bytes, ...]] = dict.fromkeys(range(start + 1, end), ())
     instead = gone | {start: said}
     if exchange.held:
-        merged = SHAPES[dialect].merged
-        if merged is None:
+        merge = wire.WIRES[dialect].recall.merge_results
+        if merge is None:
             instead[start] = (*said, *map(dumps, exchange.held))
         else:
-            instead[end] = (dumps(merged(exchange.held, loads(sent[end]))),)
+            instead[end] = (dumps(merge(exchange.held, loads(sent[end]))),)
     return instead
 
 
@@ -185,7 +209,7 @@ _BROKE_OFF = "the provider failed while it answered; try again"
 class Recall:
     """What a turn needs to recall."""
 
-    form: Form
+    form: Wire
     name: str
     """Of the tool, in this request."""
     session: Session
@@ -223,7 +247,7 @@ class RecallTurn:
     def __init__(self, recall: Recall, ask: Ask) -> None:
         self._recall = recall
         self._ask = ask
-        self._shape = SHAPES[recall.form.dialect]
+        self._format = recall.form.recall
         self._said: list[Mapping[str, Any]] = []
         self._held: list[dict[str, Any]] = []
         self._recalls = 0
@@ -243,32 +267,32 @@ class RecallTurn:
                 if arriving.status >= HTTPStatus.BAD_REQUEST or body is None:
                     return Whole(arriving.status, arriving.headers, raw)
                 bodies.append(body)
-                gathering = self._gathering()
-                gathering.take_whole(body)
-                reply = gathering.reply()
+                parser = self._recall.form.reply_parser()
+                parser.read_body(body)
+                reply = parser.reply()
                 if not await self._goes_on(reply):
                     break
                 arriving = await stack.enter_async_context(self._again())
             await self._keep(reply)
             if len(bodies) > 1 or self._calls(reply):
-                raw = dumps(self._shape.joined(bodies, self._recall.name))
+                raw = dumps(self._format.join_bodies(bodies, self._recall.name))
             return Whole(arriving.status, arriving.headers, raw)
 
     async def _stream(self, arriving: Answer) -> AsyncIterator[bytes]:
-        join = self._shape.join(self._recall.name)
+        joiner = self._format.joiner(self._recall.name)
         async with AsyncExitStack() as stack:
             while True:
-                gathering, events = self._gathering(), Events()
+                parser, events = self._recall.form.reply_parser(), EventParser()
                 async for chunk in arriving.chunks():
-                    if shown := _take(events.feed(chunk), gathering, join):
+                    if shown := _take(events.feed(chunk), parser, joiner):
                         yield shown
-                if shown := _take(events.end(), gathering, join):
+                if shown := _take(events.end(), parser, joiner):
                     yield shown
-                reply = gathering.reply()
+                reply = parser.reply()
                 goes_on = await self._goes_on(reply)
                 if not goes_on:
                     await self._keep(reply)
-                yield b"".join(event.raw for event in join.close(goes_on=goes_on))
+                yield b"".join(event.raw for event in joiner.end_reply(is_last=not goes_on))
                 if not goes_on:
                     return
                 try:
@@ -287,14 +311,7 @@ class RecallTurn:
             failed = said if isinstance(said, EnfoldError) else UnavailableError(_BROKE_OFF)
             _, _, body = refusal(failed, self._recall.form.upstream)
             found = loads(body)
-        if self._recall.form.upstream == "anthropic":
-            return b"event: error\ndata: " + dumps(found) + b"\n\n"
-        # Google's client takes lines that are no data for a part of its JSON, and knows an error
-        # by its first key.
-        return b"data: " + dumps({"error": found["error"]}) + b"\n\n"
-
-    def _gathering(self) -> Gathering:
-        return GATHERINGS[self._recall.form.dialect]()
+        return self._recall.form.stream_error(found)
 
     def _again(self) -> AbstractAsyncContextManager[Answer]:
         return self._ask(self._recall.resend([dumps(each) for each in self._said]))
@@ -305,13 +322,13 @@ class RecallTurn:
     async def _goes_on(self, reply: Reply) -> bool:
         """Whether the model is to be asked again; its recalls are answered then, or held."""
         calls = [call for call in reply.calls if call.name == self._recall.name]
-        if not calls or reply.finish not in self._shape.goes_on or self._recalls > MOST:
+        if not calls or reply.finish not in self._format.complete_finishes or self._recalls > MOST:
             return False
         answers = []
         for call in calls:
             self._recalls += 1
             answers.append((call, await self._answer(call.arguments)))
-        results = self._shape.results(answers)
+        results = self._format.results(answers)
         if len(calls) < len(reply.calls):
             self._held = results
             return False
@@ -328,7 +345,7 @@ class RecallTurn:
         if not self._said and not self._held:
             return
         own = self._own(reply)
-        last = own if self._held else self._shape.without(own, self._recall.name)
+        last = own if self._held else self._format.without_calls(own, self._recall.name)
         said = (*self._said, *last)
         exchange = Exchange(self._recall.name, said, tuple(self._held))
         record = exchange.record(
@@ -342,18 +359,19 @@ class RecallTurn:
 
     def _own(self, reply: Reply) -> list[Mapping[str, Any]]:
         """What the model said, as it can be sent again."""
-        if self._recall.keeps_items or not any(map(_is_lost, reply.messages)):
+        stored = self._recall.form.stored_responses
+        if self._recall.keeps_items or stored is None:
             return list(reply.messages)
-        return [_unkept(item) for item in reply.messages if not _is_lost(item)]
+        return stored.resendable(reply.messages)
 
 
-def _take(events: list[Event], gathering: Gathering, join: Join) -> bytes:
-    shown: list[Event] = []
+def _take(events: list[ServerSentEvent], parser: ReplyParser, joiner: StreamJoiner) -> bytes:
+    shown: list[ServerSentEvent] = []
     for event in events:
         said = event.json()
         if said is not None:
-            gathering.take(said)
-        shown += join.take(event, said)
+            parser.add_event(said)
+        shown += joiner.add(event, said)
     return b"".join(event.raw for event in shown)
 
 
@@ -363,12 +381,3 @@ def _object(raw: bytes) -> dict[str, Any] | None:
     except InputError:
         return None
     return found if isinstance(found, dict) else None
-
-
-def _is_lost(item: Mapping[str, Any]) -> bool:
-    """Reasoning that the provider did not keep, and did not give."""
-    return item.get("type") == "reasoning" and not item.get("encrypted_content")
-
-
-def _unkept(item: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {key: value for key, value in item.items() if key != "id"}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,19 +20,14 @@ from enfold.llm.prices import Prices, prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.records import UsageEvent
 from enfold.server.headers import Header
-from enfold.server.proxy import replies
-from enfold.server.proxy.bodies import Form
 from enfold.store import Database, Store, catalog, sessions
-from enfold.wire.replies import Reply
+from enfold.wire import Wire
+from enfold.wire.replies import Reply, reply_reader
 
 Keep: TypeAlias = Callable[[Reply], Awaitable[None]]
 
 _LARGE = 50_000
 """Bytes from which an answer is read beside the event loop."""
-_END = re.compile(
-    rb'(?:^event:|"type"\s*:)\s*"?response\.(?:completed|incomplete|failed)', re.MULTILINE
-)
-"""Where the last event of a stream begins that can be referred to."""
 _LONGEST_END = 64
 
 
@@ -41,14 +35,14 @@ _LONGEST_END = 64
 class Heard:
     """An answer as it passed."""
 
-    form: Form
+    form: Wire
     headers: Sequence[Header]
     chunks: list[bytes] = field(default_factory=list, repr=False)
 
     @cached_property
     def reply(self) -> Reply:
         """What it said."""
-        reader = replies.reader(self.form, self.headers)
+        reader = reply_reader(self.form.reply_parser(), self.headers)
         for chunk in self.chunks:
             reader.feed(chunk)
         return reader.end()
@@ -72,8 +66,12 @@ class Ear:
         if self._keep is not None and not self._waits:
             look = self._tail + chunk
             self._tail = look[-_LONGEST_END:]
-            self._waits = not self._is_stream or _END.search(look) is not None
+            self._waits = not self._is_stream or self._is_end(look)
         return self._waits
+
+    def _is_end(self, chunk: bytes) -> bool:
+        stored = self._heard.form.stored_responses
+        return stored is not None and stored.last_event.search(chunk) is not None
 
     async def ended(self) -> None:
         """All has come."""

@@ -30,15 +30,15 @@ from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import RestorableBy
 from enfold.records import ROOT, Snapshot
-from enfold.server.proxy import assembly
 from enfold.server.proxy.assembly import Piece, Wording, assemble
 from enfold.server.proxy.bodies import Body, Facts, Memory, Prefix, parse
 from enfold.server.proxy.calls import Call
 from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
-from enfold.server.proxy.recall import Recall, put_back, share
-from enfold.server.proxy.recall_offer import Offer, offer
+from enfold.server.proxy.recall import Recall, RecallOffer, offer_recall, put_back, share
 from enfold.store import responses
+from enfold.summaries import HEADING
 from enfold.tokens import DEFAULT
+from enfold.wire.cache_marks import has_cache_marks, restore_cache_marks
 from enfold.wire.replies import Reply
 
 What: TypeAlias = Literal["keep", "reused", "compressed"]
@@ -127,13 +127,18 @@ class Seen:
     def _view(self, snapshot: Snapshot) -> list[bytes]:
         cutoff = snapshot.cutoff
         covered = 0 if cutoff is None else self.history.ids.index(cutoff) + 1
-        view = assembly.set_again(
-            self.asked.body,
-            lead=self.lead,
-            covered=covered,
-            sent=self.sent,
-            view=[piece.raw for piece in self.pieces],
-        )
+        body = self.asked.body
+        view = [piece.raw for piece in self.pieces]
+        if has_cache_marks(body.raw):
+            view = restore_cache_marks(
+                body.form,
+                body.value,
+                lead=self.lead,
+                covered=covered,
+                sent=self.sent,
+                view=view,
+                summary_heading=HEADING,
+            )
         stable = len(view) - (len(self.sent) - covered)
         said = [self.instead.get(at, (raw,)) for at, raw in enumerate(view[stable:], start=covered)]
         return [*view[:stable], *chain.from_iterable(said)]
@@ -179,8 +184,6 @@ class Beginnings:
 
 _HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key", b"authorization")
 _BEARER = "bearer "
-_UNDER: Mapping[str, str] = {"openai": "/v1"}
-"""What client libraries want at the end of a provider's address."""
 
 
 def connection_of(call: Call, model: str, address: str) -> Connection | None:
@@ -188,7 +191,7 @@ def connection_of(call: Call, model: str, address: str) -> Connection | None:
     key = _key(call)
     if call.form is None or key is None:
         return None
-    base_url = f"{address}{_UNDER.get(call.form.provider, '')}"
+    base_url = f"{address}{call.form.library_path}"
     return Connection(call.form.provider, model, Secret(key), base_url)
 
 
@@ -334,17 +337,17 @@ class Turns:
     def _restorable_by(self, seen: Seen) -> RestorableBy:
         """How what is folded now can be had again: by the model itself, where it may recall."""
         setting = seen.known.settings.proxy_recall
-        if seen.asked.may_recall and offer(seen.asked.body, setting) is not None:
+        if seen.asked.may_recall and offer_recall(seen.asked.body, setting) is not None:
             return "recall"
         return "store"
 
-    def _offer(self, asked: Asked, known: RecognisedHistory) -> Offer | None:
+    def _offer(self, asked: Asked, known: RecognisedHistory) -> RecallOffer | None:
         """Once there is a summary the tool is there, and stays: what comes after it is cached."""
         if known.snapshot is None or not asked.may_recall:
             return None
-        return offer(asked.body, known.settings.proxy_recall)
+        return offer_recall(asked.body, known.settings.proxy_recall)
 
-    async def _with_recall(self, seen: Seen, offered: Offer, model: ModelConfig) -> Seen:
+    async def _with_recall(self, seen: Seen, offered: RecallOffer, model: ModelConfig) -> Seen:
         """What was recalled before put back, and the way to recall more."""
         known, dialect = seen.known, seen.body.form.dialect
         raws = put_back(

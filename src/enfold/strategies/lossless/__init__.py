@@ -43,7 +43,7 @@ from enfold.strategies.lossless.texts import (
     with_texts,
 )
 from enfold.tokens import count_messages, get
-from enfold.view import USER_ROLE_SUMMARIES
+from enfold.view import puts_summary_in_user_message
 
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
@@ -141,7 +141,7 @@ def numbers_of(plan: Plan) -> list[int]:
     """The number of every message in the view, counted from 1, with the summary among them."""
     messages, at = plan.messages, plan.previous_at
     beside = messages[max(0, at - 1) : at + 1]
-    is_merged = any(m.role == "user" and m.dialect in USER_ROLE_SUMMARIES for m in beside)
+    is_merged = any(m.role == "user" and puts_summary_in_user_message(m.dialect) for m in beside)
     is_message = plan.previous is not None and not is_merged
     return [
         index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))

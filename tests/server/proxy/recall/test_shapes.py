@@ -8,19 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.server.proxy import bodies, replies
-from enfold.server.proxy.bodies import Form
 from enfold.server.proxy.recall import shown_key
-from enfold.server.proxy.recall_offer import SHAPES
-from enfold.wire.replies import Events, Reply
+from enfold.wire import WIRES
+from enfold.wire.replies import EventParser, Reply, reply_reader
 from tests.server.proxy.voices import INPUT, OUTPUT, Part, Say, Think, Use, written
 
-FORMS: dict[str, Form] = {
-    "openai": bodies.OPENAI,
-    "openai-responses": bodies.RESPONSES,
-    "anthropic": bodies.ANTHROPIC,
-    "gemini": bodies.GEMINI,
-}
 SSE = [(b"content-type", b"text/event-stream")]
 JSON = [(b"content-type", b"application/json")]
 
@@ -48,17 +40,17 @@ def _recall(id: str) -> Use:
 
 
 def _streamed(form: str, rounds: list[list[Part]], size: int) -> bytes:
-    join = SHAPES[form].join("recall")
+    joiner = WIRES[form].recall.joiner("recall")
     out: list[bytes] = []
     for number, said in enumerate(rounds):
-        events = Events()
+        events = EventParser()
         _, raw = written(form, said, _body(form, number))
         chunks = [raw[at : at + size] for at in range(0, len(raw), size)]
         found = [event for chunk in chunks for event in events.feed(chunk)]
         for event in found:
-            out += [shown.raw for shown in join.take(event, event.json())]
+            out += [shown.raw for shown in joiner.add(event, event.json())]
         goes_on = number < len(rounds) - 1
-        out += [shown.raw for shown in join.close(goes_on=goes_on)]
+        out += [shown.raw for shown in joiner.end_reply(is_last=not goes_on)]
     return b"".join(out)
 
 
@@ -68,7 +60,7 @@ def _body(form: str, number: int) -> Any:
 
 
 def _read(form: str, headers: Any, raw: bytes) -> Reply:
-    reader = replies.reader(FORMS[form], headers)
+    reader = reply_reader(WIRES[form].reply_parser(), headers)
     reader.feed(raw)
     return reader.end()
 
@@ -77,12 +69,12 @@ def _key(form: str, messages: Any) -> str:
     return shown_key([json.dumps(each).encode() for each in messages], form, "recall")
 
 
-@given(st.sampled_from(sorted(FORMS)), turns(), st.integers(1, 300))
+@given(st.sampled_from(sorted(WIRES)), turns(), st.integers(1, 300))
 def test_streamed_and_whole_are_the_same_reply(
     form: str, rounds: list[list[Part]], size: int
 ) -> None:
     wholes = [written(form, said, _body(form, n))[0] for n, said in enumerate(rounds)]
-    joined = SHAPES[form].joined(wholes, "recall")
+    joined = WIRES[form].recall.join_bodies(wholes, "recall")
     whole = _read(form, JSON, json.dumps(joined).encode())
     streamed = _read(form, SSE, _streamed(form, rounds, size))
     real = [each for one in wholes for each in _read_whole(form, one).messages]
@@ -107,7 +99,7 @@ def test_reasoning_that_a_client_keeps_is_followed_by_what_it_led_to(
     form: str, rounds: list[list[Part]]
 ) -> None:
     wholes = [written(form, said, _body(form, n))[0] for n, said in enumerate(rounds)]
-    joined = SHAPES[form].joined(wholes, "recall")
+    joined = WIRES[form].recall.join_bodies(wholes, "recall")
     blocks = joined["output"] if form == "openai-responses" else joined["content"]
     kinds = [block["type"] in {"reasoning", "thinking"} for block in blocks]
     assert not kinds or not kinds[-1]
@@ -116,7 +108,7 @@ def test_reasoning_that_a_client_keeps_is_followed_by_what_it_led_to(
     assert [block["type"] for block in again] == [block["type"] for block in blocks]
 
 
-@given(st.sampled_from(sorted(FORMS)), st.lists(thoughts | texts, min_size=1, max_size=4))
+@given(st.sampled_from(sorted(WIRES)), st.lists(thoughts | texts, min_size=1, max_size=4))
 def test_a_stream_without_recall_is_not_changed(form: str, said: list[Part]) -> None:
     _, raw = written(form, said, _body(form, 0))
     if form == "openai-responses":
