@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from enfold.bulk.files import Place, condensing, find
-from enfold.bulk.work import Condensing
+from enfold.bulk.files import BulkFile, condense_paths, find_files
+from enfold.bulk.tasks import CondenseTask
 from enfold.engine.stateless import CondenseOptions
 from enfold.jsontext import dumps
 from enfold.settings import Settings
 
-TRUNCATION = Condensing(Settings(strategy="truncation"), CondenseOptions())
+TRUNCATION = CondenseTask(Settings(strategy="truncation"), CondenseOptions())
 
 
 def chat(name: str, turns: int = 20) -> dict[str, Any]:
@@ -38,6 +38,6 @@ def write(path: Path, *values: Any) -> Path:
     return path
 
 
-def place_of(source: Path, out: Path) -> Place:
+def place_of(source: Path, out: Path) -> BulkFile:
     """Where the results of one file go."""
-    return condensing(find([source]), out, None)[0]
+    return condense_paths(find_files([source]), out, None)[0]

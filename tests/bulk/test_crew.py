@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from enfold.bulk.work import Condensing, Piece, Unit
-from enfold.bulk.workers import WORTH_A_PROCESS, cores, jobs_for, local
+from enfold.bulk.tasks import BulkItem, CondenseTask, ItemResult
+from enfold.bulk.workers import WORTH_A_PROCESS, cores, jobs_for, local_workers
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import InputError
 from enfold.settings import Settings
@@ -17,23 +17,23 @@ from enfold.transcripts.source import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Telling(Condensing):
+class Telling(CondenseTask):
     """Says who did it, or fails."""
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         if unit.place == "bad":
             raise InputError("broken", place="here")
-        return Piece(b"%d" % os.getpid())
+        return ItemResult(b"%d" % os.getpid())
 
 
 WORK = Telling(Settings(), CondenseOptions())
-GOOD, BAD = Unit(Record(b"")), Unit(Record(b""), "bad")
+GOOD, BAD = BulkItem(Record(b"")), BulkItem(Record(b""), "bad")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_and_errors_come_back(jobs: int) -> None:
     before = multiprocessing.active_children()
-    with local(jobs) as crew:
+    with local_workers(jobs) as crew:
         done, failed = crew.submit(WORK, GOOD), crew.submit(WORK, BAD)
         assert (int(done.result().result) == os.getpid()) == (jobs == 1)
         with pytest.raises(InputError) as caught:
@@ -46,7 +46,7 @@ def test_nobody_is_left_behind_when_it_is_given_up() -> None:
     before = multiprocessing.active_children()
 
     def give_up() -> None:
-        with local(2) as crew:
+        with local_workers(2) as crew:
             crew.submit(WORK, GOOD).result()
             raise KeyboardInterrupt
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from enfold.bulk import workers
-from enfold.bulk.files import condensing, find
-from enfold.bulk.run import FileResult, Run
-from enfold.bulk.work import Condensing, Piece, Unit
+from enfold.bulk.files import condense_paths, find_files
+from enfold.bulk.run import BulkRun, FileResult
+from enfold.bulk.tasks import BulkItem, CondenseTask, ItemResult
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import ConfigError, InputError, SummaryError, UnfinishedError
 from enfold.settings import Settings
@@ -37,21 +37,21 @@ def nothing_left_for_others() -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Marked(Condensing):
+class Marked(CondenseTask):
     """Repeats what it is given, and fails where it is told to."""
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         assert isinstance(unit.given, Record)
         if unit.given.text == b"bad":
             raise InputError("broken", place="here")
-        return Piece(unit.given.text * 2)
+        return ItemResult(unit.given.text * 2)
 
 
 @dataclass(frozen=True, slots=True)
-class Dying(Condensing):
+class Dying(CondenseTask):
     """Takes its process with it."""
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         os._exit(len(unit.place) or 3)
 
 
@@ -70,8 +70,8 @@ def folder(tmp_path: Path) -> Path:
 
 def run(folder: Path, out: str, engine: str) -> list[FileResult]:
     target = folder.parent / out
-    places = condensing(find([folder]), target, None)
-    return list(Run(TRUNCATION, places, target, 2, engine).outcomes())
+    places = condense_paths(find_files([folder]), target, None)
+    return list(BulkRun(TRUNCATION, places, target, 2, engine).outcomes())
 
 
 def written(folder: Path, out: str) -> dict[str, bytes]:
@@ -99,9 +99,9 @@ def test_results_and_reports_are_the_same_as_of_the_local_crew(folder: Path) -> 
 
 def test_rows_keep_their_order_and_an_error_is_one_rows_own() -> None:
     texts = [b"%d" % number for number in range(100)]
-    with workers.distributed(2) as crew:
-        futures = [crew.submit(WORK, Unit(Record(text))) for text in texts]
-        bad = crew.submit(WORK, Unit(Record(b"bad")))
+    with workers.daft_workers(2) as crew:
+        futures = [crew.submit(WORK, BulkItem(Record(text))) for text in texts]
+        bad = crew.submit(WORK, BulkItem(Record(b"bad")))
         assert [future.result(60).result for future in futures] == [text * 2 for text in texts]
         with pytest.raises(InputError, match="broken"):
             bad.result(60)
@@ -110,12 +110,12 @@ def test_rows_keep_their_order_and_an_error_is_one_rows_own() -> None:
 def test_a_process_that_dies_ends_the_run(tmp_path: Path) -> None:
     write(tmp_path / "in/a.jsonl", chat("a", 1))
     out = tmp_path / "out"
-    places = condensing(find([tmp_path / "in"]), out, None)
+    places = condense_paths(find_files([tmp_path / "in"]), out, None)
     with pytest.raises(UnfinishedError, match="run it again"):
-        list(Run(Dying(Settings(), CondenseOptions()), places, out, 1, "daft").outcomes())
+        list(BulkRun(Dying(Settings(), CondenseOptions()), places, out, 1, "daft").outcomes())
 
 
 def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"enfold\[bulk\]"), workers.distributed(1):
+    with pytest.raises(ConfigError, match=r"enfold\[bulk\]"), workers.daft_workers(1):
         raise SummaryError("it began")

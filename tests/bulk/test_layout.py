@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from enfold.bulk.files import condensing, find, restoring
+from enfold.bulk.files import condense_paths, find_files, restore_paths
 from enfold.errors import ConfigError
 from tests.bulk.chats import write
 
@@ -21,9 +21,9 @@ def chats(tmp_path: Path) -> Path:
 
 
 def test_a_folder_is_mirrored(chats: Path, tmp_path: Path) -> None:
-    found = find([chats])
+    found = find_files([chats])
     out = tmp_path / "out"
-    places = condensing(found, out, None)
+    places = condense_paths(found, out, None)
     assert [place.target for place in places] == [
         out / "a.jsonl",
         out / "b.json",
@@ -36,20 +36,20 @@ def test_a_folder_is_mirrored(chats: Path, tmp_path: Path) -> None:
 
 def test_ledgers_can_lie_elsewhere(chats: Path, tmp_path: Path) -> None:
     out, ledgers = tmp_path / "out", tmp_path / "ledgers"
-    written = condensing(find([chats]), out, ledgers)
+    written = condense_paths(find_files([chats]), out, ledgers)
     assert written[0].ledger == ledgers / "a.jsonl.ledger"
     for place in written:
         write(place.target, [])
-    read = restoring(find([out]), tmp_path / "again", ledgers)
+    read = restore_paths(find_files([out]), tmp_path / "again", ledgers)
     assert [place.ledger for place in read] == [place.ledger for place in written]
-    beside = restoring(find([out]), tmp_path / "again", None)
+    beside = restore_paths(find_files([out]), tmp_path / "again", None)
     assert beside[0].ledger == out / "a.jsonl.ledger"
 
 
 def test_several_folders_are_mirrored_under_their_names(chats: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other/b.json", []).parent
     named = write(tmp_path / "b.log", [])
-    places = condensing(find([chats, other, named]), tmp_path / "out", None)
+    places = condense_paths(find_files([chats, other, named]), tmp_path / "out", None)
     below = [str(place.target.relative_to(tmp_path / "out")) for place in places]
     assert below == [
         "chats/a.jsonl",
@@ -62,18 +62,18 @@ def test_several_folders_are_mirrored_under_their_names(chats: Path, tmp_path: P
 
 def test_ledgers_are_no_conversations_and_nobody_is_told(tmp_path: Path) -> None:
     write(tmp_path / "x.json.ledger", {})
-    assert find([tmp_path]).others == 0
+    assert find_files([tmp_path]).others == 0
 
 
 def test_nothing_is_met_twice(chats: Path) -> None:
-    assert len(find([chats, chats / "b.json", chats / "deep"]).files) == 3
+    assert len(find_files([chats, chats / "b.json", chats / "deep"]).files) == 3
 
 
 def test_links_in_a_circle_end(chats: Path) -> None:
     (chats / "deep" / "up").symlink_to(chats)
     (chats / "circle").symlink_to(chats / "circle")
     (chats / "own.json").symlink_to(chats / "own.json")
-    assert [source.name for source, _ in find([chats]).files] == [
+    assert [source.name for source, _ in find_files([chats]).files] == [
         "a.jsonl",
         "b.json",
         "c.NDJSON",
@@ -83,23 +83,23 @@ def test_links_in_a_circle_end(chats: Path) -> None:
 
 def test_results_inside_the_folder_are_not_read(chats: Path) -> None:
     out = write(chats / "small/z.json", []).parent
-    sources = [source.name for source, _ in find([chats], without=[out]).files]
+    sources = [source.name for source, _ in find_files([chats], without=[out]).files]
     assert "z.json" not in sources
     assert len(sources) == 3
 
 
 def test_the_folder_itself_cannot_take_its_results(chats: Path) -> None:
     with pytest.raises(ConfigError, match="is read; results go into another folder"):
-        find([chats], without=[chats.parent / "x" / ".." / "chats"])
+        find_files([chats], without=[chats.parent / "x" / ".." / "chats"])
     with pytest.raises(ConfigError, match=r"b\.json is read"):
-        condensing(find([chats / "b.json"]), chats, None)
+        condense_paths(find_files([chats / "b.json"]), chats, None)
 
 
 def test_two_files_of_one_name_are_refused(chats: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "other/b.json", [])
     with pytest.raises(ConfigError, match=r"chats/b\.json and .*other/b\.json would both"):
-        condensing(find([chats / "b.json", other]), tmp_path / "out", None)
+        condense_paths(find_files([chats / "b.json", other]), tmp_path / "out", None)
 
 
 def test_an_empty_folder_holds_nothing(tmp_path: Path) -> None:
-    assert find([tmp_path]).files == []
+    assert find_files([tmp_path]).files == []

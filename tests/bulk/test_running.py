@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from enfold.bulk.files import condensing, find, restoring
-from enfold.bulk.run import FileResult, Run
-from enfold.bulk.work import Condensing, Piece, Restoring, Unit
+from enfold.bulk.files import condense_paths, find_files, restore_paths
+from enfold.bulk.run import BulkRun, FileResult
+from enfold.bulk.tasks import BulkItem, CondenseTask, ItemResult, RestoreTask
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import SummaryError
 from enfold.jsontext import loads
@@ -31,17 +31,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "in"
 
 
-def condense(folder: Path, work: Condensing = TRUNCATION, jobs: int = 1) -> list[FileResult]:
+def condense(folder: Path, work: CondenseTask = TRUNCATION, jobs: int = 1) -> list[FileResult]:
     """Condense all of a folder into the one beside it."""
     out = folder.parent / "out"
-    return list(Run(work, condensing(find([folder]), out, None), out, jobs).outcomes())
+    return list(
+        BulkRun(work, condense_paths(find_files([folder]), out, None), out, jobs).outcomes()
+    )
 
 
 def restored(folder: Path) -> dict[str, list[Any]]:
     """What the results of a folder lead back to."""
     out, again = folder.parent / "out", folder.parent / "again"
-    found = find([out])
-    outcomes = list(Run(Restoring(), restoring(found, again, None), again).outcomes())
+    found = find_files([out])
+    outcomes = list(BulkRun(RestoreTask(), restore_paths(found, again, None), again).outcomes())
     assert [outcome.error for outcome in outcomes] == [None] * len(outcomes)
     return {
         str(below): [loads(line) for line in (again / below).read_bytes().splitlines()]
@@ -98,13 +100,13 @@ def test_a_file_that_fails_does_not_stop_the_others(folder: Path, jobs: int) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Failing(Condensing):
+class Failing(CondenseTask):
     """Cannot do one of the conversations, this time."""
 
     bad: str = "a3"
     error: type[Exception] = SummaryError
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         done = TRUNCATION.do(unit)
         if loads(done.result).get("id") == self.bad:
             raise self.error("not now")
@@ -119,16 +121,16 @@ def test_what_may_succeed_later_is_gone_on_with(folder: Path) -> None:
     asked: list[str] = []
 
     @dataclass(frozen=True, slots=True)
-    class Asked(Failing):
+    class QuestionStored(Failing):
         @property
         def key(self) -> str:
             return work.key
 
-        def do(self, unit: Unit) -> Piece:
+        def do(self, unit: BulkItem) -> ItemResult:
             asked.append(unit.place)
             return TRUNCATION.do(unit)
 
-    again = condense(folder, Asked(TRUNCATION.settings, TRUNCATION.options))
+    again = condense(folder, QuestionStored(TRUNCATION.settings, TRUNCATION.options))
     assert [outcome.status for outcome in again] == ["done", "already"]
     assert asked == ["line 3"]
     assert again[0].tally.conversations == 3
@@ -148,14 +150,14 @@ def test_progress_adds_up_to_all_bytes(folder: Path) -> None:
     (folder / "bad.json").write_bytes(b"[{")
     told: list[int] = []
     out = folder.parent / "out"
-    places = condensing(find([folder]), out, None)
-    list(Run(TRUNCATION, places, out, told=told.append).outcomes())
+    places = condense_paths(find_files([folder]), out, None)
+    list(BulkRun(TRUNCATION, places, out, told=told.append).outcomes())
     assert sum(told) == sum(place.source.stat().st_size for place in places)
 
 
 def test_a_run_that_is_given_up_goes_on_where_it_was(folder: Path) -> None:
     out = folder.parent / "out"
-    run = Run(TRUNCATION, condensing(find([folder]), out, None), out)
+    run = BulkRun(TRUNCATION, condense_paths(find_files([folder]), out, None), out)
     running = run.outcomes()
     next(running)
     running.close()
@@ -165,7 +167,9 @@ def test_a_run_that_is_given_up_goes_on_where_it_was(folder: Path) -> None:
 
 def test_a_file_without_a_ledger_is_named(folder: Path) -> None:
     again = folder.parent / "again"
-    outcomes = list(Run(Restoring(), restoring(find([folder]), again, None), again).outcomes())
+    outcomes = list(
+        BulkRun(RestoreTask(), restore_paths(find_files([folder]), again, None), again).outcomes()
+    )
     assert all("cannot be read: No such file" in str(outcome.error) for outcome in outcomes)
     assert "a.jsonl.ledger" in str(outcomes[0].error)
 
@@ -175,7 +179,7 @@ def test_a_file_with_too_few_ledgers_is_refused(folder: Path) -> None:
     ledger = folder.parent / "out" / "a.jsonl.ledger"
     ledger.write_bytes(b"".join(ledger.read_bytes().splitlines(keepends=True)[:2]))
     again = folder.parent / "again"
-    found = restoring(find([folder.parent / "out"]), again, None)
-    outcomes = list(Run(Restoring(), found, again).outcomes())
+    found = restore_paths(find_files([folder.parent / "out"]), again, None)
+    outcomes = list(BulkRun(RestoreTask(), found, again).outcomes())
     assert "fewer ledgers than conversations" in str(outcomes[0].error)
     assert [outcome.status for outcome in outcomes] == ["failed", "done", "done"]

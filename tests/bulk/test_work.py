@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from enfold.bulk.work import Condensing, Restoring, Tally, Unit
+from enfold.bulk.tasks import BulkItem, CondenseTask, RestoreTask, Totals
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
@@ -17,7 +17,7 @@ from enfold.transcripts.source import Record
 from tests.bulk.chats import TRUNCATION, chat, place_of, write
 
 
-def units_of(path: Path) -> tuple[bool, list[Unit]]:
+def units_of(path: Path) -> tuple[bool, list[BulkItem]]:
     """What a file is divided into."""
     with TRUNCATION.units(place_of(path, path.parent / "out")) as (is_array, units):
         return is_array, list(units)
@@ -25,12 +25,12 @@ def units_of(path: Path) -> tuple[bool, list[Unit]]:
 
 def test_a_unit_does_the_same_in_another_process() -> None:
     record = Record(dumps(chat("a")), "chats.jsonl", "line 1")
-    work, unit = pickle.loads(pickle.dumps((TRUNCATION, Unit(record, "line 1"))))
+    work, unit = pickle.loads(pickle.dumps((TRUNCATION, BulkItem(record, "line 1"))))
     piece = work.do(unit)
-    assert piece.result == TRUNCATION.do(Unit(record, "line 1")).result
+    assert piece.result == TRUNCATION.do(BulkItem(record, "line 1")).result
     assert len(piece.result) < len(record.text) * 0.6
     assert piece.tally.tokens_after < piece.tally.tokens_before
-    restored = Restoring().do(Unit(Record(piece.result), "a", ledger=piece.ledger))
+    restored = RestoreTask().do(BulkItem(Record(piece.result), "a", ledger=piece.ledger))
     assert loads(restored.result) == chat("a")
 
 
@@ -62,15 +62,15 @@ def test_lines_are_read_as_they_are_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_same_options_have_the_same_key_and_others_another() -> None:
-    same = Condensing(Settings(strategy="truncation"), CondenseOptions())
+    same = CondenseTask(Settings(strategy="truncation"), CondenseOptions())
     assert same.key == TRUNCATION.key
     others = (
-        Condensing(Settings(strategy="native"), CondenseOptions()),
-        Condensing(
+        CondenseTask(Settings(strategy="native"), CondenseOptions()),
+        CondenseTask(
             Settings(strategy="truncation", strategy_config={"truncation": {}}), CondenseOptions()
         ),
-        Condensing(Settings(strategy="truncation"), CondenseOptions(target=1_000)),
-        Condensing(Settings(strategy="truncation"), CondenseOptions(), "openai"),
+        CondenseTask(Settings(strategy="truncation"), CondenseOptions(target=1_000)),
+        CondenseTask(Settings(strategy="truncation"), CondenseOptions(), "openai"),
     )
     assert len({TRUNCATION.key, *(other.key for other in others)}) == 5
 
@@ -78,20 +78,20 @@ def test_the_same_options_have_the_same_key_and_others_another() -> None:
 @pytest.mark.parametrize("text", [b"{", b'{"messages":[{"role":"nobody"}]}', b"5"])
 def test_an_error_names_the_place(text: bytes) -> None:
     with pytest.raises(InputError, match=r"^chats\.jsonl line 7"):
-        TRUNCATION.do(Unit(Record(text, "chats.jsonl", "line 7", 7), "line 7"))
+        TRUNCATION.do(BulkItem(Record(text, "chats.jsonl", "line 7", 7), "line 7"))
 
 
 def test_a_ledger_of_another_conversation_is_refused() -> None:
-    one, two = (TRUNCATION.do(Unit(Record(dumps(chat(name))))) for name in "ab")
+    one, two = (TRUNCATION.do(BulkItem(Record(dumps(chat(name))))) for name in "ab")
     with pytest.raises(RestoreError, match="chats line 2: the ledger belongs"):
-        Restoring().do(Unit(Record(one.result), "chats line 2", ledger=two.ledger))
+        RestoreTask().do(BulkItem(Record(one.result), "chats line 2", ledger=two.ledger))
 
 
 def test_figures_are_added_up_and_few_warnings_kept() -> None:
-    warned = Tally(1, 10, 5, 0.5, ("too long",))
-    total = Tally()
+    warned = Totals(1, 10, 5, 0.5, ("too long",))
+    total = Totals()
     for _ in range(25):
         total = total.plus(warned)
     assert (total.conversations, total.tokens_before, total.reduction) == (25, 250, 0.5)
     assert (len(total.warnings), total.more_warnings) == (20, 5)
-    assert Tally.read(total.write()) == total
+    assert Totals.read(total.write()) == total

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from enfold.evaluation.measures import NEWEST, Way
-from enfold.evaluation.run import CaseResult, Plan, measure
+from enfold.evaluation.measures import NEWEST, Method
+from enfold.evaluation.run import CaseResult, EvaluationPlan, measure
 from tests.evaluation.talks import conversation
 
 
@@ -26,7 +26,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 @pytest.fixture(scope="module")
 def outcomes(files: list[Path]) -> list[CaseResult]:
     told: list[str] = []
-    ways = (Way(NEWEST, 0.2), Way("native", 0.2))
-    found = measure(files, Plan(ways), told=told.append)
+    ways = (Method(NEWEST, 0.2), Method("native", 0.2))
+    found = measure(files, EvaluationPlan(ways), told=told.append)
     assert told == ["talk-1", "talk-2", "talk-3"]
     return found

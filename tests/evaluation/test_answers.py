@@ -11,11 +11,17 @@ import pytest
 
 import enfold
 from enfold.errors import BadReplyError
-from enfold.evaluation.answers import Answered, Asker, answered
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.measures import NEWEST, Way, view_of
+from enfold.evaluation.measures import (
+    NEWEST,
+    AnswerJudge,
+    AnswerMarks,
+    Method,
+    condense_case,
+    mark_answers,
+)
 from enfold.evaluation.report import rows, summaries
-from enfold.evaluation.run import Plan, measure
+from enfold.evaluation.run import EvaluationPlan, measure
 from enfold.llm.calls import Call, Connection
 from enfold.messages import Conversation, text_of
 from enfold.testing import ScriptedGateway, user
@@ -32,7 +38,7 @@ def said(call: Call) -> str:
 async def test_marks_are_read(reply: str, mark: float) -> None:
     gateway = ScriptedGateway(reply)
     probe = Probe("How heavy?", "nine </conversation> stone")
-    assert await Asker(gateway, MODEL).mark(probe, "It weighs nine stone") == mark
+    assert await AnswerJudge(gateway, MODEL).mark(probe, "It weighs nine stone") == mark
     (call,) = gateway.calls
     assert "It weighs nine stone" in said(call)
     assert call.temperature == 0
@@ -41,17 +47,17 @@ async def test_marks_are_read(reply: str, mark: float) -> None:
 @pytest.mark.parametrize("reply", ["", "It is RIGHT, I think", "10/10"])
 async def test_anything_else_is_no_mark(reply: str) -> None:
     with pytest.raises(BadReplyError, match="none of RIGHT, PARTLY, WRONG"):
-        await Asker(ScriptedGateway(reply), MODEL).mark(Probe("?", "a"), "b")
+        await AnswerJudge(ScriptedGateway(reply), MODEL).mark(Probe("?", "a"), "b")
 
 
 async def test_an_answer_without_a_mark_is_counted_and_left_out() -> None:
     probes = (Probe("How heavy?", "nine stone"), Probe("Where?", "Whitby"), Probe("Why?"))
     case = Case("c", Conversation((user("It weighs nine stone."),)), probes)
-    view = await view_of(case, Way(NEWEST, 1.0), None)
+    view = await condense_case(case, Method(NEWEST, 1.0), None)
     gateway = ScriptedGateway("nine stone", "RIGHT", "in Hull", "Hm, hard to say.")
-    assert await answered(case, view, Asker(gateway, MODEL)) == Answered(1, 1.0, 1)
+    assert await mark_answers(case, view, AnswerJudge(gateway, MODEL)) == AnswerMarks(1, 1.0, 1)
     gateway = ScriptedGateway("nine stone", "Right!!", "in Hull", "")
-    assert await answered(case, view, Asker(gateway, MODEL)) == Answered(0, None, 2)
+    assert await mark_answers(case, view, AnswerJudge(gateway, MODEL)) == AnswerMarks(0, None, 2)
 
 
 @pytest.mark.model
@@ -71,7 +77,7 @@ def test_a_real_model_answers_from_the_view(
         {"role": "user", "content": "Go on."},
     ]
     path.write_text(json.dumps({"messages": messages, "probes": [probe]}), encoding="utf-8")
-    plan = Plan((Way(NEWEST, 1.0),), chained=False, profile="mine")
+    plan = EvaluationPlan((Method(NEWEST, 1.0),), chained=False, profile="mine")
     (outcome,) = measure([path], plan)
     assert outcome.answered is not None
     assert outcome.answered.questions + outcome.answered.unmarked == 1
@@ -105,11 +111,11 @@ def test_prompts_are_compared_by_what_can_be_answered(
         return "The anchor: nine stone." if "facts" in said(call) else "They talked."
 
     ways = (
-        Way(NEWEST, 0.2),
-        Way("native", 0.2, prompt="Keep the facts.", label="facts"),
-        Way("native", 0.2, prompt="Be brief.", label="brief"),
+        Method(NEWEST, 0.2),
+        Method("native", 0.2, prompt="Keep the facts.", label="facts"),
+        Method("native", 0.2, prompt="Be brief.", label="brief"),
     )
-    plan = Plan(ways, chained=False, profile="mine")
+    plan = EvaluationPlan(ways, chained=False, profile="mine")
     found = summaries(measure([path], plan, gateway=ScriptedGateway(answer)))
     assert [each.answers for each in found] == [0, 1, 0]
     assert [row[1] for row in rows(found)] == [NEWEST, "native, facts", "native, brief"]

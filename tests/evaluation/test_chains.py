@@ -9,7 +9,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.measures import COMPRESSIONS, decay
+from enfold.evaluation.measures import COMPRESSIONS, measure_decay
 from enfold.messages import Conversation
 from enfold.testing import assistant, user
 from enfold.wiring import open_engine
@@ -38,7 +38,7 @@ def talk(turns: int) -> Case:
 
 
 async def test_quotations_count_where_there_are_hardly_any_items(engine: Engine) -> None:
-    found = await decay(engine, talk(160), "native", 0.2)
+    found = await measure_decay(engine, talk(160), "native", 0.2)
     assert found is not None
     assert found.quotations > found.items
     assert len(found.in_view) == COMPRESSIONS + 1
@@ -49,7 +49,7 @@ async def test_quotations_count_where_there_are_hardly_any_items(engine: Engine)
 
 async def test_questions_about_the_first_third_are_asked_at_both_ends(engine: Engine) -> None:
     probes = (Probe("Who is the mate?", evidence=(2, 3)), Probe("And later?", evidence=(2, 159)))
-    found = await decay(engine, replace(talk(160), probes=probes), "native", 0.2)
+    found = await measure_decay(engine, replace(talk(160), probes=probes), "native", 0.2)
     assert found is not None
     assert found.evidence is not None
     assert [each.loosest.questions for each in found.evidence] == [1, 1]
@@ -57,4 +57,4 @@ async def test_questions_about_the_first_third_are_asked_at_both_ends(engine: En
 
 
 async def test_a_short_talk_has_no_chain(engine: Engine) -> None:
-    assert await decay(engine, talk(8), "native", 0.2) is None
+    assert await measure_decay(engine, talk(8), "native", 0.2) is None

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.evaluation.measures import RULES, Shown, content_words, quotation, says_something, share
+from enfold.evaluation.measures import (
+    RULES,
+    TextIndex,
+    content_words,
+    quotation,
+    says_something,
+    share,
+)
 from enfold.testing import user
 
 LONG = (
@@ -37,7 +44,7 @@ def test_content_words_are_of_any_language() -> None:
     ],
 )
 def test_a_long_message_is_there_by_so_many_of_the_rules(view: str, rules: int) -> None:
-    shown = Shown([view])
+    shown = TextIndex([view])
     holding = [rule.holds(shown, user(LONG)) for rule in RULES[1:]]
     assert holding == [False] * (3 - rules) + [True] * rules
 
@@ -46,22 +53,22 @@ def test_only_the_strictest_rule_counts_what_says_nothing() -> None:
     yes = user("Yeah, okay.")
     assert [rule.counts(yes) for rule in RULES] == [True, False, False, False]
     assert [rule.counts(user("  ")) for rule in RULES] == [False] * 4
-    assert Shown(["Well.\nYeah,\nokay. So"]).has_whole(yes)
-    assert not Shown(["Well, yeah,", "okay."]).has_whole(yes)
+    assert TextIndex(["Well.\nYeah,\nokay. So"]).has_whole(yes)
+    assert not TextIndex(["Well, yeah,", "okay."]).has_whole(yes)
 
 
 def test_a_message_stands_in_a_line_without_blanks() -> None:
-    assert Shown(["他说灯塔的灯坏了需要修理然后走了"]).has_whole(user("灯塔的灯坏了需要修理"))
+    assert TextIndex(["他说灯塔的灯坏了需要修理然后走了"]).has_whole(user("灯塔的灯坏了需要修理"))
 
 
 def test_words_scattered_over_a_long_line_are_no_substance() -> None:
     words = LONG.split()
     scattered = " ".join(f"{word} {'filler ' * 12}" for word in words)
-    assert not Shown([scattered]).has_substance(user(LONG))
+    assert not TextIndex([scattered]).has_substance(user(LONG))
 
 
 def test_a_quotation_is_the_first_words_that_tell_something() -> None:
-    shown = Shown([f"- Ada: {LONG}"])
+    shown = TextIndex([f"- Ada: {LONG}"])
     said = user(f"and so it was that we all did go. {LONG}")
     assert quotation(said, shown) == "The harbour master closed the northern pier at"
     assert (

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.evaluation.measures import NEWEST, Way
-from enfold.evaluation.run import CaseResult, Plan, measure
+from enfold.evaluation.measures import NEWEST, Method
+from enfold.evaluation.run import CaseResult, EvaluationPlan, measure
 
 
 def test_every_case_is_measured_each_way(outcomes: list[CaseResult]) -> None:
@@ -57,7 +57,7 @@ def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[CaseResult]) -
 
 
 def test_processes_give_the_same(files: list[Path], outcomes: list[CaseResult]) -> None:
-    plan = Plan((Way("native", 0.2),), chained=False)
+    plan = EvaluationPlan((Method("native", 0.2),), chained=False)
     found = measure(files, plan, jobs=2)
     expected = [each for each in outcomes if each.way.strategy == "native"]
     assert [(e.case, e.half, e.tokens_after, e.items_kept, e.evidence) for e in found] == [
@@ -68,9 +68,9 @@ def test_processes_give_the_same(files: list[Path], outcomes: list[CaseResult]) 
 @pytest.mark.parametrize("budget", [0, -1])
 def test_a_budget_is_more_than_nothing(budget: float) -> None:
     with pytest.raises(ConfigError, match="budget is"):
-        Way("native", budget)
+        Method("native", budget)
 
 
 def test_a_budget_is_a_share_or_tokens() -> None:
-    assert Way("native", 0.25).target(1_000) == 250
-    assert Way("native", 300).target(1_000) == 300
+    assert Method("native", 0.25).target(1_000) == 250
+    assert Method("native", 300).target(1_000) == 300

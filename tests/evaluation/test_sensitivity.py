@@ -7,7 +7,7 @@ import json
 from enfold.evaluation.measures import NEWEST, RULES
 from enfold.evaluation.report import (
     SENSITIVITY_COLUMNS,
-    ByRule,
+    RuleSummary,
     by_rule,
     sensitivity_rows,
     summaries,
@@ -33,5 +33,5 @@ def test_the_newest_may_be_missing(outcomes: list[CaseResult]) -> None:
 
 
 def test_aims_are_met_or_not() -> None:
-    assert ByRule("all", "native", "quoted", 4, 0.1, 0.2, 0.8, 0.85).meets == (True, True)
-    assert ByRule("all", "native", "quoted", 4, 0.11, 0.2, 0.8, 0.84).meets == (False, False)
+    assert RuleSummary("all", "native", "quoted", 4, 0.1, 0.2, 0.8, 0.85).meets == (True, True)
+    assert RuleSummary("all", "native", "quoted", 4, 0.11, 0.2, 0.8, 0.84).meets == (False, False)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import enfold
-from enfold.chat.controller import Talk, chooser
+from enfold.chat.controller import ChatController, profile_chooser
 from enfold.engine import Engine
 from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
 from enfold.messages import text_of
@@ -30,13 +30,15 @@ class Desk:
         """Who is asked from now on."""
         self.switch.gateway = gateway
 
-    async def talk(self, *, window: int | None = None, answered: bool = True) -> Talk:
+    async def talk(self, *, window: int | None = None, answered: bool = True) -> ChatController:
         """The talk in the session `harbour`, with profiles to answer in it or without any."""
         session = await self.engine.session("harbour", model=SMALL)
         if answered:
             for name in ("small", "large"):
                 await self.add(name)
-        talk = Talk(self.engine, session, chooser(self.engine, session), window=window)
+        talk = ChatController(
+            self.engine, session, profile_chooser(self.engine, session), window=window
+        )
         await talk.begin("small" if answered else None, None)
         return talk
 
@@ -72,7 +74,7 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
         yield Desk(engine, summarizer, switch)
 
 
-async def fill(talk: Talk, turns: int) -> None:
+async def fill(talk: ChatController, turns: int) -> None:
     """So many questions and answers, each of about fifty tokens."""
     for turn in range(turns):
         await talk.session.append(
@@ -80,6 +82,6 @@ async def fill(talk: Talk, turns: int) -> None:
         )
 
 
-async def said(talk: Talk) -> list[tuple[str, str]]:
+async def said(talk: ChatController) -> list[tuple[str, str]]:
     """Role and text of every message of the session."""
     return [(each.role, text_of(each.parts)) for each in await talk.session.messages()]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.chat.controller import Choose, chooser
+from enfold.chat.controller import ChooseAnswerer, profile_chooser
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from tests.talk.desk import Desk
 
 
-async def choosing(desk: Desk) -> Choose:
-    return chooser(desk.engine, await desk.engine.session("harbour"))
+async def choosing(desk: Desk) -> ChooseAnswerer:
+    return profile_chooser(desk.engine, await desk.engine.session("harbour"))
 
 
 async def test_without_a_profile_nobody_answers(desk: Desk) -> None:

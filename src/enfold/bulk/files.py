@@ -25,7 +25,7 @@ LEDGER = ".ledger"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BulkFile:
     """One file of many."""
 
     source: Path
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class Found:
+class FoundFiles:
     """What the files and folders that were named hold."""
 
     files: list[tuple[Path, Path]] = field(default_factory=list)
@@ -44,11 +44,11 @@ class Found:
     """Files in folders that are left alone because of their names."""
 
 
-def find(given: Sequence[Path], *, without: Iterable[Path] = ()) -> Found:
+def find_files(given: Sequence[Path], *, without: Iterable[Path] = ()) -> FoundFiles:
     """All files that are meant, each once; folders `without` are passed over."""
-    found = Found()
+    found = FoundFiles()
     apart = {_real(path) for path in without}
-    walk = _Walk(found, set(apart))
+    walk = _FolderWalk(found, set(apart))
     for path in given:
         if path.is_dir() and _real(path) in apart:
             raise ConfigError(f"{path} is read; results go into another folder, or one inside it")
@@ -60,20 +60,20 @@ def find(given: Sequence[Path], *, without: Iterable[Path] = ()) -> Found:
     return found
 
 
-def condensing(found: Found, out: Path, ledgers: Path | None) -> list[Place]:
+def condense_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[BulkFile]:
     """Where the condensed files and their ledgers are written."""
     places = [
-        Place(source, out / below, _ledger((ledgers or out) / below))
+        BulkFile(source, out / below, _ledger((ledgers or out) / below))
         for source, below in found.files
     ]
     _check_apart(places, [place.source for place in places], with_ledgers=True)
     return places
 
 
-def restoring(found: Found, out: Path, ledgers: Path | None) -> list[Place]:
+def restore_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[BulkFile]:
     """Where the restored files are written, and where their ledgers are."""
     places = [
-        Place(source, out / below, _ledger(source if ledgers is None else ledgers / below))
+        BulkFile(source, out / below, _ledger(source if ledgers is None else ledgers / below))
         for source, below in found.files
     ]
     read = [path for place in places for path in (place.source, place.ledger)]
@@ -81,10 +81,10 @@ def restoring(found: Found, out: Path, ledgers: Path | None) -> list[Place]:
     return places
 
 
-class _Walk:
+class _FolderWalk:
     """Files below folders, by name; links are followed, but no folder or file is met twice."""
 
-    def __init__(self, found: Found, passed_over: set[str]) -> None:
+    def __init__(self, found: FoundFiles, passed_over: set[str]) -> None:
         self._found = found
         self._seen = passed_over
 
@@ -126,7 +126,7 @@ def _ledger(path: Path) -> Path:
     return path.with_name(path.name + LEDGER)
 
 
-def _check_apart(places: Sequence[Place], read: Iterable[Path], *, with_ledgers: bool) -> None:
+def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledgers: bool) -> None:
     """No two results in one file, and none in the place of what is read."""
     is_read = set(map(_real, read))
     taken: dict[str, Path] = {}
@@ -142,7 +142,7 @@ def _check_apart(places: Sequence[Place], read: Iterable[Path], *, with_ledgers:
         taken[real] = source
 
 
-def _written(places: Sequence[Place], *, ledgers: bool) -> Iterator[tuple[Path, Path]]:
+def _written(places: Sequence[BulkFile], *, ledgers: bool) -> Iterator[tuple[Path, Path]]:
     """Every file that will be written, after the one that it comes from."""
     for place in places:
         yield place.source, place.target

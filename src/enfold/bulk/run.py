@@ -18,22 +18,22 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Literal, TypeAlias
 
-from enfold.bulk.files import Journal, Place, digest, open_journal
-from enfold.bulk.work import Piece, Tally, Work
-from enfold.bulk.workers import Crew, Submit, distributed, local
+from enfold.bulk.files import BulkFile, Journal, digest, open_journal
+from enfold.bulk.tasks import BulkTask, ItemResult, Totals
+from enfold.bulk.workers import Submit, WorkerPool, daft_workers, local_workers
 from enfold.errors import EnfoldError, InputError, UnfinishedError, facts
 
 _LINES = 3
 """For each conversation."""
 
 
-class Part:
+class PartialResult:
     """The results of one file so far."""
 
-    def __init__(self, place: Place, key: str) -> None:
+    def __init__(self, place: BulkFile, key: str) -> None:
         """Go on with what is there, if it belongs to the key."""
         self._place = place
-        self.tally = Tally()
+        self.tally = Totals()
         self._path = place.target.with_name(f".enfold-part-{place.target.name}")
         with _named(place.target):
             place.target.parent.mkdir(parents=True, exist_ok=True)
@@ -49,13 +49,13 @@ class Part:
         if stream.readline() == header:
             while lines := _complete(islice(stream, _LINES)):
                 at += sum(map(len, lines))
-                self.tally = self.tally.plus(Tally.read(lines[-1]))
+                self.tally = self.tally.plus(Totals.read(lines[-1]))
         else:
             stream.truncate(0)
             stream.write(header)
         stream.truncate(at)
 
-    def add(self, piece: Piece) -> None:
+    def add(self, piece: ItemResult) -> None:
         """The result of the next conversation."""
         self.tally = self.tally.plus(piece.tally)
         lines = (piece.result, piece.ledger, piece.tally.write())
@@ -117,11 +117,11 @@ def _named(path: Path) -> Iterator[None]:
         raise InputError(f"cannot be written: {reason}", place=str(path)) from None
 
 
-Status: TypeAlias = Literal["done", "already", "failed"]
+FileStatus: TypeAlias = Literal["done", "already", "failed"]
 
-ENGINES: Mapping[str, Callable[[int], AbstractContextManager[Crew]]] = {
-    "local": local,
-    "daft": distributed,
+ENGINES: Mapping[str, Callable[[int], AbstractContextManager[WorkerPool]]] = {
+    "local": local_workers,
+    "daft": daft_workers,
 }
 """Who does the work, by the name of the engine."""
 
@@ -130,9 +130,9 @@ ENGINES: Mapping[str, Callable[[int], AbstractContextManager[Crew]]] = {
 class FileResult:
     """What came of one file."""
 
-    place: Place
-    status: Status
-    tally: Tally = field(default_factory=Tally)
+    place: BulkFile
+    status: FileStatus
+    tally: Totals = field(default_factory=Totals)
     error: EnfoldError | None = None
 
     def as_json(self) -> dict[str, Any]:
@@ -148,11 +148,11 @@ class FileResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class BulkRun:
     """What is to be done, by how many, and who is told how far it is."""
 
-    work: Work
-    places: Sequence[Place]
+    work: BulkTask
+    places: Sequence[BulkFile]
     out: Path
     jobs: int = 1
     engine: str = "local"
@@ -161,10 +161,10 @@ class Run:
 
     def outcomes(self) -> Generator[FileResult, None, None]:
         """Do it; every file's outcome, in their order. Close it to stop."""
-        waiting: deque[tuple[_File, Future[Piece] | None, int]] = deque()
+        waiting: deque[tuple[_FileRun, Future[ItemResult] | None, int]] = deque()
         with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as crew:
             held = 0
-            for file in (_File(self, journal, place) for place in self.places):
+            for file in (_FileRun(self, journal, place) for place in self.places):
                 with closing(file.hand_out(crew.submit)) as handed_out:
                     for size, future in handed_out:
                         waiting.append((file, future, size))
@@ -177,21 +177,21 @@ class Run:
                 yield from _collect(*waiting.popleft())
 
 
-class _File:
+class _FileRun:
     """One file on its way."""
 
-    def __init__(self, run: Run, journal: Journal, place: Place) -> None:
+    def __init__(self, run: BulkRun, journal: Journal, place: BulkFile) -> None:
         self._run = run
         self._journal = journal
         self._place = place
         self._key = ""
-        self._part: Part | None = None
+        self._part: PartialResult | None = None
         self._is_array = False
         self._untold = 0
         self.error: EnfoldError | None = None
-        self._already: Tally | None = None
+        self._already: Totals | None = None
 
-    def hand_out(self, submit: Submit) -> Generator[tuple[int, Future[Piece]], None, None]:
+    def hand_out(self, submit: Submit) -> Generator[tuple[int, Future[ItemResult]], None, None]:
         """Give every conversation that is not done yet to the crew; its size and its future."""
         try:
             self._untold = self._place.source.stat().st_size
@@ -202,16 +202,16 @@ class _File:
         except EnfoldError as error:
             self.fail(error)
 
-    def _hand_out(self, submit: Submit) -> Iterator[tuple[int, Future[Piece]]]:
+    def _hand_out(self, submit: Submit) -> Iterator[tuple[int, Future[ItemResult]]]:
         work, place = self._run.work, self._place
         self._key = _key(work, place)
         results = (place.target, place.ledger) if work.writes_ledgers else (place.target,)
         noted = self._journal.finished(results, self._key)
         if noted is not None:
-            self._already = Tally.from_json(noted)
+            self._already = Totals.from_json(noted)
             return
         with work.units(place) as (self._is_array, units):
-            self._part = part = Part(place, self._key)
+            self._part = part = PartialResult(place, self._key)
             done = part.tally.conversations
             for unit in islice(units, done):
                 self.tell(unit.size)
@@ -220,7 +220,7 @@ class _File:
                     return
                 yield unit.size, submit(work, unit)
 
-    def add(self, piece: Piece, size: int) -> None:
+    def add(self, piece: ItemResult, size: int) -> None:
         """The next conversation's result."""
         self.tell(size)
         if self._part is not None and self.error is None:
@@ -250,10 +250,10 @@ class _File:
             self._part.discard()
         return FileResult(self._place, "failed", error=self.error)
 
-    def _finish(self) -> Tally:
+    def _finish(self) -> Totals:
         part = self._part
         if self.error is not None or part is None:
-            return Tally()
+            return Totals()
         if not part.tally.conversations:
             raise InputError("no conversation in it", place=str(self._place.source))
         work = self._run.work
@@ -262,7 +262,7 @@ class _File:
         return part.tally
 
 
-def _collect(file: _File, future: Future[Piece] | None, size: int) -> Iterator[FileResult]:
+def _collect(file: _FileRun, future: Future[ItemResult] | None, size: int) -> Iterator[FileResult]:
     """Take the next result, or end the file that has no more."""
     if future is None:
         yield file.end()
@@ -280,7 +280,7 @@ def _collect(file: _File, future: Future[Piece] | None, size: int) -> Iterator[F
         file.fail(EnfoldError(f"an internal error, {type(error).__name__}; please report it"))
 
 
-def _key(work: Work, place: Place) -> str:
+def _key(work: BulkTask, place: BulkFile) -> str:
     """A digest of the input and of what is done with it."""
     together = blake2b(work.key.encode(), digest_size=16)
     for path in work.inputs(place):

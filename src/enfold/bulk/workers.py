@@ -21,13 +21,13 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TypeAlias, cast
 
-from enfold.bulk.work import Piece, Unit, Work
+from enfold.bulk.tasks import BulkItem, BulkTask, ItemResult
 from enfold.errors import ConfigError
 from enfold.settings import quieten_libraries
 
-Submit: TypeAlias = Callable[[Work, Unit], "Future[Piece]"]
+Submit: TypeAlias = Callable[[BulkTask, BulkItem], "Future[ItemResult]"]
 
-AHEAD = 4
+QUEUED_PER_WORKER = 4
 """Conversations handed out for each process: enough that none waits for the reading."""
 WORTH_A_PROCESS = 2 << 20
 """Bytes. A process takes a second to start; for less it is not worth it."""
@@ -45,7 +45,7 @@ def jobs_for(size: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class WorkerPool:
     """Who does the work."""
 
     submit: Submit
@@ -57,16 +57,16 @@ class Crew:
 
 
 @contextmanager
-def local(jobs: int) -> Iterator[Crew]:
+def local_workers(jobs: int) -> Iterator[WorkerPool]:
     """This process, or several others on this machine."""
     if jobs == 1:
-        yield Crew(do_here, AHEAD)
+        yield WorkerPool(run_item, QUEUED_PER_WORKER)
         return
     others = multiprocessing.active_children()
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _sign_on)
     done = False
     try:
-        yield Crew(lambda work, unit: pool.submit(_do, work, unit), AHEAD * jobs)
+        yield WorkerPool(lambda work, unit: pool.submit(_do, work, unit), QUEUED_PER_WORKER * jobs)
         done = True
     finally:
         if not done:
@@ -83,13 +83,13 @@ def _end(processes: Sequence[BaseProcess]) -> None:
             process.join(0.1)
 
 
-def _do(work: Work, unit: Unit) -> Piece:
+def _do(work: BulkTask, unit: BulkItem) -> ItemResult:
     return work.do(unit)
 
 
-def do_here(work: Work, unit: Unit) -> Future[Piece]:
+def run_item(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
     """What came of it, or what failed, done already."""
-    future: Future[Piece] = Future()
+    future: Future[ItemResult] = Future()
     try:
         future.set_result(work.do(unit))
     except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
@@ -118,11 +118,11 @@ _GATHERING_SECONDS = 0.1
 _SHARES = 8
 """Into so many parts for each process the rows are divided, so that all end together."""
 
-_Row: TypeAlias = "tuple[bytes, bytes, Future[Piece]]"
+_Row: TypeAlias = "tuple[bytes, bytes, Future[ItemResult]]"
 
 
 @contextmanager
-def distributed(jobs: int) -> Iterator[Crew]:
+def daft_workers(jobs: int) -> Iterator[WorkerPool]:
     """Hand units over as rows; so many processes work on this machine, a cluster has its own."""
     if find_spec("daft") is None:
         raise ConfigError(
@@ -133,8 +133,8 @@ def distributed(jobs: int) -> Iterator[Crew]:
     waiting: SimpleQueue[_Row | None] = SimpleQueue()
     known: dict[int, bytes] = {}
 
-    def submit(work: Work, unit: Unit) -> Future[Piece]:
-        future: Future[Piece] = Future()
+    def submit(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
+        future: Future[ItemResult] = Future()
         if id(work) not in known:
             known[id(work)] = pickle.dumps(work)
         waiting.put((known[id(work)], pickle.dumps(unit), future))
@@ -142,24 +142,24 @@ def distributed(jobs: int) -> Iterator[Crew]:
 
     thread = Thread(target=_serve, args=(waiting, jobs), name="enfold daft", daemon=True)
     thread.start()
-    yield Crew(submit, ahead=2 * ROWS, memory=MEMORY)
+    yield WorkerPool(submit, ahead=2 * ROWS, memory=MEMORY)
     # Not if it was given up: then nobody waits for what is under way.
     waiting.put(None)
     thread.join()
 
 
 @dataclass
-class Doer:
+class ItemRunner:
     """What a process of Daft's does with each row."""
 
     work: bytes
 
     def __post_init__(self) -> None:
-        self._work = cast("Work", pickle.loads(self.work))  # noqa: S301 - our own, from above
+        self._work = cast("BulkTask", pickle.loads(self.work))  # noqa: S301 - our own, from above
 
     def __call__(self, unit: bytes) -> bytes:
         """The piece, or what failed, which is raised where the result is taken."""
-        done = do_here(self._work, pickle.loads(unit))  # noqa: S301 - as above
+        done = run_item(self._work, pickle.loads(unit))  # noqa: S301 - as above
         return pickle.dumps(done.exception() or done.result())
 
 
@@ -194,17 +194,17 @@ def _settle(work: bytes, rows: Sequence[_Row], jobs: int) -> None:
         results = dict.fromkeys(range(len(rows)), lost)
     for number, (_, _, future) in enumerate(rows):
         result = results[number]
-        if isinstance(result, Piece):
+        if isinstance(result, ItemResult):
             future.set_result(result)
         else:
             future.set_exception(result)
 
 
-def _results(work: bytes, units: Sequence[bytes], jobs: int) -> dict[int, Piece | Exception]:
+def _results(work: bytes, units: Sequence[bytes], jobs: int) -> dict[int, ItemResult | Exception]:
     """By row: its piece, or what failed."""
     import daft
 
-    doer = daft.cls(Doer, use_process=True, max_concurrency=jobs)
+    doer = daft.cls(ItemRunner, use_process=True, max_concurrency=jobs)
     share = max(1, len(units) // (jobs * _SHARES))
     frame = daft.from_pydict({"row": list(range(len(units))), "unit": list(units)})
     frame = frame.into_batches(share)

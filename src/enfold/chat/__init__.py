@@ -4,6 +4,6 @@
 who answers, `meter` says how full the context is. Doors draw what these say.
 """
 
-from enfold.chat.controller import Talk, chooser
+from enfold.chat.controller import ChatController, profile_chooser
 
-__all__ = ["Talk", "chooser"]
+__all__ = ["ChatController", "profile_chooser"]

@@ -10,7 +10,7 @@ from enum import Enum, auto
 from typing import Any, TypeAlias
 
 from enfold.amounts import number, when
-from enfold.chat.controller import Talk
+from enfold.chat.controller import ChatController
 from enfold.engine import Outcome as Compression
 from enfold.engine import Status
 from enfold.engine.state import message_of
@@ -36,7 +36,7 @@ NOT_KEPT = "failed here: this part of an answer is not kept"
 CUT_OFF = "the answer was cut off: it reached the longest that the model gives"
 UNANSWERED = "what was said last has no answer yet; /retry asks for one"
 
-WAYS_ON: Mapping[type[EnfoldError], str] = {
+ADVICE: Mapping[type[EnfoldError], str] = {
     BlockedError: "/retry tries the compression again, /acknowledge goes on without it.",
     CompressionError: "Nothing was changed. /summarize tries again; you can also just go on.",
     AuthenticationError: "`enfold profiles` shows where the key comes from. Then /retry.",
@@ -65,39 +65,39 @@ _BRIEF = 240
 """Characters of a message in a list."""
 
 
-def way_on(error: EnfoldError) -> str:
+def advice(error: EnfoldError) -> str:
     """What to do about it; nothing where its own words say it all."""
-    return next((WAYS_ON[kind] for kind in type(error).__mro__ if kind in WAYS_ON), "")
+    return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), "")
 
 
-def failure(error: EnfoldError) -> str:
+def describe_error(error: EnfoldError) -> str:
     """The error, and the way on."""
-    return f"{error}\n{way_on(error)}".rstrip()
+    return f"{error}\n{advice(error)}".rstrip()
 
 
-def blocked(reason: str) -> str:
+def describe_block(reason: str) -> str:
     """Why the session waits, and the way on."""
-    return f"This session is blocked: {reason}\n{WAYS_ON[BlockedError]}"
+    return f"This session is blocked: {reason}\n{ADVICE[BlockedError]}"
 
 
-def money(cost: float | None) -> str:
+def format_cost(cost: float | None) -> str:
     """US dollars; unknown is not nothing."""
     if cost is None:
         return "cost unknown"
     return f"cost ${cost:.4f}" if cost else "no cost"
 
 
-def compressed(done: Compression) -> str:
+def describe_compression(done: Compression) -> str:
     """What a compression did: before, after, cost and time."""
     first = _OUTCOMES.get(done.outcome) or (
         f"Folded {number(done.messages + done.edited, 'message')}: {done.tokens_before:,} → "
-        f"{done.tokens_after:,} tokens ({done.reduction:.0%} less), {money(done.cost)}, "
+        f"{done.tokens_after:,} tokens ({done.reduction:.0%} less), {format_cost(done.cost)}, "
         f"{done.seconds:.1f} s, by {done.author}. /undo takes it back."
     )
     return "\n".join((first, *(f"Note: {warning}" for warning in done.warnings)))
 
 
-def context(status: Status, profile: str | None, summary: str | None) -> str:
+def describe_context(status: Status, profile: str | None, summary: str | None) -> str:
     """All figures of a session's context, and the summary in it."""
     load = status.decision.load
     rows = [
@@ -120,35 +120,36 @@ def context(status: Status, profile: str | None, summary: str | None) -> str:
     return "\n".join(lines if summary is None else [*lines, "", "The summary in use:", summary])
 
 
-def history(rows: Sequence[StoredMessage]) -> str:
+def format_history(rows: Sequence[StoredMessage]) -> str:
     """Messages in brief, each with its place."""
     return "\n".join(
-        f"#{row.depth} {row.role}, {when(row.created_at)}\n  {brief(said(message_of(row)))}"
+        f"#{row.depth} {row.role}, {when(row.created_at)}\n  {shorten(message_text(message_of(row)))}"
         for row in rows
     )
 
 
-def hits(found: Sequence[Hit]) -> str:
+def format_hits(found: Sequence[Hit]) -> str:
     """What a search found, each with its place."""
     lines = [
-        f"#{hit.depth} {hit.role}, {when(hit.created_at)}\n  {brief(hit.snippet)}" for hit in found
+        f"#{hit.depth} {hit.role}, {when(hit.created_at)}\n  {shorten(hit.snippet)}"
+        for hit in found
     ]
     return "\n".join((*lines, f"{number(len(found), 'message')} found."))
 
 
-def said(message: Message) -> str:
+def message_text(message: Message) -> str:
     """What a message says to a person: its text, and the names of what else is in it."""
     end = f"[{INTERRUPTED}]" if is_interrupted(message) else ""
-    return "\n".join(filter(None, (text(message), end)))
+    return "\n".join(filter(None, (message_body(message), end)))
 
 
-def text(message: Message) -> str:
+def message_body(message: Message) -> str:
     """The same, without a word on how it ended."""
     named = [_NAMED[type(part)](part) for part in message.parts if type(part) in _NAMED]
     return "\n".join(filter(None, (text_of(message.parts), *named)))
 
 
-def brief(long: str) -> str:
+def shorten(long: str) -> str:
     """The beginning, on one line."""
     line = " ".join(long.split())
     return line if len(line) <= _BRIEF else f"{line[: _BRIEF - 1]}…"
@@ -159,7 +160,7 @@ _SHOWN = 10
 _COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
 
 
-class Effect(Enum):
+class ScreenAction(Enum):
     """What only a screen can do."""
 
     LEAVE = auto()
@@ -167,7 +168,7 @@ class Effect(Enum):
     """Have the model answer what was said last."""
 
 
-CommandResult: TypeAlias = str | Effect
+CommandResult: TypeAlias = str | ScreenAction
 """Something to show, or something to do."""
 
 
@@ -175,7 +176,7 @@ CommandResult: TypeAlias = str | Effect
 class Command:
     """One slash command."""
 
-    run: Callable[[Talk, str], Awaitable[CommandResult]]
+    run: Callable[[ChatController, str], Awaitable[CommandResult]]
     help: str
     argument: str = ""
     """What may follow it, as the help says it."""
@@ -188,11 +189,11 @@ def is_command(text: str) -> bool:
     return _COMMAND.fullmatch(text.rstrip()) is not None
 
 
-async def run(talk: Talk, text: str) -> CommandResult:
+async def run_command(talk: ChatController, text: str) -> CommandResult:
     """Do what the line says."""
     found = _COMMAND.fullmatch(text.rstrip())
     if found is None:
-        raise InputError(f"{brief(text)!r} is no command; /help lists them")
+        raise InputError(f"{shorten(text)!r} is no command; /help lists them")
     name, argument = found[1].lower(), (found[2] or "").strip()
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
@@ -201,14 +202,14 @@ async def run(talk: Talk, text: str) -> CommandResult:
     return await COMMANDS[name].run(talk, argument)
 
 
-def changing(text: str) -> str | None:
+def changing_command(text: str) -> str | None:
     """The name of the command, if it may change something. None: it only tells."""
     found = _COMMAND.fullmatch(text.rstrip())
     command = None if found is None else COMMANDS.get(found[1].lower())
     return None if found is None or command is None or not command.changes else found[1].lower()
 
 
-def completion(text: str) -> str:
+def complete_command(text: str) -> str:
     """What is missing from a command that was begun."""
     if not text.startswith("/") or len(text) < len("/x"):
         return ""
@@ -216,56 +217,56 @@ def completion(text: str) -> str:
     return next((name[len(begun) :] for name in COMMANDS if name.startswith(begun)), "")
 
 
-async def _help(_talk: Talk, _argument: str) -> CommandResult:
+async def _help(_talk: ChatController, _argument: str) -> CommandResult:
     named = {f"/{name} {each.argument}".rstrip(): each.help for name, each in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"{name:{width}}  {text}" for name, text in named.items()]
     return "\n".join((*lines, "", "A line that begins with a space is said, slash or not."))
 
 
-async def _summarize(talk: Talk, _argument: str) -> CommandResult:
-    return compressed(await talk.compress())
+async def _summarize(talk: ChatController, _argument: str) -> CommandResult:
+    return describe_compression(await talk.compress())
 
 
-async def _context(talk: Talk, _argument: str) -> CommandResult:
+async def _context(talk: ChatController, _argument: str) -> CommandResult:
     status = await talk.status()
     used = [each.text for each in await talk.session.summaries() if not each.undone]
     profile = talk.answerer.profile if talk.answerer is not None else None
-    return context(status, profile, used[0] if used and status.summary_tokens else None)
+    return describe_context(status, profile, used[0] if used and status.summary_tokens else None)
 
 
-async def _undo(talk: Talk, _argument: str) -> CommandResult:
+async def _undo(talk: ChatController, _argument: str) -> CommandResult:
     undone = await talk.session.undo()
     if undone is None:
         return "Nothing to undo: no compression is in use."
     return "The compression is taken back: what it folded is shown again."
 
 
-async def _history(talk: Talk, argument: str) -> CommandResult:
+async def _history(talk: ChatController, argument: str) -> CommandResult:
     if argument.startswith("#"):
         return await _message(talk, argument)
     amount = _number(argument, "history") if argument else _SHOWN
     rows = await talk.session.history(limit=amount)
-    return history(rows) or "Nothing has been said yet."
+    return format_history(rows) or "Nothing has been said yet."
 
 
-async def _message(talk: Talk, argument: str) -> str:
+async def _message(talk: ChatController, argument: str) -> str:
     """One message, whole."""
     place = _number(argument.removeprefix("#"), "history #")
     messages = await talk.session.messages()
     if place > len(messages):
         raise InputError(f"there is no message #{place}; the last is #{len(messages)}")
     message = messages[place - 1]
-    return f"#{place} {message.role}\n{said(message)}"
+    return f"#{place} {message.role}\n{message_text(message)}"
 
 
-async def _search(talk: Talk, argument: str) -> CommandResult:
+async def _search(talk: ChatController, argument: str) -> CommandResult:
     if not argument:
         raise InputError("there is no word to search for: /search WORDS")
-    return hits(await talk.session.search(argument))
+    return format_hits(await talk.session.search(argument))
 
 
-async def _model(talk: Talk, argument: str) -> CommandResult:
+async def _model(talk: ChatController, argument: str) -> CommandResult:
     if argument:
         await talk.use(argument)
     if talk.answerer is None:
@@ -274,23 +275,23 @@ async def _model(talk: Talk, argument: str) -> CommandResult:
     return f"{talk.answerer.connection.name}{by} answers."
 
 
-async def _retry(talk: Talk, _argument: str) -> CommandResult:
+async def _retry(talk: ChatController, _argument: str) -> CommandResult:
     if (await talk.status()).blocked is not None:
-        return compressed(await talk.retry())
+        return describe_compression(await talk.retry())
     if await unanswered(talk.session) is not None:
-        return Effect.ANSWER
+        return ScreenAction.ANSWER
     return "Nothing failed: there is nothing to try again."
 
 
-async def _acknowledge(talk: Talk, _argument: str) -> CommandResult:
+async def _acknowledge(talk: ChatController, _argument: str) -> CommandResult:
     if (await talk.status()).blocked is None:
         return "The session is not blocked: there is no risk to acknowledge."
     await talk.session.acknowledge()
     return "The risk is acknowledged: requests go out without the compression that failed."
 
 
-async def _quit(_talk: Talk, _argument: str) -> CommandResult:
-    return Effect.LEAVE
+async def _quit(_talk: ChatController, _argument: str) -> CommandResult:
+    return ScreenAction.LEAVE
 
 
 def _number(text: str, name: str) -> int:

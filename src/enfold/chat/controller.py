@@ -15,10 +15,10 @@ from enfold.llm.prices import prices
 from enfold.llm.profiles import Profile
 from enfold.store import sessions
 
-Choose: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
+ChooseAnswerer: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
 """Who answers, by the name of a profile and of a model; `ConfigError` says why nobody can."""
 
-NOBODY = (
+NO_MODEL = (
     "no model can answer yet: `enfold profiles add NAME --provider … --model …` adds one; until "
     "then /history, /search, /context and /summarize work"
 )
@@ -27,17 +27,17 @@ _KEPT = 4
 """A window given for one talk keeps this part of it verbatim: a quarter."""
 
 
-class Talk:
+class ChatController:
     """What a person at a screen does with a session."""
 
     def __init__(
         self,
         engine: Engine,
         session: Session,
-        choose: Choose,
+        choose: ChooseAnswerer,
         *,
         answerer: Answerer | None = None,
-        why_nobody: str = NOBODY,
+        why_nobody: str = NO_MODEL,
         window: int | None = None,
     ) -> None:
         self.engine = engine
@@ -114,7 +114,7 @@ class Talk:
         return self.answerer
 
 
-def chooser(engine: Engine, session: Session) -> Choose:
+def profile_chooser(engine: Engine, session: Session) -> ChooseAnswerer:
     """Chooses among the engine's profiles, for this session."""
 
     async def choose(profile: str | None, model: str | None) -> Answerer:
@@ -143,7 +143,7 @@ def _by_name(roster: Roster, name: str | None) -> Profile:
         raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none yet'}")
     usable = _usable(roster)
     if not usable:
-        raise ConfigError(NOBODY)
+        raise ConfigError(NO_MODEL)
     if len(usable) > 1:
         names = ", ".join(each.name for each in usable)
         raise ConfigError(f"several profiles could answer: {names}. Say /model NAME, or --profile")

@@ -16,11 +16,11 @@ from cyclopts.validators import Number
 from enfold import tokens
 from enfold.amounts import number
 from enfold.bulk import files as layout
-from enfold.bulk.files import Found, Place
-from enfold.bulk.run import FileResult, Run
-from enfold.bulk.work import Condensing, Tally, Work
+from enfold.bulk.files import BulkFile, FoundFiles
+from enfold.bulk.run import BulkRun, FileResult
+from enfold.bulk.tasks import BulkTask, CondenseTask, Totals
 from enfold.bulk.workers import cores, jobs_for
-from enfold.cli.files import STANDARD_INPUT, Input, open_input, put_value, save
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_value, save
 from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
 from enfold.engine.stateless import Condensed, CondenseOptions
 from enfold.errors import ConfigError, InputError, UnfinishedError
@@ -50,15 +50,15 @@ Jobs: TypeAlias = Annotated[
         metavar="N",
     ),
 ]
-Engine: TypeAlias = Literal["local", "daft"]
+EngineKind: TypeAlias = Literal["local", "daft"]
 EngineName: TypeAlias = Annotated[
-    Engine,
+    EngineKind,
     Parameter(
         help="Into a folder: who does the work. local: processes of this machine; daft: Daft, here "
         "or on a Ray cluster, for very large collections (enfold[bulk]).",
     ),
 ]
-LOCAL: Engine = "local"
+LOCAL: EngineKind = "local"
 
 
 def is_bulk(files: Sequence[str], out: str | None) -> bool:
@@ -81,23 +81,23 @@ def folder_for(files: Sequence[str], out: str | None, ledgers: Path | None) -> P
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
+class BulkCommand:
     """What to do with many files, and how to speak of it."""
 
-    work: Work
-    found: Found
-    places: Sequence[Place]
+    work: BulkTask
+    found: FoundFiles
+    places: Sequence[BulkFile]
     out: Path
     verb: str
     """What is done, as the beginning of a line."""
 
-    def run(self, jobs: int | None, *, json: bool, engine: Engine = LOCAL) -> None:
+    def run(self, jobs: int | None, *, json: bool, engine: EngineKind = LOCAL) -> None:
         """Do it; `UnfinishedError` at the end if a file failed."""
         size = sum(_size(place.source) for place in self.places)
         workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
         outcomes: list[FileResult] = []
         with advancing(self.verb, size) as told:
-            run = Run(self.work, self.places, self.out, workers, engine, told)
+            run = BulkRun(self.work, self.places, self.out, workers, engine, told)
             with closing(run.outcomes()) as running:
                 for outcome in running:
                     outcomes.append(outcome)
@@ -112,7 +112,7 @@ class Errand:
 
 def _tell(outcomes: Iterable[FileResult], others: int) -> None:
     """What came of it, in a few lines, and every file that failed."""
-    tally, files, already = Tally(), 0, 0
+    tally, files, already = Totals(), 0, 0
     for outcome in outcomes:
         tally = tally.plus(outcome.tally)
         files += outcome.error is None
@@ -244,7 +244,7 @@ def condense(
     settings = _settings(preset, strategy, config)
     if profile is not None:
         options = replace(options, prices=asyncio.run(_prices(profile)))
-    work = Condensing(settings, options, dialect, profile)
+    work = CondenseTask(settings, options, dialect, profile)
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
         _many(work, files, folder, ledger).run(jobs, json=json, engine=engine)
@@ -274,11 +274,11 @@ async def _prices(profile: str) -> Prices | None:
         return (await engine.profiles.get(profile)).known_prices()
 
 
-def _many(work: Condensing, files: Sequence[str], out: Path, ledgers: Path | None) -> Errand:
+def _many(work: CondenseTask, files: Sequence[str], out: Path, ledgers: Path | None) -> BulkCommand:
     apart = [folder for folder in (out, ledgers) if folder is not None]
-    found = layout.find([Path(file) for file in files], without=apart)
-    places = layout.condensing(found, out, ledgers)
-    return Errand(work, found, places, out, "Condensing")
+    found = layout.find_files([Path(file) for file in files], without=apart)
+    places = layout.condense_paths(found, out, ledgers)
+    return BulkCommand(work, found, places, out, "Condensing")
 
 
 async def _preset(name: str) -> Preset:
@@ -296,7 +296,7 @@ def _config(file: str) -> dict[str, Any]:
     raise InputError("expected an object, the strategy's config", place=file)
 
 
-def _only(given: Input, dialect: str) -> Transcript:
+def _only(given: InputFile, dialect: str) -> Transcript:
     transcripts = list(islice(given.transcripts(dialect=dialect), 2))
     if len(transcripts) != 1:
         found = "several conversations; they go into a folder: --out FOLDER/"

@@ -9,7 +9,7 @@ from cyclopts import App, Parameter
 
 from enfold import tokens
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, Input, open_input
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input
 from enfold.cli.screen import Dialect, File, Json, Tokenizer, put, put_json, put_table, say, working
 from enfold.messages import Conversation
 from enfold.tokens import STRUCTURE_TOKENS, Count, count_conversation
@@ -65,7 +65,7 @@ def count(
     _warn(warnings)
 
 
-def _conversations(given: Input, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
+def _conversations(given: InputFile, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
     """Every conversation with all its branches, and what a provider would refuse in it."""
     for transcript in given.transcripts(dialect=dialect):
         whole = transcript.whole()

@@ -14,9 +14,9 @@ from enfold.cli.files import open_input, save
 from enfold.cli.screen import Json, Tokenizer, put, put_json, put_table, working
 from enfold.errors import ConfigError
 from enfold.evaluation import report
-from enfold.evaluation.measures import NEWEST, Way
+from enfold.evaluation.measures import NEWEST, Method
 from enfold.evaluation.metrics import metrics as measure_metrics
-from enfold.evaluation.run import CaseResult, Plan, measure
+from enfold.evaluation.run import CaseResult, EvaluationPlan, measure
 
 app = App(
     name="eval",
@@ -100,10 +100,10 @@ def evaluate(
     name = tokens.get(tokenizer).name
     if prompt and profile is None:
         raise ConfigError("a prompt is for models; name the profile that asks them: --profile")
-    ways = [Way(NEWEST, budget, name)]
+    ways = [Method(NEWEST, budget, name)]
     for each in strategy or ("native",):
-        ways += [Way(each, budget, name, *texts) for texts in _prompts(prompt)]
-    plan = Plan(tuple(dict.fromkeys(ways)), chains, profile)
+        ways += [Method(each, budget, name, *texts) for texts in _prompts(prompt)]
+    plan = EvaluationPlan(tuple(dict.fromkeys(ways)), chains, profile)
     with working("Measuring") as progress:
         found = measure(files, plan, jobs=jobs, told=progress)
     if plot is not None:

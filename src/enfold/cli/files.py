@@ -20,14 +20,14 @@ from enfold.transcripts import Transcript, read
 STANDARD_INPUT = "-"
 
 
-class _Held(io.BytesIO):
+class _BufferedInput(io.BytesIO):
     """Standard input, held because it can be read only once; errors call it by this name."""
 
     name = "standard input"
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputFile:
     """A file, or all of standard input. It can be read more than once."""
 
     name: str
@@ -36,7 +36,7 @@ class Input:
 
     def transcripts(self, *, dialect: str) -> Iterator[Transcript]:
         """Its conversations, one after the other."""
-        origin = Path(self.name) if self.held is None else _Held(self.held)
+        origin = Path(self.name) if self.held is None else _BufferedInput(self.held)
         yield from read(origin, dialect=dialect)
 
     def data(self) -> bytes:
@@ -66,17 +66,17 @@ class Input:
             raise type(error)(error.reason, place=f"{self.name} {error.place}".strip()) from None
 
 
-def open_input(file: str) -> Input:
+def open_input(file: str) -> InputFile:
     """The file of that name; `-` is standard input."""
     if file != STANDARD_INPUT:
-        return Input(file)
+        return InputFile(file)
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("nothing comes in; name a file, or pipe one in", place=_Held.name)
+        raise InputError("nothing comes in; name a file, or pipe one in", place=_BufferedInput.name)
     try:
-        return Input(_Held.name, sys.stdin.buffer.read())
+        return InputFile(_BufferedInput.name, sys.stdin.buffer.read())
     except OSError as error:
         reason = error.strerror or str(error)
-        raise InputError(f"cannot be read: {reason}", place=_Held.name) from None
+        raise InputError(f"cannot be read: {reason}", place=_BufferedInput.name) from None
 
 
 def put_value(value: object, out: Path | None) -> None:

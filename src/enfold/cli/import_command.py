@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, Input, open_input
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input
 from enfold.cli.screen import Db, Dialect, File, Json, put, put_json, say, working
 from enfold.engine.transfer import import_transcript
 from enfold.errors import ConfigError
@@ -70,7 +70,7 @@ async def import_file(
     say(f"{number(len(names), 'session')} imported")
 
 
-def _check(given: Input, dialect: str) -> int:
+def _check(given: InputFile, dialect: str) -> int:
     """How many conversations there are; all are read, so that a mistake comes before a write."""
     found = 0
     with working(f"Reading {given.name}") as progress:

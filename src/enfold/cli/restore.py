@@ -10,8 +10,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.bulk import files as layout
-from enfold.bulk.work import Restoring
-from enfold.cli.condense import Errand, Jobs, OutOrFolder, folder_for, is_bulk
+from enfold.bulk.tasks import RestoreTask
+from enfold.cli.condense import BulkCommand, Jobs, OutOrFolder, folder_for, is_bulk
 from enfold.cli.files import STANDARD_INPUT, open_input, put_value
 from enfold.engine.stateless import restore as restore_conversation
 from enfold.errors import ConfigError, InputError, RestoreError
@@ -69,10 +69,10 @@ def restore(
     put_value(restored, None if out is None else Path(out))
 
 
-def _many(files: Sequence[str], out: Path, ledgers: Path | None) -> Errand:
-    found = layout.find([Path(file) for file in files], without=[out])
-    places = layout.restoring(found, out, ledgers)
-    return Errand(Restoring(), found, places, out, "Restoring")
+def _many(files: Sequence[str], out: Path, ledgers: Path | None) -> BulkCommand:
+    found = layout.find_files([Path(file) for file in files], without=[out])
+    places = layout.restore_paths(found, out, ledgers)
+    return BulkCommand(RestoreTask(), found, places, out, "Restoring")
 
 
 @contextmanager

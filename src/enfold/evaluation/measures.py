@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from statistics import mean
 from time import perf_counter
 
@@ -13,13 +15,16 @@ from enfold import wire
 from enfold.engine import Engine, Session, stateless
 from enfold.engine.recall import recall_found
 from enfold.engine.stateless import CondenseOptions
-from enfold.errors import CompressionError, ConfigError
-from enfold.evaluation.cases import Case
+from enfold.errors import BadReplyError, CompressionError, ConfigError
+from enfold.evaluation.cases import Case, Probe
 from enfold.history import cut_points
-from enfold.messages import Message, ToolCall, ToolResult, text_of
+from enfold.llm.calls import Call, Connection, Gateway
+from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.receipt import ItemCount, ViewText, make_receipt
 from enfold.settings import Settings
 from enfold.strategies.contract import Strategy
+from enfold.summaries.fence import escape
+from enfold.summaries.request import transcript
 from enfold.text.cues import is_content_word
 from enfold.text.words import texts_of_terms
 from enfold.tokens import count_conversation, count_messages, get
@@ -51,7 +56,7 @@ def says_something(message: Message) -> bool:
     return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
 
 
-class Shown:
+class TextIndex:
     """The texts of a view, or of what a search gave back."""
 
     def __init__(self, texts: Iterable[str]) -> None:
@@ -102,21 +107,21 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PresenceRule:
     """What counts."""
 
     name: str
     counts: Callable[[Message], bool]
     """Which messages do."""
-    holds: Callable[[Shown, Message], bool]
+    holds: Callable[[TextIndex, Message], bool]
     """When they are there."""
 
 
 RULES = (
-    Rule("verbatim, of all", has_words, Shown.has_whole),
-    Rule("verbatim", says_something, Shown.has_whole),
-    Rule("quoted", says_something, Shown.quotes),
-    Rule("in substance", says_something, Shown.has_substance),
+    PresenceRule("verbatim, of all", has_words, TextIndex.has_whole),
+    PresenceRule("verbatim", says_something, TextIndex.has_whole),
+    PresenceRule("quoted", says_something, TextIndex.quotes),
+    PresenceRule("in substance", says_something, TextIndex.has_substance),
 )
 """From the strictest to the loosest."""
 LOOSEST = RULES[-1].name
@@ -128,7 +133,7 @@ def share(found: Iterable[int], wanted: Sequence[int]) -> float:
     return sum(index in having for index in wanted) / len(wanted)
 
 
-def quotation(message: Message, shown: Shown) -> str | None:
+def quotation(message: Message, shown: TextIndex) -> str | None:
     """The first eight words of the message that tell something and stand there."""
     for run in _runs(text_of(message.parts).split()):
         words = " ".join(run)
@@ -163,7 +168,7 @@ NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class Method:
     """How a conversation is made smaller, and how far."""
 
     strategy: str
@@ -191,7 +196,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class CondensedCase:
     """What is left of a conversation."""
 
     messages: tuple[Message, ...]
@@ -209,7 +214,7 @@ class View:
     """Why nothing was made smaller, where that failed."""
 
 
-async def view_of(case: Case, way: Way, strategy: Strategy | None) -> View:
+async def condense_case(case: Case, way: Method, strategy: Strategy | None) -> CondensedCase:
     """The view of a case; without a strategy, its newest messages."""
     if strategy is None:
         return _newest(case, way)
@@ -234,7 +239,7 @@ async def view_of(case: Case, way: Way, strategy: Strategy | None) -> View:
     return replace(made, is_restored=restored, cost=done.report.cost)
 
 
-def _newest(case: Case, way: Way) -> View:
+def _newest(case: Case, way: Method) -> CondensedCase:
     started = perf_counter()
     counts = count_messages(case.messages, way.tokenizer)
     before = count_conversation(case.conversation, way.tokenizer).total
@@ -252,9 +257,9 @@ def _newest(case: Case, way: Way) -> View:
 
 def _view(
     case: Case, messages: tuple[Message, ...], before: int, after: int, seconds: float
-) -> View:
+) -> CondensedCase:
     found = make_receipt(case.messages, messages).total
-    return View(
+    return CondensedCase(
         messages,
         before,
         after,
@@ -310,7 +315,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Sending:
+class SendingCost:
     """What the next requests cost, in ordinary input tokens, with a prompt cache."""
 
     as_it_was: float
@@ -322,23 +327,25 @@ class Sending:
         return 1 - self.condensed / self.as_it_was if self.as_it_was else 0.0
 
 
-async def stored(engine: Engine, case: Case, model: str) -> Session:
+async def store_case(engine: Engine, case: Case, model: str) -> Session:
     """The case as a session that can be searched."""
     session = await engine.session(case.id, model=model)
     await session.append(*case.messages)
     return session
 
 
-async def evidence(case: Case, view: Sequence[Message], session: Session) -> Evidence | None:
+async def measure_evidence(
+    case: Case, view: Sequence[Message], session: Session
+) -> Evidence | None:
     """How much of the evidence is there. None if the case has none that says something."""
-    shown = Shown(text_of(message.parts) for message in view)
+    shown = TextIndex(text_of(message.parts) for message in view)
     rows: dict[str, list[tuple[float, ...]]] = {}
     longest = 0
     for probe in case.probes:
         if not probe.evidence:
             continue
         passages = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
-        found = Shown(passage.text for passage in passages)
+        found = TextIndex(passage.text for passage in passages)
         for rule in RULES:
             wanted = [i for i in probe.evidence if rule.counts(case.messages[i])]
             if wanted:
@@ -359,14 +366,14 @@ def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) ->
     return tuple(share(each, wanted) for each in sets)
 
 
-def sending(case: Case, view: View, turns: int = TURNS) -> Sending:
+def sending_cost(case: Case, view: CondensedCase, turns: int = TURNS) -> SendingCost:
     """What so many further requests cost, each as long as the case's messages are in the mean.
 
     Before, everything so far is in the cache. A view that was rewritten is written to it once.
     """
     turn = view.tokens_before / max(1, len(case.messages))
     changed = view.tokens_after != view.tokens_before
-    return Sending(
+    return SendingCost(
         _requests(view.tokens_before, turn, turns, cached=True),
         _requests(view.tokens_after, turn, turns, cached=not changed),
     )
@@ -408,7 +415,7 @@ class Decay:
     """Of the questions about the first third, after the first fold and after the last."""
 
 
-async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Decay | None:
+async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float) -> Decay | None:
     """The decay of a case. None where it is too short, or its first fold kept too few items."""
     parts = _parts(case.messages)
     if len(parts) <= COMPRESSIONS:
@@ -421,7 +428,7 @@ async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Dec
     )
     session = await engine.session(f"{case.id} chained", model=model)
     early = _about_the_first(case, len(parts[0]))
-    kept = _Kept((), ())
+    kept = _KeptItems((), ())
     shares: list[tuple[float, float]] = []
     found: list[Evidence] = []
     for part in parts:
@@ -432,7 +439,9 @@ async def decay(engine: Engine, case: Case, strategy: str, budget: float) -> Dec
         if kept.total < FEWEST:
             return None
         shares.append(await _left(session, view, kept))
-        if part in (parts[0], parts[-1]) and (there := await evidence(early, view, session)):
+        if part in (parts[0], parts[-1]) and (
+            there := await measure_evidence(early, view, session)
+        ):
             found.append(there)
     in_view, reachable = zip(*shares, strict=True)
     of_questions = (found[0], found[-1]) if found else None
@@ -467,7 +476,7 @@ async def _compress(session: Session, strategy: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptItems:
     """What a view kept of what was folded."""
 
     items: Sequence[str]
@@ -479,26 +488,26 @@ class _Kept:
 
     def missing(self, view: Sequence[Message]) -> list[str]:
         """What of it a later view does not have."""
-        exact, quoted = ViewText(view), Shown(map(_text, view))
+        exact, quoted = ViewText(view), TextIndex(map(_text, view))
         return [
             *(item for item in self.items if not exact.contains(item)),
             *(words for words in self.quotations if not quoted.has_words(words)),
         ]
 
 
-def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _Kept:
+def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
     """What a view keeps of a part, where the part itself is no longer in it."""
     standing = set(map(_text, view))
     gone = [message for message in folded if _text(message) not in standing]
-    shown = Shown(standing)
+    shown = TextIndex(standing)
     quoted = (quotation(message, shown) for message in gone)
-    return _Kept(
+    return _KeptItems(
         [item for _, item in make_receipt(gone, view).with_fate("kept")],
         list(dict.fromkeys(words for words in quoted if words)),
     )
 
 
-async def _left(session: Session, view: Sequence[Message], kept: _Kept) -> tuple[float, float]:
+async def _left(session: Session, view: Sequence[Message], kept: _KeptItems) -> tuple[float, float]:
     missing = kept.missing(view)
     lost = [words for words in missing if not await _is_found(session, words)]
     return 1 - len(missing) / kept.total, 1 - len(lost) / kept.total
@@ -511,3 +520,77 @@ async def _is_found(session: Session, words: str) -> bool:
 
 def _text(message: Message) -> str:
     return text_of(message.parts)
+
+
+MARKS = {"RIGHT": 1.0, "PARTLY": 0.5, "WRONG": 0.0}
+_ANSWER_TOKENS = 1_024
+_MARK_TOKENS = 256
+"""Generous: models that reason do it within the limit, before they write."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerMarks:
+    """How a model's answers were marked, in the mean: 1 is right, 0.5 partly, 0 wrong."""
+
+    questions: int
+    """That were marked."""
+    mark: float | None
+    """None if no question was."""
+    unmarked: int = 0
+    """Questions to whose answer the marking model did not give a mark."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJudge:
+    """Who answers, and who marks the answers."""
+
+    gateway: Gateway
+    connection: Connection
+
+    async def ask(self, view: CondensedCase, question: str) -> str:
+        """What the model answers from the view."""
+        shown = f"<conversation>\n{transcript(view.messages)}\n</conversation>"
+        asked = f"{shown}\n\nQuestion: {escape(question)}"
+        return await self._said("answer", asked, _ANSWER_TOKENS)
+
+    async def mark(self, probe: Probe, answer: str) -> float:
+        """What the answer is worth."""
+        given = (
+            f"Question: {escape(probe.question)}\n\nA right answer says: "
+            f"{escape(probe.answer or '')}\n\nThe answer to mark: {escape(answer)}"
+        )
+        said = (await self._said("judge", given, _MARK_TOKENS)).strip().rstrip(".").upper()
+        if said not in MARKS:
+            raise BadReplyError(
+                f"{self.connection.name} marked an answer with {len(said):,} characters that are "
+                f"none of {', '.join(MARKS)}; ask another model"
+            )
+        return MARKS[said]
+
+    async def _said(self, prompt: str, text: str, most: int) -> str:
+        call = Call(
+            (Message("user", (Text(text),)),),
+            system=_answers_text(prompt),
+            max_tokens=most,
+            temperature=0.0,
+        )
+        reply = await self.gateway.complete(self.connection, call)
+        return text_of(reply.message.parts)
+
+
+async def mark_answers(case: Case, view: CondensedCase, asker: AnswerJudge) -> AnswerMarks | None:
+    """The marks of a case's questions. None if nobody wrote down what is right."""
+    probes = [probe for probe in case.probes if probe.answer]
+    marks: list[float] = []
+    for probe in probes:
+        answer = await asker.ask(view, probe.question)
+        with suppress(BadReplyError):
+            marks.append(await asker.mark(probe, answer))
+    if not probes:
+        return None
+    return AnswerMarks(len(marks), mean(marks) if marks else None, len(probes) - len(marks))
+
+
+@cache
+def _answers_text(name: str) -> str:
+    return files(__package__).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")

@@ -19,7 +19,7 @@ from enfold.engine import Session
 from enfold.errors import BlockedError, CompressionError
 from enfold.evaluation import cases as formats
 from enfold.evaluation.cases import Case
-from enfold.evaluation.measures import View, Way, view_of
+from enfold.evaluation.measures import CondensedCase, Method, condense_case
 from enfold.history import is_said_by_user
 from enfold.llm.costs import Candidate, Figures, compare
 from enfold.messages import Conversation, Message, ToolCall, text_of
@@ -123,9 +123,9 @@ def _reported(message: Message, extras: Any) -> int | None:
     return None
 
 
-async def _view(case: Case, strategy: str, budget: float) -> View:
-    way = Way(strategy, budget)
-    return await view_of(case, way, make_strategy(way.settings, local_summarizer()))
+async def _view(case: Case, strategy: str, budget: float) -> CondensedCase:
+    way = Method(strategy, budget)
+    return await condense_case(case, way, make_strategy(way.settings, local_summarizer()))
 
 
 async def _ratio(cases: Sequence[Case]) -> Metric:
@@ -149,7 +149,7 @@ async def _users(cases: Sequence[Case]) -> list[Metric]:
     return [*found, _mean("conversations given back exactly", "100 %", given_back, _percent)]
 
 
-def _users_kept(case: Case, view: View) -> list[float]:
+def _users_kept(case: Case, view: CondensedCase) -> list[float]:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(each.parts) for each in case.messages if is_said_by_user(each)]
     return [sum(text in shown for text in users) / len(users)] if users else []

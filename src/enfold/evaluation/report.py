@@ -9,17 +9,17 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from enfold.evaluation.cases import HALVES
-from enfold.evaluation.measures import LOOSEST, NEWEST, RULES, Evidence, Reach, Way
+from enfold.evaluation.measures import LOOSEST, NEWEST, RULES, Evidence, Method, Reach
 from enfold.evaluation.run import CaseResult
 
 ALL = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class MethodSummary:
     """Means over the cases of one way, of one half or all. None: nothing to take a mean of."""
 
-    way: Way
+    way: Method
     half: str
     cases: int
     failures: int
@@ -58,10 +58,10 @@ class Summary:
         return asdict(self)
 
 
-def summaries(outcomes: Sequence[CaseResult]) -> list[Summary]:
+def summaries(outcomes: Sequence[CaseResult]) -> list[MethodSummary]:
     """One for each way, of all cases and of each half; halves only if there are several cases."""
     ways = dict.fromkeys(outcome.way for outcome in outcomes)
-    found: list[Summary] = []
+    found: list[MethodSummary] = []
     for half in (ALL, *HALVES):
         for way in ways:
             chosen = [each for each in outcomes if each.way == way and half in (ALL, each.half)]
@@ -78,14 +78,14 @@ def as_json(outcomes: Sequence[CaseResult]) -> dict[str, Any]:
     }
 
 
-def _of(outcomes: Iterable[CaseResult], way: Way) -> int:
+def _of(outcomes: Iterable[CaseResult], way: Method) -> int:
     return sum(each.way == way for each in outcomes)
 
 
-def _summary(way: Way, half: str, outcomes: Sequence[CaseResult]) -> Summary:
+def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSummary:
     restored = [each.is_restored for each in outcomes if each.is_restored is not None]
     chains = [each.decay for each in outcomes if each.decay is not None]
-    return Summary(
+    return MethodSummary(
         way,
         half,
         len(outcomes),
@@ -164,12 +164,12 @@ def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(mean(step) for step in zip(*chains, strict=True))
 
 
-def _shown_answers(each: Summary) -> str:
+def _shown_answers(each: MethodSummary) -> str:
     left_out = f", {each.unmarked} unmarked" if each.unmarked else ""
     return f"{shown_share(each.answers)}{left_out}"
 
 
-COLUMNS: Mapping[str, Callable[[Summary], str]] = {
+COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "half": lambda each: each.half,
     "strategy": lambda each: name_of(each.way),
     "cases": lambda each: str(each.cases),
@@ -189,13 +189,13 @@ COLUMNS: Mapping[str, Callable[[Summary], str]] = {
 """The table's columns."""
 
 
-def rows(found: Iterable[Summary]) -> Iterator[list[str]]:
+def rows(found: Iterable[MethodSummary]) -> Iterator[list[str]]:
     """The table, row by row."""
     for each in found:
         yield [shown(each) for shown in COLUMNS.values()]
 
 
-def name_of(way: Way) -> str:
+def name_of(way: Method) -> str:
     """The strategy, and which prompt where there are several."""
     return f"{way.strategy}, {way.label}" if way.label else way.strategy
 
@@ -210,7 +210,7 @@ TWICE, REACHABLE = 2.0, 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class ByRule:
+class RuleSummary:
     """One way, one half, one rule."""
 
     half: str
@@ -239,17 +239,17 @@ class ByRule:
         return asdict(self) | {"times": self.times, "twice": twice, "reached": reachable}
 
 
-def by_rule(found: Sequence[Summary]) -> list[ByRule]:
+def by_rule(found: Sequence[MethodSummary]) -> list[RuleSummary]:
     """Each way but the newest messages, by each rule from the strictest to the loosest."""
     return [row for each in found if each.way.strategy != NEWEST for row in _rows(each, found)]
 
 
-def _rows(summary: Summary, found: Iterable[Summary]) -> Iterator[ByRule]:
+def _rows(summary: MethodSummary, found: Iterable[MethodSummary]) -> Iterator[RuleSummary]:
     newest = next((each for each in found if _is_newest_of(each, summary)), None)
     for rule in RULES:
         if reach := summary.by_rule.get(rule.name):
             beside = newest.by_rule.get(rule.name) if newest else None
-            yield ByRule(
+            yield RuleSummary(
                 summary.half,
                 name_of(summary.way),
                 rule.name,
@@ -261,12 +261,12 @@ def _rows(summary: Summary, found: Iterable[Summary]) -> Iterator[ByRule]:
             )
 
 
-def _is_newest_of(each: Summary, summary: Summary) -> bool:
+def _is_newest_of(each: MethodSummary, summary: MethodSummary) -> bool:
     same_budget = each.way.budget == summary.way.budget
     return each.way.strategy == NEWEST and each.half == summary.half and same_budget
 
 
-SENSITIVITY_COLUMNS: Mapping[str, Callable[[ByRule], str]] = {
+SENSITIVITY_COLUMNS: Mapping[str, Callable[[RuleSummary], str]] = {
     "half": lambda each: each.half,
     "strategy": lambda each: each.strategy,
     "rule": lambda each: each.rule,
@@ -279,7 +279,7 @@ SENSITIVITY_COLUMNS: Mapping[str, Callable[[ByRule], str]] = {
 """The table's columns."""
 
 
-def sensitivity_rows(found: Iterable[ByRule]) -> Iterator[list[str]]:
+def sensitivity_rows(found: Iterable[RuleSummary]) -> Iterator[list[str]]:
     """The table, row by row."""
     for each in found:
         yield [shown(each) for shown in SENSITIVITY_COLUMNS.values()]
@@ -296,7 +296,7 @@ _MEASURES: Mapping[str, str] = {
 }
 
 
-def draw(summaries: Iterable[Summary]) -> str:
+def draw(summaries: Iterable[MethodSummary]) -> str:
     """Bars for the shares of each way, and lines for what is left after each compression."""
     found = [each for each in summaries if each.half == ALL]
     pieces = [*_bars(found)]
@@ -314,11 +314,11 @@ def draw(summaries: Iterable[Summary]) -> str:
 _CHART = 180
 
 
-def _height(found: Sequence[Summary]) -> int:
+def _height(found: Sequence[MethodSummary]) -> int:
     return 40 + sum(_GAP + _BAR * len(found) for _ in _MEASURES) + 20 * len(found) + 20
 
 
-def _bars(found: Sequence[Summary]) -> Iterator[str]:
+def _bars(found: Sequence[MethodSummary]) -> Iterator[str]:
     top = 30
     for name, title in _MEASURES.items():
         yield _text(_LEFT - 10, top + 12, title, anchor="end")
@@ -342,7 +342,7 @@ def _bar(top: int, share: float | None, colour: str) -> str:
     return shape + _text(_LEFT + width + 6, top + 11, f"{share:.0%}")
 
 
-def _decay(chained: Sequence[Summary], top: int) -> Iterator[str]:
+def _decay(chained: Sequence[MethodSummary], top: int) -> Iterator[str]:
     """Left to right the compressions, bottom to top the share that is left."""
     yield _text(_LEFT, top + 16, "items of the first fold: in the view (dashed), reachable (line)")
     base = top + 30

@@ -17,20 +17,22 @@ from typing import TypeAlias
 
 from enfold.engine import Engine, Session
 from enfold.evaluation import cases
-from enfold.evaluation.answers import Answered, Asker, answered
 from enfold.evaluation.cases import HALVES, Case, Half, halves
 from enfold.evaluation.measures import (
     NEWEST,
+    AnswerJudge,
+    AnswerMarks,
+    CondensedCase,
     Decay,
     Evidence,
-    Sending,
-    View,
-    Way,
-    decay,
-    evidence,
-    sending,
-    stored,
-    view_of,
+    Method,
+    SendingCost,
+    condense_case,
+    mark_answers,
+    measure_decay,
+    measure_evidence,
+    sending_cost,
+    store_case,
 )
 from enfold.history import is_said_by_user
 from enfold.llm.calls import Gateway
@@ -42,15 +44,15 @@ _MODEL = "evaluation:large"
 _WINDOW = 10_000_000
 _IN_MEMORY = "sqlite:///:memory:"
 
-Told: TypeAlias = Callable[[str], object]
+OnProgress: TypeAlias = Callable[[str], object]
 """Is told the name of each case, or file, that is finished."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """What to measure."""
 
-    ways: tuple[Way, ...]
+    ways: tuple[Method, ...]
     chained: bool = True
     """Whether chains of compressions too."""
     profile: str | None = None
@@ -64,7 +66,7 @@ class CaseResult:
     case: str
     file: str
     half: Half
-    way: Way
+    way: Method
     messages: int
     tokens_before: int
     tokens_after: int
@@ -81,9 +83,9 @@ class CaseResult:
     pairs_are_whole: bool
     failure: str
     evidence: Evidence | None
-    sending: Sending
+    sending: SendingCost
     decay: Decay | None
-    answered: Answered | None = None
+    answered: AnswerMarks | None = None
 
     @property
     def ratio(self) -> float:
@@ -93,10 +95,10 @@ class CaseResult:
 
 def measure(
     paths: Sequence[Path],
-    plan: Plan,
+    plan: EvaluationPlan,
     *,
     jobs: int = 1,
-    told: Told = str,
+    told: OnProgress = str,
     gateway: Gateway | None = None,
 ) -> list[CaseResult]:
     """Every case of the files, each way; `gateway` asks models in place of the real one."""
@@ -108,7 +110,9 @@ def measure(
     return [replace(outcome, half=which[outcome.case]) for outcome in found]
 
 
-def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> list[CaseResult]:
+def _in_processes(
+    paths: Sequence[Path], plan: EvaluationPlan, jobs: int, told: OnProgress
+) -> list[CaseResult]:
     found: list[CaseResult] = []
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for path, outcomes in zip(paths, pool.map(_file, paths, [plan] * len(paths)), strict=True):
@@ -118,19 +122,21 @@ def _in_processes(paths: Sequence[Path], plan: Plan, jobs: int, told: Told) -> l
 
 
 def _file(
-    path: Path, plan: Plan, told: Told = str, gateway: Gateway | None = None
+    path: Path, plan: EvaluationPlan, told: OnProgress = str, gateway: Gateway | None = None
 ) -> list[CaseResult]:
     return asyncio.run(_measure(path, plan, told, gateway))
 
 
-async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) -> list[CaseResult]:
+async def _measure(
+    path: Path, plan: EvaluationPlan, told: OnProgress, gateway: Gateway | None
+) -> list[CaseResult]:
     found: list[CaseResult] = []
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
         await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
         asker = await _asker(stack, plan.profile, gateway)
         strategies = [await _strategy(stack, way, plan.profile, gateway) for way in plan.ways]
-        bench = _Bench(engine, plan, tuple(strategies), asker)
+        bench = _Evaluator(engine, plan, tuple(strategies), asker)
         for case in cases.read(path):
             if case.messages:
                 found += [outcome async for outcome in bench.outcomes(case, path.name)]
@@ -140,16 +146,16 @@ async def _measure(path: Path, plan: Plan, told: Told, gateway: Gateway | None) 
 
 async def _asker(
     stack: AsyncExitStack, profile: str | None, gateway: Gateway | None
-) -> Asker | None:
+) -> AnswerJudge | None:
     if profile is None:
         return None
     engine = await stack.enter_async_context(open_engine(gateway=gateway))
     connection = await engine.profiles.connection(profile)
-    return Asker((await engine.profiles.roster()).gateway, connection)
+    return AnswerJudge((await engine.profiles.roster()).gateway, connection)
 
 
 async def _strategy(
-    stack: AsyncExitStack, way: Way, profile: str | None, gateway: Gateway | None
+    stack: AsyncExitStack, way: Method, profile: str | None, gateway: Gateway | None
 ) -> Strategy | None:
     if way.strategy == NEWEST:
         return None
@@ -157,29 +163,31 @@ async def _strategy(
 
 
 @dataclass(frozen=True, slots=True)
-class _Bench:
+class _Evaluator:
     """What cases are measured with."""
 
     engine: Engine
-    plan: Plan
+    plan: EvaluationPlan
     strategies: tuple[Strategy | None, ...]
-    asker: Asker | None
+    asker: AnswerJudge | None
 
     async def outcomes(self, case: Case, file: str) -> AsyncIterator[CaseResult]:
         """Of a case, each way."""
-        session = await stored(self.engine, case, _MODEL)
+        session = await store_case(self.engine, case, _MODEL)
         for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
-            view = await view_of(case, way, strategy)
+            view = await condense_case(case, way, strategy)
             chain = marks = None
             if self.plan.chained and strategy is not None:
-                chain = await decay(self.engine, case, way.strategy, way.budget)
+                chain = await measure_decay(self.engine, case, way.strategy, way.budget)
             if self.asker is not None:
-                marks = await answered(case, view, self.asker)
+                marks = await mark_answers(case, view, self.asker)
             outcome = await _outcome(case, file, way, view, session)
             yield replace(outcome, decay=chain, answered=marks)
 
 
-async def _outcome(case: Case, file: str, way: Way, view: View, session: Session) -> CaseResult:
+async def _outcome(
+    case: Case, file: str, way: Method, view: CondensedCase, session: Session
+) -> CaseResult:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(message.parts) for message in case.messages if is_said_by_user(message)]
     return CaseResult(
@@ -198,7 +206,7 @@ async def _outcome(case: Case, file: str, way: Way, view: View, session: Session
         is_restored=view.is_restored,
         pairs_are_whole=view.pairs_are_whole,
         failure=view.failure,
-        evidence=await evidence(case, view.messages, session),
-        sending=sending(case, view),
+        evidence=await measure_evidence(case, view.messages, session),
+        sending=sending_cost(case, view),
         decay=None,
     )

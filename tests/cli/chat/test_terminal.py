@@ -12,9 +12,17 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from enfold.chat.controller import Talk
-from enfold.cli.chat import show
-from enfold.cli.chat.terminal import ChatApp, Notice, Prompt, Reply, Said, TokenBar, Working
+from enfold.chat.controller import ChatController
+from enfold.cli.chat import run_terminal
+from enfold.cli.chat.terminal import (
+    ActivityLine,
+    ChatApp,
+    Notice,
+    PromptInput,
+    ReplyView,
+    TokenBar,
+    UserMessage,
+)
 from enfold.engine.turns import is_interrupted
 from enfold.errors import ConfigError, SummaryError, UnavailableError
 from enfold.summaries import SummaryRequest
@@ -26,7 +34,9 @@ Hand: TypeAlias = Pilot[None]
 
 
 @asynccontextmanager
-async def shown(talk: Talk, width: int = 100, *, light: bool = False) -> AsyncIterator[Hand]:
+async def shown(
+    talk: ChatController, width: int = 100, *, light: bool = False
+) -> AsyncIterator[Hand]:
     """The talk on a screen."""
     app = ChatApp(talk, light=light)
     async with app.run_test(size=(width, 40)) as hand:
@@ -56,17 +66,17 @@ async def done(hand: Hand) -> None:
     assert isinstance(app, ChatApp)
     await hand.pause()
     await app.settled()
-    await until(hand, lambda: not app.query_one(Working).what)
+    await until(hand, lambda: not app.query_one(ActivityLine).what)
 
 
 def screen(hand: Hand) -> list[str]:
     """What the log shows, from top to bottom."""
-    kinds = (Said, Notice, Reply)
+    kinds = (UserMessage, Notice, ReplyView)
     log = hand.app.query_one("#log")
     return [
-        each.source if isinstance(each, Reply) else str(each.content)
+        each.source if isinstance(each, ReplyView) else str(each.content)
         for each in log.children
-        if isinstance(each, kinds) and isinstance(each, Static | Reply)
+        if isinstance(each, kinds) and isinstance(each, Static | ReplyView)
     ]
 
 
@@ -80,8 +90,8 @@ def level(hand: Hand) -> str:
     return meter.level
 
 
-def prompt(hand: Hand) -> Prompt:
-    return hand.app.query_one(Prompt)
+def prompt(hand: Hand) -> PromptInput:
+    return hand.app.query_one(PromptInput)
 
 
 async def test_a_question_is_answered_on_the_screen_and_in_the_session(desk: Desk) -> None:
@@ -101,7 +111,7 @@ async def test_the_answer_is_seen_while_it_is_written(desk: Desk) -> None:
     async with shown(talk) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
-        assert "compatible:small is answering" in str(hand.app.query_one(Working).content)
+        assert "compatible:small is answering" in str(hand.app.query_one(ActivityLine).content)
 
 
 async def test_interrupting_stops_the_answer_and_keeps_what_came(desk: Desk) -> None:
@@ -113,7 +123,7 @@ async def test_interrupting_stops_the_answer_and_keeps_what_came(desk: Desk) -> 
         await hand.press("ctrl+c")
         await done(hand)
         assert not left(hand)
-        assert "interrupted" in str(hand.app.query_one(Reply).border_subtitle)
+        assert "interrupted" in str(hand.app.query_one(ReplyView).border_subtitle)
         await hand.press("ctrl+c")
         await hand.pause()
         assert left(hand)
@@ -165,7 +175,7 @@ async def test_half_an_answer_of_a_failing_model_is_shown_as_not_kept(desk: Desk
     async with shown(talk) as hand:
         await send(hand, "Why?")
         await done(hand)
-        assert "not kept" in str(hand.app.query_one(Reply).border_subtitle)
+        assert "not kept" in str(hand.app.query_one(ReplyView).border_subtitle)
         assert "the line is down" in screen(hand)[-1]
     assert await said(talk) == [("user", "Why?")]
 
@@ -182,7 +192,7 @@ async def test_a_compression_is_shown_with_its_scope_and_its_result(desk: Desk) 
     await fill(talk, 40)
     async with shown(talk) as hand:
         await send(hand, "/summarize")
-        working = hand.app.query_one(Working)
+        working = hand.app.query_one(ActivityLine)
         await until(hand, lambda: "Summarizing" in working.what)
         assert "messages" in working.what
         assert "tokens" in working.what
@@ -348,7 +358,7 @@ async def test_without_textual_it_says_what_to_install(
     monkeypatch.delitem(sys.modules, "enfold.cli.chat.terminal")
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(ConfigError, match=r"enfold\[chat\]"):
-        await show(await desk.talk())
+        await run_terminal(await desk.talk())
 
 
 async def test_quit_leaves(desk: Desk) -> None:

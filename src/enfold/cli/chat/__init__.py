@@ -15,8 +15,8 @@ from cyclopts.validators import Number
 
 from enfold.chat import commands
 from enfold.chat import commands as words
-from enfold.chat.commands import Effect
-from enfold.chat.controller import Talk, chooser
+from enfold.chat.commands import ScreenAction
+from enfold.chat.controller import ChatController, profile_chooser
 from enfold.cli.files import STANDARD_INPUT, open_input
 from enfold.cli.screen import Db, put, put_piece, say
 from enfold.engine import Prepared
@@ -27,7 +27,7 @@ from enfold.wiring import open_engine
 
 
 @contextmanager
-def calling_on(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
+def signal_handler(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
     """While this lasts, the signal calls the function between two steps of the event loop.
 
     Where the system cannot do that, the signal does what it did before.
@@ -46,27 +46,27 @@ def calling_on(number: signal.Signals, act: Callable[[], object]) -> Iterator[No
         signal.signal(number, before)
 
 
-async def converse(talk: Talk, text: str) -> None:
+async def answer_piped_text(talk: ChatController, text: str) -> None:
     """Say the text, or do what it commands. An interrupt cancels it, and what came is kept."""
     if not text.strip():
         raise InputError("nothing was said", place="standard input")
     turn = asyncio.ensure_future(_turn(talk, text))
-    with calling_on(signal.SIGINT, turn.cancel):
+    with signal_handler(signal.SIGINT, turn.cancel):
         await turn
 
 
-async def _turn(talk: Talk, text: str) -> None:
+async def _turn(talk: ChatController, text: str) -> None:
     if not commands.is_command(text):
         await _ask(talk, text.strip())
         return
-    outcome = await commands.run(talk, text)
-    if outcome is Effect.ANSWER:
+    outcome = await commands.run_command(talk, text)
+    if outcome is ScreenAction.ANSWER:
         await _ask(talk, None)
     elif isinstance(outcome, str):
         put(outcome)
 
 
-async def _ask(talk: Talk, text: str | None) -> None:
+async def _ask(talk: ChatController, text: str | None) -> None:
     """Ask; without a text, to what was said last."""
     answer = talk.answer(_show) if text is None else talk.ask(text, _show)
     done = await answer
@@ -81,7 +81,7 @@ def _show(progress: Progress) -> None:
             put_piece(text)
         case Prepared():
             if progress.compression is not None and progress.compression.compressed:
-                say(words.compressed(progress.compression))
+                say(words.describe_compression(progress.compression))
             for warning in progress.warnings:
                 say(f"warning: {warning}")
 
@@ -127,9 +127,9 @@ async def chat(
     try:
         async with _opened(session, profile, model, window=window, db=db) as talk:
             if on_terminal:
-                await show(talk, light=light)
+                await run_terminal(talk, light=light)
             else:
-                await converse(talk, text)
+                await answer_piped_text(talk, text)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
@@ -137,11 +137,11 @@ async def chat(
 @asynccontextmanager
 async def _opened(
     name: str | None, profile: str | None, model: str | None, *, window: int | None, db: str | None
-) -> AsyncIterator[Talk]:
+) -> AsyncIterator[ChatController]:
     """The talk; a session that was made for it and stayed empty is not kept."""
     async with open_engine(db) as engine:
         session = await engine.session(name or _new_name())
-        talk = Talk(engine, session, chooser(engine, session), window=window)
+        talk = ChatController(engine, session, profile_chooser(engine, session), window=window)
         await talk.begin(profile, model)
         try:
             yield talk
@@ -160,7 +160,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-async def show(talk: Talk, *, light: bool = False) -> None:
+async def run_terminal(talk: ChatController, *, light: bool = False) -> None:
     """Show the talk until somebody leaves; then the terminal is as it was."""
     try:
         from enfold.cli.chat.terminal import ChatApp
@@ -173,8 +173,8 @@ async def show(talk: Talk, *, light: bool = False) -> None:
         ) from None
     app = ChatApp(talk, light=light)
     with (
-        calling_on(signal.SIGINT, app.action_interrupt),
-        calling_on(signal.SIGTERM, app.exit),
+        signal_handler(signal.SIGINT, app.action_interrupt),
+        signal_handler(signal.SIGTERM, app.exit),
     ):
         await app.run_async()
     await app.settled()

@@ -21,8 +21,8 @@ from textual.worker import Worker
 from enfold.amounts import number
 from enfold.chat import commands
 from enfold.chat import commands as words
-from enfold.chat.commands import Effect, completion
-from enfold.chat.controller import Talk
+from enfold.chat.commands import ScreenAction, complete_command
+from enfold.chat.controller import ChatController
 from enfold.chat.meter import FREE, SIGNS, Level, Meter
 from enfold.cli.screen import harmless
 from enfold.engine import Prepared
@@ -36,7 +36,7 @@ _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
 """Terminals differ in which of these they can tell from Enter; Ctrl-J they all can."""
 
 
-class Prompt(TextArea):
+class PromptInput(TextArea):
     """A text of one or more lines."""
 
     BINDINGS = [  # noqa: RUF012 - Textual's own way; it copies the list
@@ -67,7 +67,7 @@ class Prompt(TextArea):
 
     def update_suggestion(self) -> None:
         """Show how a command that was begun goes on."""
-        self.suggestion = completion(self.text)
+        self.suggestion = complete_command(self.text)
 
     async def _on_key(self, event: events.Key) -> None:
         """Enter hands the text over, if there is any.
@@ -129,7 +129,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_A_SECOND = 8
 
 
-class Said(Static):
+class UserMessage(Static):
     """What the user said."""
 
     def __init__(self, text: str) -> None:
@@ -143,7 +143,7 @@ class Notice(Static):
         super().__init__(harmless(text), markup=False, classes=f"notice {kind}")
 
 
-class Reply(Markdown):
+class ReplyView(Markdown):
     """What a model says, as it comes."""
 
     def __init__(self, text: str = "") -> None:
@@ -168,7 +168,7 @@ class Reply(Markdown):
         self.border_subtitle = words
 
 
-class Working(Static):
+class ActivityLine(Static):
     """What is being done right now, and for how long."""
 
     what = reactive("", layout=True)
@@ -243,7 +243,7 @@ class ChatApp(App[None]):
         Binding("pagedown", "scroll_log(1)", show=False, priority=True),
     ]
 
-    def __init__(self, talk: Talk, *, light: bool = False) -> None:
+    def __init__(self, talk: ChatController, *, light: bool = False) -> None:
         super().__init__()
         self.theme = "textual-light" if light else "textual-dark"
         self.talk = talk
@@ -256,20 +256,20 @@ class ChatApp(App[None]):
         """Title, log, what is being done, tokens, prompt."""
         yield Static(id="title", markup=False)
         yield VerticalScroll(id="log", can_focus=False)
-        yield Working()
+        yield ActivityLine()
         yield TokenBar()
-        yield Prompt()
+        yield PromptInput()
 
     async def on_mount(self) -> None:
         """Show what was said before."""
-        self.query_one(Prompt).focus()
+        self.query_one(PromptInput).focus()
         self.query_one("#log").anchor()
         self._unsubscribe = self.talk.engine.events.subscribe(self._hear_event)
         await self._show_history()
         if self.talk.answerer is None:
             await self._notice(self.talk.why_nobody, "warning")
         if (blocked := (await self.talk.status()).blocked) is not None:
-            await self._notice(words.blocked(blocked), "error")
+            await self._notice(words.describe_block(blocked), "error")
         await self._refresh_figures()
 
     def on_unmount(self) -> None:
@@ -280,12 +280,12 @@ class ChatApp(App[None]):
         """Wait until what was interrupted has been stored."""
         await self._idle.wait()
 
-    @on(Prompt.Sent)
+    @on(PromptInput.Sent)
     def _send(self) -> None:
         if self._is_busy:
             self.notify("One moment: something is still running. Ctrl-C stops it.", timeout=3)
             return
-        text = self.query_one(Prompt).take()
+        text = self.query_one(PromptInput).take()
         is_command = commands.is_command(text)
         self._start(self._command(text) if is_command else self._ask(text.strip()))
 
@@ -316,34 +316,34 @@ class ChatApp(App[None]):
         try:
             await work
         except EnfoldError as error:
-            await self._notice(words.failure(error), "error")
+            await self._notice(words.describe_error(error), "error")
         finally:
             self._idle.set()
             if self.is_running:
-                self.query_one(Working).what = ""
+                self.query_one(ActivityLine).what = ""
                 await self._refresh_figures()
 
     async def _command(self, text: str) -> None:
-        await self._add(Said(text))
-        outcome = await commands.run(self.talk, text)
-        if outcome is Effect.LEAVE:
+        await self._add(UserMessage(text))
+        outcome = await commands.run_command(self.talk, text)
+        if outcome is ScreenAction.LEAVE:
             self.exit()
-        elif outcome is Effect.ANSWER:
+        elif outcome is ScreenAction.ANSWER:
             await self._answer(None)
         elif isinstance(outcome, str):
             await self._notice(outcome, "figures")
 
     async def _ask(self, text: str) -> None:
-        said = Said(text)
+        said = UserMessage(text)
         await self._add(said)
         await self._answer(text, said)
 
-    async def _answer(self, text: str | None, said: Said | None = None) -> None:
+    async def _answer(self, text: str | None, said: UserMessage | None = None) -> None:
         """Be answered: to the text, or without one to what was said last.
 
         A text that could not be said goes back to where it was typed.
         """
-        reply = Reply()
+        reply = ReplyView()
         await self._add(reply)
         stored = text is None
 
@@ -367,10 +367,10 @@ class ChatApp(App[None]):
             raise
         finally:
             if not stored and text is not None and said is not None and self.is_running:
-                self.query_one(Prompt).give_back(text)
+                self.query_one(PromptInput).give_back(text)
                 await said.remove()
 
-    async def _interrupted(self, reply: Reply) -> None:
+    async def _interrupted(self, reply: ReplyView) -> None:
         """What came stays, and is stored; without a word nothing is."""
         await reply.catch_up()
         if reply.source.strip():
@@ -379,7 +379,7 @@ class ChatApp(App[None]):
             await reply.remove()
             await self._notice("Stopped. Ctrl-C again leaves.", "note")
 
-    async def _failed(self, reply: Reply) -> None:
+    async def _failed(self, reply: ReplyView) -> None:
         """What came can be read, and is not a part of the session."""
         await reply.catch_up()
         if reply.source.strip():
@@ -387,20 +387,20 @@ class ChatApp(App[None]):
         else:
             await reply.remove()
 
-    def _hear(self, progress: Progress, reply: Reply) -> None:
+    def _hear(self, progress: Progress, reply: ReplyView) -> None:
         """What a turn tells while it runs."""
         match progress:
             case Delta(text):
                 reply.hear(text)
             case QuestionStored():
-                self.query_one(Working).what = f"{self._model_name} {_ANSWERING}"
+                self.query_one(ActivityLine).what = f"{self._model_name} {_ANSWERING}"
             case Prepared():
                 self._show_preparation(progress, before=reply)
 
-    def _show_preparation(self, prepared: Prepared, before: Reply) -> None:
+    def _show_preparation(self, prepared: Prepared, before: ReplyView) -> None:
         log = self.query_one("#log")
         if prepared.compression is not None:
-            log.mount(Notice(words.compressed(prepared.compression)), before=before)
+            log.mount(Notice(words.describe_compression(prepared.compression)), before=before)
         elif prepared.warnings:
             log.mount(Notice("\n".join(prepared.warnings), "warning"), before=before)
 
@@ -408,7 +408,7 @@ class ChatApp(App[None]):
         """What happens to the session, perhaps because of another process of ours."""
         if event.session != self.talk.session.id or not self._is_busy:
             return
-        working = self.query_one(Working)
+        working = self.query_one(ActivityLine)
         match event:
             case CompressionStarted():
                 working.what = str(event)
@@ -423,14 +423,14 @@ class ChatApp(App[None]):
         for row in rows:
             message = message_of(row)
             if row.role == "user":
-                await self._add(Said(words.said(message)))
+                await self._add(UserMessage(words.message_text(message)))
             elif row.role == "assistant":
-                reply = Reply(words.text(message))
+                reply = ReplyView(words.message_body(message))
                 await self._add(reply)
                 if is_interrupted(message):
                     reply.mark(words.INTERRUPTED)
             else:
-                await self._notice(f"{row.role}: {words.brief(words.said(message))}")
+                await self._notice(f"{row.role}: {words.shorten(words.message_text(message))}")
         if await unanswered(self.talk.session) is not None:
             await self._notice(words.UNANSWERED, "warning")
 
@@ -439,7 +439,7 @@ class ChatApp(App[None]):
         try:
             status = await self.talk.status()
         except EnfoldError as error:  # the talk goes on; a count that failed is said, not guessed
-            await self._notice(words.failure(error), "error")
+            await self._notice(words.describe_error(error), "error")
             return
         self.query_one(TokenBar).meter = Meter.of(status, self.talk.window)
         profile = self.talk.answerer.profile if self.talk.answerer is not None else None

@@ -10,8 +10,8 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments, KeyEventArguments, ValueChangeEventArguments
 
 from enfold.chat import commands
-from enfold.chat.commands import COMMANDS, Effect
-from enfold.chat.controller import Choose, Talk, chooser
+from enfold.chat.commands import COMMANDS, ScreenAction
+from enfold.chat.controller import ChatController, ChooseAnswerer, profile_chooser
 from enfold.engine import Session
 from enfold.engine.state import message_of
 from enfold.engine.transcript_pages import read_standing, tip_below
@@ -156,7 +156,9 @@ NOBODY = (
 class AnswererChoice:
     """Who answers, if somebody does."""
 
-    def __init__(self, window: Window, talk: Talk, choose: Choose, composer: Composer) -> None:
+    def __init__(
+        self, window: Window, talk: ChatController, choose: ChooseAnswerer, composer: Composer
+    ) -> None:
         self._window = window
         self._talk = talk
         self._choose = choose
@@ -218,8 +220,8 @@ class ChatPage:
         self._window = window
         self._session = session
         self._framed = framed
-        choose = chooser(window.engine, session)
-        self._talk = Talk(window.engine, session, choose)
+        choose = profile_chooser(window.engine, session)
+        self._talk = ChatController(window.engine, session, choose)
         self._asking = TurnRunner(window, self._talk, self.refresh)
         hands = MessageActions(
             edit=self._edit,
@@ -303,13 +305,13 @@ class ChatPage:
         await self._answering.somebody()
         try:
             async with self._doing(text):
-                outcome = await commands.run(self._talk, text)
+                outcome = await commands.run_command(self._talk, text)
         except EnfoldError as error:
             failures.show(error)
             return
-        if outcome is Effect.LEAVE:
+        if outcome is ScreenAction.LEAVE:
             ui.navigate.to("/")
-        elif outcome is Effect.ANSWER:
+        elif outcome is ScreenAction.ANSWER:
             self._asking.answer()
         elif isinstance(outcome, str):
             self._tell(outcome)
@@ -318,7 +320,7 @@ class ChatPage:
 
     def _doing(self, text: str) -> AbstractAsyncContextManager[None]:
         """For a command: those that change something are written down."""
-        name = commands.changing(text)
+        name = commands.changing_command(text)
         return nullcontext() if name is None else self._window.doing(name, self._session.id)
 
     def _tell(self, text: str) -> None:

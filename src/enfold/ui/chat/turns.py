@@ -10,7 +10,7 @@ from functools import partial
 from nicegui import background_tasks, ui
 
 from enfold.chat import commands
-from enfold.chat.controller import Talk
+from enfold.chat.controller import ChatController
 from enfold.engine import Prepared
 from enfold.engine.transcript_pages import PageEntry
 from enfold.engine.turns import Answer, Listener, Progress, QuestionStored, unanswered
@@ -92,7 +92,7 @@ Changed = Callable[[], Awaitable[None]]
 class TurnRunner:
     """The turn that is under way, if one is."""
 
-    def __init__(self, window: Window, talk: Talk, changed: Changed) -> None:
+    def __init__(self, window: Window, talk: ChatController, changed: Changed) -> None:
         self._window = window
         self._talk = talk
         self._changed = changed
@@ -183,7 +183,7 @@ class TurnRunner:
             ui.icon("error_outline").props("aria-hidden=true")
             with ui.element("div").classes("ef-grow"):
                 ui.label(str(error)).classes("ef-wrap").props("dir=auto")
-                ui.label(commands.way_on(error)).classes("ef-small ef-soft ef-wrap")
+                ui.label(commands.advice(error)).classes("ef-small ef-soft ef-wrap")
             again = ui.button("Retry", icon="refresh", on_click=lambda: self._retry(ask))
             again.props("flat color=primary")
             close = ui.button(icon="close", on_click=card.delete).props("flat round dense")

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from enfold.bulk.files import Place
+from enfold.bulk.files import BulkFile
 from enfold.engine.stateless import Condensed, CondenseOptions, restore
 from enfold.engine.stateless import condense as condense_conversation
 from enfold.errors import InputError, RestoreError
@@ -35,7 +35,7 @@ _WARNINGS = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class Totals:
     """What there is to report of conversations."""
 
     conversations: int = 0
@@ -51,11 +51,11 @@ class Tally:
         """The share of the tokens that is gone."""
         return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
-    def plus(self, other: Tally) -> Tally:
+    def plus(self, other: Totals) -> Totals:
         """Both together."""
         warnings = (*self.warnings, *other.warnings)
         dropped = max(0, len(warnings) - _WARNINGS)
-        return Tally(
+        return Totals(
             self.conversations + other.conversations,
             self.tokens_before + other.tokens_before,
             self.tokens_after + other.tokens_after,
@@ -77,7 +77,7 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Tally:
+    def from_json(cls, value: Mapping[str, Any]) -> Totals:
         """From what `as_json` gave."""
         return cls(
             value["conversations"],
@@ -93,13 +93,13 @@ class Tally:
         return dumps(self.as_json())
 
     @classmethod
-    def read(cls, line: bytes) -> Tally:
+    def read(cls, line: bytes) -> Totals:
         """From a line."""
         return cls.from_json(loads(line))
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class BulkItem:
     """One conversation, still as its file has it where that is possible."""
 
     given: Record | Transcript = field(repr=False)
@@ -111,19 +111,19 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class ItemResult:
     """What came of one conversation, as lines of JSON."""
 
     result: bytes = field(repr=False)
     ledger: bytes = field(default=b"", repr=False)
-    tally: Tally = field(default_factory=Tally)
+    tally: Totals = field(default_factory=Totals)
 
 
-Units: TypeAlias = tuple[bool, Iterator[Unit]]
+BulkItems: TypeAlias = tuple[bool, Iterator[BulkItem]]
 """Whether the file is an array of conversations, and these, one after the other."""
 
 
-class Work(Protocol):
+class BulkTask(Protocol):
     """What is done with every conversation."""
 
     @property
@@ -136,15 +136,15 @@ class Work(Protocol):
         """A digest of the options: the same key does the same."""
         ...
 
-    def inputs(self, place: Place) -> tuple[Path, ...]:
+    def inputs(self, place: BulkFile) -> tuple[Path, ...]:
         """The files that are read."""
         ...
 
-    def units(self, place: Place) -> AbstractContextManager[Units]:
+    def units(self, place: BulkFile) -> AbstractContextManager[BulkItems]:
         """The conversations of a file, while it is open."""
         ...
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         """One conversation's result, or `EnfoldError`."""
         ...
 
@@ -167,7 +167,7 @@ async def condense_transcript(
 
 
 @dataclass(frozen=True, slots=True)
-class Condensing:
+class CondenseTask:
     """Making conversations smaller."""
 
     settings: Settings
@@ -184,43 +184,43 @@ class Condensing:
         said = (self.settings, self.options, self.dialect, self.profile)
         return blake2b(repr(said).encode(), digest_size=16).hexdigest()
 
-    def inputs(self, place: Place) -> tuple[Path, ...]:
+    def inputs(self, place: BulkFile) -> tuple[Path, ...]:
         """The file itself."""
         return (place.source,)
 
     @contextmanager
-    def units(self, place: Place) -> Iterator[Units]:
+    def units(self, place: BulkFile) -> Iterator[BulkItems]:
         """Its conversations; of JSON Lines with one a line only a few are held at a time."""
         with recognised(place.source, dialect=self.dialect) as (name, source):
             yield _is_array(name, source), self._units(name, source)
 
-    def _units(self, name: str, source: Source) -> Iterator[Unit]:
+    def _units(self, name: str, source: Source) -> Iterator[BulkItem]:
         if name == conversations.NAME:
             for record in source.records:
-                yield Unit(record, record.at, len(record.text) + 1)
+                yield BulkItem(record, record.at, len(record.text) + 1)
             return
         for number, transcript in enumerate(FORMATS[name].read(source, self.dialect), 1):
-            yield Unit(transcript, f"conversation {number}")
+            yield BulkItem(transcript, f"conversation {number}")
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         """The condensed conversation, its ledger, and the figures of its report."""
         done = asyncio.run(self.condense(self._transcript(unit)))
         report = done.report
-        tally = Tally(
+        tally = Totals(
             1,
             report.tokens_before,
             report.tokens_after,
             report.seconds,
             tuple(f"{unit.place}: {warning}" for warning in report.warnings),
         )
-        return Piece(dumps(done.messages), dumps(done.ledger.as_json()), tally)
+        return ItemResult(dumps(done.messages), dumps(done.ledger.as_json()), tally)
 
     async def condense(self, transcript: Transcript) -> Condensed:
         """One conversation, condensed."""
         async with open_strategy(self.settings, self.profile) as strategy:
             return await condense_transcript(transcript, strategy, self.options)
 
-    def _transcript(self, unit: Unit) -> Transcript:
+    def _transcript(self, unit: BulkItem) -> Transcript:
         if isinstance(unit.given, Transcript):
             return unit.given
         with located(unit.given.place):
@@ -229,18 +229,18 @@ class Condensing:
 
 
 @dataclass(frozen=True, slots=True)
-class Restoring:
+class RestoreTask:
     """Giving back conversations that were condensed."""
 
     writes_ledgers = False
     key = "restore"
 
-    def inputs(self, place: Place) -> tuple[Path, ...]:
+    def inputs(self, place: BulkFile) -> tuple[Path, ...]:
         """The condensed file and its ledger."""
         return (place.source, place.ledger)
 
     @contextmanager
-    def units(self, place: Place) -> Iterator[Units]:
+    def units(self, place: BulkFile) -> Iterator[BulkItems]:
         """The condensed conversations, each with its ledger."""
         with (
             recognised(place.source) as (name, source),
@@ -248,7 +248,7 @@ class Restoring:
         ):
             yield _is_array(name, source), _with_ledgers(name, source, ledgers)
 
-    def do(self, unit: Unit) -> Piece:
+    def do(self, unit: BulkItem) -> ItemResult:
         """The conversation of before."""
         if not isinstance(unit.given, Record):
             raise RestoreError(f"{unit.place}: expected what was condensed")
@@ -257,7 +257,7 @@ class Restoring:
             restored = restore(unit.given.value(), ledger)
         except RestoreError as error:
             raise RestoreError(f"{unit.place}: {error}") from None
-        return Piece(dumps(restored), tally=Tally(1))
+        return ItemResult(dumps(restored), tally=Totals(1))
 
 
 def _is_array(name: str, source: Source) -> bool:
@@ -265,13 +265,13 @@ def _is_array(name: str, source: Source) -> bool:
     return source.layout == "array" and name != document.NAME
 
 
-def _with_ledgers(name: str, source: Source, ledgers: Source) -> Iterator[Unit]:
+def _with_ledgers(name: str, source: Source, ledgers: Source) -> Iterator[BulkItem]:
     records = source.records if name == conversations.NAME else _as_one(source)
     for record in records:
         ledger = next(ledgers.records, None)
         if ledger is None:
             raise RestoreError(f"{ledgers.file}: fewer ledgers than conversations")
-        yield Unit(record, record.place, len(record.text) + 1, ledger.text)
+        yield BulkItem(record, record.place, len(record.text) + 1, ledger.text)
     if next(ledgers.records, None) is not None:
         raise RestoreError(f"{source.file}: fewer conversations than {ledgers.file} has ledgers")
 
