@@ -133,7 +133,7 @@ its classes are made of the library's: then the module itself is loaded late."""
 LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
-    "bulk.workers.do_here": "what failed is raised where the result is taken",
+    "bulk.workers.run_item": "the error is raised where the result is taken",
     "bulk.workers._settle": "a library's fault is told to whoever waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
     "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",

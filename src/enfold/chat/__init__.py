@@ -1,7 +1,7 @@
-"""Talks: what a person does with a session at any screen, and the words it is told in.
+"""The chat controller: a session, the model that answers in it, and its slash commands.
 
-`talk` is a session with who answers in it, `commands` the table of slash commands, `choosing` finds
-who answers, `meter` says how full the context is. Doors draw what these say.
+`controller` runs turns and finds the model that answers, `commands` is the table of slash commands
+with their texts, `meter` shows how full the context is. The terminal and the web UI only draw.
 """
 
 from enfold.chat.controller import ChatController, profile_chooser

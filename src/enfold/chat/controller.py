@@ -1,4 +1,4 @@
-"""A talk: a session, who answers in it, and what holds while it lasts. No screen is known here."""
+"""The chat controller: runs turns in one session and finds the model that answers."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from enfold.llm.profiles import Profile
 from enfold.store import sessions
 
 ChooseAnswerer: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
-"""Who answers, by the name of a profile and of a model; `ConfigError` says why nobody can."""
+"""Finds the answerer by profile name and model name; raises `ConfigError` if there is none."""
 
 NO_MODEL = (
-    "no model can answer yet: `enfold profiles add NAME --provider … --model …` adds one; until "
-    "then /history, /search, /context and /summarize work"
+    "No model is set up. Add one with `enfold profiles add NAME --provider … --model …`. Until "
+    "then /history, /search, /context and /summarize work."
 )
 
-_KEPT = 4
-"""A window given for one talk keeps this part of it verbatim: a quarter."""
+_RETAINED_SHARE = 4
+"""With a window set for this chat, the newest quarter of it stays verbatim."""
 
 
 class ChatController:
-    """What a person at a screen does with a session."""
+    """Turns, compression and status of one session, for a terminal or the web UI."""
 
     def __init__(
         self,
@@ -37,69 +37,73 @@ class ChatController:
         choose: ChooseAnswerer,
         *,
         answerer: Answerer | None = None,
-        why_nobody: str = NO_MODEL,
+        no_answerer_reason: str = NO_MODEL,
         window: int | None = None,
     ) -> None:
         self.engine = engine
         self.session = session
         self.answerer = answerer
-        """None while nobody can answer: then the session is for looking, searching and folding."""
-        self.why_nobody = why_nobody
-        """What is to be done so that somebody can."""
+        """None while no model is set up: the session can still be read, searched and compressed."""
+        self.no_answerer_reason = no_answerer_reason
+        """Shown when a question cannot be answered: the cause and what to do."""
         self.window = window
         self._choose = choose
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What holds for this talk alone."""
+        """Settings that apply to this chat only."""
         if self.window is None:
             return {}
         return {
             "max_tokens": int(self.window * DEFAULT_THRESHOLD),
-            "retention_tokens": self.window // _KEPT,
+            "retention_tokens": self.window // _RETAINED_SHARE,
         }
 
     async def ask(self, text: str, listen: Listener) -> Answer:
-        """Say something, and be answered."""
-        return await turns.ask(self.session, text, self._who(), listen, **self.settings)
+        """Send a user message and return the answer."""
+        return await turns.ask(
+            self.session, text, self._required_answerer(), listen, **self.settings
+        )
 
     async def answer(self, listen: Listener) -> Answer:
-        """Be answered to what was said last."""
-        return await turns.answer(self.session, self._who(), listen, **self.settings)
+        """Have the model answer the last user message."""
+        return await turns.answer(self.session, self._required_answerer(), listen, **self.settings)
 
     async def compress(self) -> Outcome:
-        """Fold what is old, now."""
+        """Compress the session now."""
         return await self.session.compress(**self.settings)
 
     async def retry(self) -> Outcome:
-        """Try again the compression whose failure blocked the session."""
+        """Repeat the compression that failed and blocked the session."""
         return await (self.session.retry() if self.window is None else self.compress())
 
     async def status(self) -> Status:
-        """How full the context is."""
+        """Return the figures of the session's context."""
         system = self.answerer.system if self.answerer is not None else ""
         return await self.session.status(system=system, **self.settings)
 
     async def meter(self) -> Meter:
-        """The same as a bar shows it."""
+        """Return the same figures for a bar."""
         return Meter.of(await self.status(), self.window)
 
     async def begin(self, profile: str | None, model: str | None) -> None:
-        """Find who answers. Nobody is an error only if somebody was named."""
+        """Find the answerer. Without one, raise only if a profile or model was named."""
         try:
-            await self._take(await self._choose(profile, model))
+            await self._switch_to(await self._choose(profile, model))
         except (ConfigError, NotFoundError) as error:
             if profile is not None or model is not None:
                 raise
-            self.why_nobody = str(error)
+            self.no_answerer_reason = str(error)
 
     async def use(self, name: str) -> None:
-        """Let another model answer from now on: `provider:model`, or the name of a profile."""
+        """Switch to another model: `provider:model`, or the name of a profile."""
         is_model = ":" in name
-        await self._take(await self._choose(None if is_model else name, name if is_model else None))
+        await self._switch_to(
+            await self._choose(None if is_model else name, name if is_model else None)
+        )
 
-    async def _take(self, answerer: Answerer) -> None:
-        """The session is counted and kept for this model from now on."""
+    async def _switch_to(self, answerer: Answerer) -> None:
+        """Store the profile and model in the session, so that counts and limits are theirs."""
         self.session = await self.engine.session(
             self.session.id,
             namespace=self.session.namespace,
@@ -108,14 +112,14 @@ class ChatController:
         )
         self.answerer = answerer
 
-    def _who(self) -> Answerer:
+    def _required_answerer(self) -> Answerer:
         if self.answerer is None:
-            raise ConfigError(self.why_nobody)
+            raise ConfigError(self.no_answerer_reason)
         return self.answerer
 
 
 def profile_chooser(engine: Engine, session: Session) -> ChooseAnswerer:
-    """Chooses among the engine's profiles, for this session."""
+    """Return a function that chooses among the engine's profiles for this session."""
 
     async def choose(profile: str | None, model: str | None) -> Answerer:
         roster = await engine.profiles.roster()
@@ -132,7 +136,7 @@ def _usable(roster: Roster) -> list[Profile]:
 
 
 def _by_name(roster: Roster, name: str | None) -> Profile:
-    """The profile of that name; without a name, the only one."""
+    """Return the profile of that name; without a name, the only profile."""
     stored = roster.stored.profiles
     if name is not None:
         found = stored.get(name)
@@ -140,42 +144,43 @@ def _by_name(roster: Roster, name: str | None) -> Profile:
             return found
         if found is not None:
             raise ConfigError(f"profile {name!r}: {found}")
-        raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none yet'}")
+        raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none'}")
     usable = _usable(roster)
     if not usable:
         raise ConfigError(NO_MODEL)
     if len(usable) > 1:
         names = ", ".join(each.name for each in usable)
-        raise ConfigError(f"several profiles could answer: {names}. Say /model NAME, or --profile")
+        raise ConfigError(f"several profiles: {names}. Choose one with /model NAME or --profile")
     return usable[0]
 
 
 def _by_model(roster: Roster, model: str, name: str | None) -> Profile:
-    """A profile through which the model can be asked: the one named, else one of its provider."""
+    """Return the named profile, else one of the model's provider; the same model first."""
     provider, colon, rest = model.partition(":")
     if not (provider and colon and rest):
         raise ConfigError(f"model {model!r}: expected provider:model")
     if name is not None:
         found = _by_name(roster, name)
         if found.provider != provider:
-            raise ConfigError(f"profile {name!r} is of {found.provider}, not of {provider}")
+            raise ConfigError(f"profile {name!r} uses {found.provider}, not {provider}")
         return found
     same = [each for each in _usable(roster) if each.provider == provider]
     exact = [each for each in same if each.model == rest]
     if not same:
         raise ConfigError(
-            f"model {model!r}: no profile of {provider}; `enfold profiles add NAME "
-            f"--provider {provider} --model {rest}` adds one"
+            f"model {model!r}: no profile uses {provider}; add one with `enfold profiles add NAME "
+            f"--provider {provider} --model {rest}`"
         )
     return (exact or same)[0]
 
 
 def _answerer(roster: Roster, profile: Profile, model: str | None) -> Answerer:
-    """The profile's model, or another of the same provider."""
+    """Return the answerer for the profile's model, or for another model of its provider."""
     try:
         connection = roster.connection(profile, model)
     except ConfigError as error:
         raise ConfigError(f"profile {profile.name!r}: {error}") from None
-    own = profile.prices if connection.model == profile.model else None
-    known = prices(connection.provider, connection.model, own)
-    return Answerer(roster.gateway, connection, profile.name, known)
+    # Prices that the profile sets are for its own model only.
+    override = profile.prices if connection.model == profile.model else None
+    model_prices = prices(connection.provider, connection.model, override)
+    return Answerer(roster.gateway, connection, profile.name, model_prices)

@@ -1,7 +1,7 @@
-"""A talk with a small model, and the screen that shows it."""
+"""A chat with a small model, and the screen that shows it."""
 
 from __future__ import annotations
 
-from tests.talk.desk import desk
+from tests.chat.setup import chat_setup
 
-__all__ = ["desk"]
+__all__ = ["chat_setup"]

@@ -52,7 +52,7 @@ class Place:
 
         return await asyncio.to_thread(whole)
 
-    async def said(self, session: str = "harbour") -> list[tuple[str, str]]:
+    async def stored_texts(self, session: str = "harbour") -> list[tuple[str, str]]:
         """Role and text of every message of the session."""
         async with enfold.open(self.db) as engine:
             messages = await (await engine.find(session)).messages()
@@ -71,18 +71,21 @@ async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
 
 async def test_a_piped_question_is_answered(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
-        told = await place.run("chat", "harbour", stdin=b"Why?\n")
-        assert (told.code, told.text, told.said) == (0, "It is the tide.\n", "")
-        assert await place.said() == [("user", "Why?"), ("assistant", "It is the tide.")]
+        outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
+        assert (outcome.code, outcome.text, outcome.said) == (0, "It is the tide.\n", "")
+        assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is the tide.")]
         assert place.server.requests[0].json["stream"] is True
 
 
 async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
-        told = await place.run("chat", stdin=b"Why?\n")
-        assert told.text == "It is the tide.\n"
-        name = told.said.split("`")[1].removeprefix("enfold chat ")
-        assert await place.said(name) == [("user", "Why?"), ("assistant", "It is the tide.")]
+        outcome = await place.run("chat", stdin=b"Why?\n")
+        assert outcome.text == "It is the tide.\n"
+        name = outcome.said.split("`")[1].removeprefix("enfold chat ")
+        assert await place.stored_texts(name) == [
+            ("user", "Why?"),
+            ("assistant", "It is the tide."),
+        ]
 
 
 @pytest.mark.parametrize(
@@ -98,13 +101,13 @@ async def test_a_server_that_fails_leaves_the_question(
     answer: Answer, words: str, tmp_path: Path
 ) -> None:
     async with placed(tmp_path, answer) as place:
-        told = await place.run("chat", "harbour", stdin=b"Why?\n")
-        assert told.code == 5
-        assert told.said.startswith("enfold: ")
-        assert told.said.count("\n") == 1
-        assert words in told.said
-        assert KEY not in told.said + told.text
-        assert await place.said() == [("user", "Why?")]
+        outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
+        assert outcome.code == 5
+        assert outcome.said.startswith("enfold: ")
+        assert outcome.said.count("\n") == 1
+        assert words in outcome.said
+        assert KEY not in outcome.said + outcome.text
+        assert await place.stored_texts() == [("user", "Why?")]
 
 
 async def test_an_interrupt_in_a_pipe_keeps_what_came(tmp_path: Path) -> None:
@@ -129,7 +132,7 @@ async def test_an_interrupt_in_a_pipe_keeps_what_came(tmp_path: Path) -> None:
 
         assert await asyncio.to_thread(interrupted) == (130, b"It is ")
         await place.server.left.wait()
-        assert await place.said() == [("user", "Why?"), ("assistant", "It is ")]
+        assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is ")]
 
 
 async def test_ctrl_c_stops_the_answer_then_leaves(tmp_path: Path) -> None:
@@ -148,7 +151,7 @@ async def test_ctrl_c_stops_the_answer_then_leaves(tmp_path: Path) -> None:
         assert ORDINARY_SCREEN in shown
         assert b"Traceback" not in shown
         assert KEY.encode() not in shown
-        assert await place.said() == [("user", "Why?"), ("assistant", "It is ")]
+        assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is ")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -167,10 +170,10 @@ async def test_a_signal_leaves_the_terminal_as_it_was(
 
     async with placed(tmp_path, HALF) as place:
         assert ORDINARY_SCREEN in await place.on_terminal(act)
-        assert await place.said() == [("user", "Why?"), ("assistant", "It is ")]
+        assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is ")]
 
 
-async def test_what_was_said_survives_a_kill(tmp_path: Path) -> None:
+async def test_a_question_survives_a_kill(tmp_path: Path) -> None:
     def act(screen: Terminal) -> None:
         place = screen.wait_for("compatible:smol")
         screen.type(b"Why?\r")
@@ -188,6 +191,6 @@ async def test_what_was_said_survives_a_kill(tmp_path: Path) -> None:
 
     async with placed(tmp_path, HALF, WHOLE) as place:
         await place.on_terminal(act)
-        assert await place.said() == [("user", "Why?")]
+        assert await place.stored_texts() == [("user", "Why?")]
         await place.on_terminal(look)
-        assert await place.said() == [("user", "Why?"), ("assistant", "It is the tide.")]
+        assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is the tide.")]

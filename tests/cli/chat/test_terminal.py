@@ -1,4 +1,4 @@
-"""The talk on a terminal, typed as a person would type it."""
+"""The chat on a terminal, typed as a person would type it."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from enfold.engine.turns import is_interrupted
 from enfold.errors import ConfigError, SummaryError, UnavailableError
 from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedGateway
+from tests.chat.setup import LARGE, ChatSetup, fill, stored_texts
 from tests.gateways import Halting
-from tests.talk.desk import LARGE, Desk, fill, said
 
 Hand: TypeAlias = Pilot[None]
 
 
 @asynccontextmanager
 async def shown(
-    talk: ChatController, width: int = 100, *, light: bool = False
+    chat: ChatController, width: int = 100, *, light: bool = False
 ) -> AsyncIterator[Hand]:
-    """The talk on a screen."""
-    app = ChatApp(talk, light=light)
+    """The chat on a screen."""
+    app = ChatApp(chat, light=light)
     async with app.run_test(size=(width, 40)) as hand:
         await hand.pause()
         yield hand
@@ -94,30 +94,32 @@ def prompt(hand: Hand) -> PromptInput:
     return hand.app.query_one(PromptInput)
 
 
-async def test_a_question_is_answered_on_the_screen_and_in_the_session(desk: Desk) -> None:
-    desk.answer_with(ScriptedGateway("It is **the tide**."))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_a_question_is_answered_on_the_screen_and_in_the_session(
+    chat_setup: ChatSetup,
+) -> None:
+    chat_setup.answer_with(ScriptedGateway("It is **the tide**."))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await done(hand)
         assert screen(hand) == ["Why?", "It is **the tide**."]
         assert prompt(hand).text == ""
-    assert await said(talk) == [("user", "Why?"), ("assistant", "It is **the tide**.")]
+    assert await stored_texts(chat) == [("user", "Why?"), ("assistant", "It is **the tide**.")]
 
 
-async def test_the_answer_is_seen_while_it_is_written(desk: Desk) -> None:
-    desk.answer_with(Halting("It is ", "the ti"))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_the_answer_is_seen_while_it_is_written(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is ", "the ti"))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
         assert "compatible:small is answering" in str(hand.app.query_one(ActivityLine).content)
 
 
-async def test_interrupting_stops_the_answer_and_keeps_what_came(desk: Desk) -> None:
-    desk.answer_with(Halting("It is ", "the ti"))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_interrupting_stops_the_answer_and_keeps_what_came(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is ", "the ti"))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
         await hand.press("ctrl+c")
@@ -127,38 +129,38 @@ async def test_interrupting_stops_the_answer_and_keeps_what_came(desk: Desk) -> 
         await hand.press("ctrl+c")
         await hand.pause()
         assert left(hand)
-    assert await said(talk) == [("user", "Why?"), ("assistant", "It is the ti")]
-    assert is_interrupted((await talk.session.messages())[-1])
+    assert await stored_texts(chat) == [("user", "Why?"), ("assistant", "It is the ti")]
+    assert is_interrupted((await chat.session.messages())[-1])
 
 
-async def test_interrupting_twice_leaves_and_still_keeps_what_came(desk: Desk) -> None:
-    desk.answer_with(Halting("It is ", "the ti"))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_interrupting_twice_leaves_and_still_keeps_what_came(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is ", "the ti"))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is the ti"])
         await hand.press("ctrl+c", "ctrl+c")
         await hand.pause()
         assert left(hand)
-    assert await said(talk) == [("user", "Why?"), ("assistant", "It is the ti")]
+    assert await stored_texts(chat) == [("user", "Why?"), ("assistant", "It is the ti")]
 
 
-async def test_leaving_in_the_middle_of_an_answer_keeps_what_came(desk: Desk) -> None:
-    desk.answer_with(Halting("It is "))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_leaving_in_the_middle_of_an_answer_keeps_what_came(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is "))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is "])
         await hand.press("ctrl+q")
-    assert await said(talk) == [("user", "Why?"), ("assistant", "It is ")]
+    assert await stored_texts(chat) == [("user", "Why?"), ("assistant", "It is ")]
 
 
-async def test_a_model_that_fails_leaves_the_question_and_a_way_on(desk: Desk) -> None:
-    desk.answer_with(
+async def test_a_model_that_fails_leaves_the_question_and_a_way_on(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(
         ScriptedGateway(UnavailableError("compatible:small is out of reach"), "The tide.")
     )
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await done(hand)
         assert "out of reach" in screen(hand)[-1]
@@ -166,31 +168,33 @@ async def test_a_model_that_fails_leaves_the_question_and_a_way_on(desk: Desk) -
         await send(hand, "/retry")
         await done(hand)
         assert screen(hand)[-1] == "The tide."
-    assert await said(talk) == [("user", "Why?"), ("assistant", "The tide.")]
+    assert await stored_texts(chat) == [("user", "Why?"), ("assistant", "The tide.")]
 
 
-async def test_half_an_answer_of_a_failing_model_is_shown_as_not_kept(desk: Desk) -> None:
-    desk.answer_with(Halting("It is", error=UnavailableError("the line is down")))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_half_an_answer_of_a_failing_model_is_shown_as_not_kept(
+    chat_setup: ChatSetup,
+) -> None:
+    chat_setup.answer_with(Halting("It is", error=UnavailableError("the line is down")))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await done(hand)
-        assert "not kept" in str(hand.app.query_one(ReplyView).border_subtitle)
+        assert "not stored" in str(hand.app.query_one(ReplyView).border_subtitle)
         assert "the line is down" in screen(hand)[-1]
-    assert await said(talk) == [("user", "Why?")]
+    assert await stored_texts(chat) == [("user", "Why?")]
 
 
-async def test_a_compression_is_shown_with_its_scope_and_its_result(desk: Desk) -> None:
+async def test_a_compression_is_shown_with_its_scope_and_its_result(chat_setup: ChatSetup) -> None:
     go_on = asyncio.Event()
 
     async def slow(_: SummaryRequest) -> str:
         await go_on.wait()
         return "They agreed."
 
-    desk.summarizer.script(slow)
-    talk = await desk.talk()
-    await fill(talk, 40)
-    async with shown(talk) as hand:
+    chat_setup.summarizer.script(slow)
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    async with shown(chat) as hand:
         await send(hand, "/summarize")
         working = hand.app.query_one(ActivityLine)
         await until(hand, lambda: "Summarizing" in working.what)
@@ -203,93 +207,95 @@ async def test_a_compression_is_shown_with_its_scope_and_its_result(desk: Desk) 
         assert "/undo" in screen(hand)[-1]
 
 
-async def test_a_compression_on_the_way_to_an_answer_is_told(desk: Desk) -> None:
-    talk = await desk.talk()
-    await fill(talk, 40)
-    async with shown(talk) as hand:
+async def test_a_compression_on_the_way_to_an_answer_is_told(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
         asked, folded, answer = screen(hand)[-3:]
         assert (asked, answer) == ("And?", "An answer.")
-        assert folded.startswith("Folded")
+        assert folded.startswith("Summarized")
 
 
-async def test_a_blocked_session_gives_the_words_back_and_the_ways_on(desk: Desk) -> None:
-    desk.summarizer.script(SummaryError("the summarizer is away"))
-    talk = await desk.talk()
-    await fill(talk, 40)
-    before = await said(talk)
-    async with shown(talk) as hand:
+async def test_a_blocked_session_gives_the_words_back_and_the_ways_on(
+    chat_setup: ChatSetup,
+) -> None:
+    chat_setup.summarizer.script(SummaryError("the summarizer is away"))
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    before = await stored_texts(chat)
+    async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
         assert "the summarizer is away" in screen(hand)[-1]
         assert "/retry" in screen(hand)[-1]
         assert "/acknowledge" in screen(hand)[-1]
         assert prompt(hand).text == "And?"
-        assert await said(talk) == before
+        assert await stored_texts(chat) == before
         await hand.press("ctrl+u")
         await send(hand, "/acknowledge")
         await done(hand)
-        assert "acknowledged" in screen(hand)[-1]
+        assert "Acknowledged" in screen(hand)[-1]
         await send(hand, "And?")
         await done(hand)
         assert screen(hand)[-1] == "An answer."
 
 
-async def test_a_blocked_session_says_so_when_it_is_opened(desk: Desk) -> None:
-    desk.summarizer.script(SummaryError("the summarizer is away"))
-    talk = await desk.talk()
-    await fill(talk, 40)
-    async with shown(talk) as hand:
+async def test_a_blocked_session_says_so_when_it_is_opened(chat_setup: ChatSetup) -> None:
+    chat_setup.summarizer.script(SummaryError("the summarizer is away"))
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
-    desk.summarizer.script("They agreed.")
-    async with shown(talk) as hand:
+    chat_setup.summarizer.script("They agreed.")
+    async with shown(chat) as hand:
         assert "blocked" in screen(hand)[-1]
         await send(hand, "/retry")
         await done(hand)
-        assert screen(hand)[-1].startswith("Folded")
+        assert screen(hand)[-1].startswith("Summarized")
 
 
-async def test_what_was_said_before_is_shown_and_can_be_long(desk: Desk) -> None:
-    talk = await desk.talk()
-    await fill(talk, 20)
-    async with shown(talk) as hand:
+async def test_what_was_said_before_is_shown_and_can_be_long(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    await fill(chat, 20)
+    async with shown(chat) as hand:
         assert screen(hand)[0].startswith("10 earlier messages")
         assert screen(hand)[-1].startswith("Answer 19")
 
 
-async def test_a_question_without_an_answer_is_pointed_out(desk: Desk) -> None:
-    talk = await desk.talk()
-    await talk.session.append("Why?")
-    async with shown(talk) as hand:
+async def test_a_question_without_an_answer_is_pointed_out(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    await chat.session.append("Why?")
+    async with shown(chat) as hand:
         assert "/retry" in screen(hand)[-1]
 
 
-async def test_without_a_model_one_can_look_search_and_fold(desk: Desk) -> None:
-    talk = await desk.talk(answered=False)
-    await fill(talk, 40)
-    async with shown(talk) as hand:
+async def test_without_a_model_one_can_look_search_and_fold(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat(answered=False)
+    await fill(chat, 40)
+    async with shown(chat) as hand:
         assert "enfold profiles add" in screen(hand)[-1]
         await send(hand, "/search alpha")
         await done(hand)
         assert "messages found" in screen(hand)[-1]
         await send(hand, "/summarize")
         await done(hand)
-        assert screen(hand)[-1].startswith("Folded")
+        assert screen(hand)[-1].startswith("Summarized")
         await send(hand, "Why?")
         await done(hand)
         assert "enfold profiles add" in screen(hand)[-1]
         assert prompt(hand).text == "Why?"
 
 
-async def test_the_token_bar_follows_and_changes_its_level(desk: Desk) -> None:
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_the_token_bar_follows_and_changes_its_level(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         bar = hand.app.query_one(TokenBar)
         assert bar.meter is not None
         assert bar.meter.used == 0
-        await fill(talk, 29)
+        await fill(chat, 29)
         await send(hand, "/context")
         await done(hand)
         assert level(hand) == "warm"
@@ -302,75 +308,75 @@ async def test_the_token_bar_follows_and_changes_its_level(desk: Desk) -> None:
         assert bar.meter.summary == 0
 
 
-async def test_another_model_can_take_over(desk: Desk) -> None:
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_another_model_can_take_over(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, f"/model {LARGE}")
         await done(hand)
         assert "compatible:large" in screen(hand)[-1]
         assert "harbour · compatible:large · large" in str(
             hand.app.query_one("#title", Static).content
         )
-        assert (await talk.status()).model == LARGE
+        assert (await chat.status()).model == LARGE
 
 
-async def test_commands_complete_themselves(desk: Desk) -> None:
-    async with shown(await desk.talk()) as hand:
+async def test_commands_complete_themselves(chat_setup: ChatSetup) -> None:
+    async with shown(await chat_setup.open_chat()) as hand:
         await hand.press("slash", "s", "u")
         assert prompt(hand).suggestion == "mmarize"
         await hand.press("tab")
         assert prompt(hand).text == "/summarize "
 
 
-async def test_an_unknown_command_names_the_nearest(desk: Desk) -> None:
-    async with shown(await desk.talk()) as hand:
+async def test_an_unknown_command_names_the_nearest(chat_setup: ChatSetup) -> None:
+    async with shown(await chat_setup.open_chat()) as hand:
         await send(hand, "/sumarize")
         await done(hand)
         assert "did you mean /summarize?" in screen(hand)[-1]
 
 
-async def test_a_text_may_have_lines_and_comes_back_with_up(desk: Desk) -> None:
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_a_text_may_have_lines_and_comes_back_with_up(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await hand.press("o", "n", "e", "ctrl+j", "t", "w", "o", "enter")
         await done(hand)
-        assert (await said(talk))[0] == ("user", "one\ntwo")
+        assert (await stored_texts(chat))[0] == ("user", "one\ntwo")
         await hand.press("up")
         assert prompt(hand).text == "one\ntwo"
         await hand.press("down")
         assert prompt(hand).text == ""
 
 
-async def test_what_is_typed_meanwhile_waits(desk: Desk) -> None:
-    desk.answer_with(Halting("It is"))
-    talk = await desk.talk()
-    async with shown(talk) as hand:
+async def test_what_is_typed_meanwhile_waits(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is"))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
         await send(hand, "Why?")
         await until(hand, lambda: screen(hand)[-1:] == ["It is"])
         await send(hand, "And?")
         assert prompt(hand).text == "And?"
-        assert len(await said(talk)) == 1
+        assert len(await stored_texts(chat)) == 1
 
 
 async def test_without_textual_it_says_what_to_install(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+    chat_setup: ChatSetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delitem(sys.modules, "enfold.cli.chat.terminal")
     monkeypatch.setitem(sys.modules, "textual", None)
     with pytest.raises(ConfigError, match=r"enfold\[chat\]"):
-        await run_terminal(await desk.talk())
+        await run_terminal(await chat_setup.open_chat())
 
 
-async def test_quit_leaves(desk: Desk) -> None:
-    async with shown(await desk.talk()) as hand:
+async def test_quit_leaves(chat_setup: ChatSetup) -> None:
+    async with shown(await chat_setup.open_chat()) as hand:
         await send(hand, "/quit")
         await hand.pause()
         assert left(hand)
 
 
-async def test_text_that_would_steer_a_terminal_is_shown(desk: Desk) -> None:
-    desk.answer_with(ScriptedGateway("A \x1b[31mred\x1b[0m word [bold]and markup[/bold]."))
-    async with shown(await desk.talk()) as hand:
+async def test_text_that_would_steer_a_terminal_is_shown(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(ScriptedGateway("A \x1b[31mred\x1b[0m word [bold]and markup[/bold]."))
+    async with shown(await chat_setup.open_chat()) as hand:
         await send(hand, "Why?")
         await done(hand)
         assert screen(hand)[-1] == "A \\x1b[31mred\\x1b[0m word [bold]and markup[/bold]."
@@ -378,10 +384,12 @@ async def test_text_that_would_steer_a_terminal_is_shown(desk: Desk) -> None:
 
 @pytest.mark.parametrize("width", [20, 60, 200])
 @pytest.mark.parametrize("light", [False, True], ids=["dark", "light"])
-async def test_every_width_is_drawn(width: int, light: bool, desk: Desk) -> None:
-    desk.answer_with(ScriptedGateway("# Title\n\n" + "unbreakable" * 30 + "\n\n```\ncode\n```\n"))
-    talk = await desk.talk()
-    async with shown(talk, width, light=light) as hand:
+async def test_every_width_is_drawn(width: int, light: bool, chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(
+        ScriptedGateway("# Title\n\n" + "unbreakable" * 30 + "\n\n```\ncode\n```\n")
+    )
+    chat = await chat_setup.open_chat()
+    async with shown(chat, width, light=light) as hand:
         await send(hand, "Why?")
         await done(hand)
         drawn = hand.app.query_one(TokenBar).render()

@@ -1,4 +1,4 @@
-"""`enfold chat`: talk with a model in the terminal, or ask one question through a pipe."""
+"""`enfold chat`: chat with a model on the terminal, or ask one question through a pipe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from enfold.chat import commands
-from enfold.chat import commands as words
 from enfold.chat.commands import ScreenAction
 from enfold.chat.controller import ChatController, profile_chooser
 from enfold.cli.files import STANDARD_INPUT, open_input
@@ -28,9 +27,9 @@ from enfold.wiring import open_engine
 
 @contextmanager
 def signal_handler(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
-    """While this lasts, the signal calls the function between two steps of the event loop.
+    """Call the function on the signal, between two steps of the event loop, until the end.
 
-    Where the system cannot do that, the signal does what it did before.
+    Where the system does not support it, the signal keeps its handler.
     """
     loop = asyncio.get_running_loop()
     before = signal.getsignal(number)
@@ -46,33 +45,32 @@ def signal_handler(number: signal.Signals, act: Callable[[], object]) -> Iterato
         signal.signal(number, before)
 
 
-async def answer_piped_text(talk: ChatController, text: str) -> None:
-    """Say the text, or do what it commands. An interrupt cancels it, and what came is kept."""
+async def answer_piped_text(controller: ChatController, text: str) -> None:
+    """Send the text, or run it as a command. Ctrl-C stops it; the partial answer is stored."""
     if not text.strip():
-        raise InputError("nothing was said", place="standard input")
-    turn = asyncio.ensure_future(_turn(talk, text))
+        raise InputError("the message is empty", place="standard input")
+    turn = asyncio.ensure_future(_turn(controller, text))
     with signal_handler(signal.SIGINT, turn.cancel):
         await turn
 
 
-async def _turn(talk: ChatController, text: str) -> None:
+async def _turn(controller: ChatController, text: str) -> None:
     if not commands.is_command(text):
-        await _ask(talk, text.strip())
+        await _ask(controller, text.strip())
         return
-    outcome = await commands.run_command(talk, text)
+    outcome = await commands.run_command(controller, text)
     if outcome is ScreenAction.ANSWER:
-        await _ask(talk, None)
+        await _ask(controller, None)
     elif isinstance(outcome, str):
         put(outcome)
 
 
-async def _ask(talk: ChatController, text: str | None) -> None:
-    """Ask; without a text, to what was said last."""
-    answer = talk.answer(_show) if text is None else talk.ask(text, _show)
-    done = await answer
+async def _ask(controller: ChatController, text: str | None) -> None:
+    """Print the answer to the text, or without a text to the last user message."""
+    done = await (controller.answer(_show) if text is None else controller.ask(text, _show))
     put("")
     if done.ending == "length":
-        say(f"warning: {words.CUT_OFF}")
+        say(f"warning: {commands.CUT_OFF}")
 
 
 def _show(progress: Progress) -> None:
@@ -81,7 +79,7 @@ def _show(progress: Progress) -> None:
             put_piece(text)
         case Prepared():
             if progress.compression is not None and progress.compression.compressed:
-                say(words.describe_compression(progress.compression))
+                say(commands.describe_compression(progress.compression))
             for warning in progress.warnings:
                 say(f"warning: {warning}")
 
@@ -99,7 +97,7 @@ Examples:
 @app.default
 async def chat(
     session: Annotated[
-        str | None, Parameter(help="The session to go on with, or to begin. If unset: a new one.")
+        str | None, Parameter(help="The session to continue or to start. Default: a new one.")
     ] = None,
     /,
     *,
@@ -112,24 +110,24 @@ async def chat(
     window: Annotated[
         int | None,
         Parameter(
-            help="Keep the talk inside so many tokens, if the model's own window is larger.",
+            help="Token limit for this chat, if below the model's window.",
             validator=Number(gte=1_000),
         ),
     ] = None,
-    light: Annotated[bool, Parameter(help="Dark type on a light ground.")] = False,
+    light: Annotated[bool, Parameter(help="Use a light theme.")] = False,
     db: Db = None,
 ) -> None:
-    """Talk with a model; long talks are folded as they grow."""
+    """Chat with a model; old messages are summarized as the chat grows."""
     on_terminal = _is_terminal(sys.stdin) and _is_terminal(sys.stdout)
     if not on_terminal and _is_terminal(sys.stdin):
-        raise ConfigError("standard output is no terminal; pipe a question in to have it answered")
+        raise ConfigError("standard output is not a terminal; pipe a question into standard input")
     text = "" if on_terminal else open_input(STANDARD_INPUT).text()
     try:
-        async with _opened(session, profile, model, window=window, db=db) as talk:
+        async with _opened(session, profile, model, window=window, db=db) as controller:
             if on_terminal:
-                await run_terminal(talk, light=light)
+                await run_terminal(controller, light=light)
             else:
-                await answer_piped_text(talk, text)
+                await answer_piped_text(controller, text)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
 
@@ -138,18 +136,20 @@ async def chat(
 async def _opened(
     name: str | None, profile: str | None, model: str | None, *, window: int | None, db: str | None
 ) -> AsyncIterator[ChatController]:
-    """The talk; a session that was made for it and stayed empty is not kept."""
+    """Open the chat. A new session that stays empty is deleted."""
     async with open_engine(db) as engine:
         session = await engine.session(name or _new_name())
-        talk = ChatController(engine, session, profile_chooser(engine, session), window=window)
-        await talk.begin(profile, model)
+        controller = ChatController(
+            engine, session, profile_chooser(engine, session), window=window
+        )
+        await controller.begin(profile, model)
         try:
-            yield talk
+            yield controller
         finally:
             if not await session.history(limit=1) and name is None:
                 await session.delete()
         if name is None:
-            say(f"`enfold chat {session.id}` goes on with this talk")
+            say(f"Continue with `enfold chat {session.id}`")
 
 
 def _new_name() -> str:
@@ -160,8 +160,8 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-async def run_terminal(talk: ChatController, *, light: bool = False) -> None:
-    """Show the talk until somebody leaves; then the terminal is as it was."""
+async def run_terminal(controller: ChatController, *, light: bool = False) -> None:
+    """Run the chat on the terminal until the user quits."""
     try:
         from enfold.cli.chat.terminal import ChatApp
     except ModuleNotFoundError as error:
@@ -169,9 +169,9 @@ async def run_terminal(talk: ChatController, *, light: bool = False) -> None:
             raise
         raise ConfigError(
             "the chat on a terminal needs Textual, which is not installed; install enfold[chat], "
-            "or pipe a question in"
+            "or pipe a question into standard input"
         ) from None
-    app = ChatApp(talk, light=light)
+    app = ChatApp(controller, light=light)
     with (
         signal_handler(signal.SIGINT, app.action_interrupt),
         signal_handler(signal.SIGTERM, app.exit),

@@ -1,4 +1,4 @@
-"""The talk on a terminal. Its modules load Textual with themselves, so they are loaded late."""
+"""The chat on a terminal. Loading this module loads Textual, so it is imported late."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from textual.worker import Worker
 
 from enfold.amounts import number
 from enfold.chat import commands
-from enfold.chat import commands as words
 from enfold.chat.commands import ScreenAction, complete_command
 from enfold.chat.controller import ChatController
 from enfold.chat.meter import FREE, SIGNS, Level, Meter
@@ -33,11 +32,11 @@ from enfold.events import CompressionFinished, CompressionStarted, Event
 from enfold.llm.calls import Delta
 
 _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
-"""Terminals differ in which of these they can tell from Enter; Ctrl-J they all can."""
+"""Terminals differ in which of these they report; Ctrl-J works in all of them."""
 
 
 class PromptInput(TextArea):
-    """A text of one or more lines."""
+    """The input box: a text of one or more lines."""
 
     BINDINGS = [  # noqa: RUF012 - Textual's own way; it copies the list
         Binding(",".join(sorted(_NEW_LINE)), "new_line", "New line", show=False),
@@ -45,35 +44,33 @@ class PromptInput(TextArea):
     ]
 
     class Sent(Message):
-        """Somebody pressed Enter; `take` has the text."""
+        """Enter was pressed; `take` returns the text."""
 
     def __init__(self) -> None:
         super().__init__(
             id="prompt",
             compact=True,
             highlight_cursor_line=False,
-            placeholder="Say something, or / for commands",
+            placeholder="Message, or / for commands",
         )
-        self.border_subtitle = "Enter sends · Ctrl-J new line · Ctrl-C stops, leaves"
-        self._said: list[str] = []
+        self.border_subtitle = "Enter sends · Ctrl-J new line · Ctrl-C stops or quits"
+        self._sent: list[str] = []
         self._recalled = 0
-        """How many steps back in what was said the text comes from."""
+        """How many sent messages back the text comes from; 0 if it was typed."""
 
     def give_back(self, text: str) -> None:
-        """Put back what was not sent; what was typed meanwhile stays, after it."""
+        """Put an unsent text back, before the text typed since."""
         meanwhile = self.text
         self.text = f"{text}\n{meanwhile}" if meanwhile else text
         self.move_cursor(self.document.end)
 
     def update_suggestion(self) -> None:
-        """Show how a command that was begun goes on."""
+        """Show the rest of the command that is being typed."""
         self.suggestion = complete_command(self.text)
 
     async def _on_key(self, event: events.Key) -> None:
-        """Enter hands the text over, if there is any.
-
-        A binding would not do: it may overtake letters that were typed before it.
-        """
+        """Send the text on Enter."""
+        # A binding would not do: it may overtake letters that were typed before it.
         if event.key == "enter":
             event.stop()
             event.prevent_default()
@@ -81,44 +78,44 @@ class PromptInput(TextArea):
                 self.post_message(self.Sent())
 
     def take(self) -> str:
-        """The text, which is gone from here then; Up brings it back."""
+        """Return the text and clear the box. Up brings the text back."""
         text = self.text
-        self._said.append(text)
+        self._sent.append(text)
         self._recalled = 0
         self.text = ""
         return text
 
     def action_new_line(self) -> None:
-        """Begin another line."""
+        """Insert a line break."""
         self.insert("\n")
 
     def action_complete(self) -> None:
-        """Take the suggestion."""
+        """Insert the suggestion."""
         if self.suggestion:
             self.insert(f"{self.suggestion} ")
 
     def action_cursor_up(self, select: bool = False) -> None:  # noqa: FBT001, FBT002 - Textual's
-        """Up; from the first line, to what was said before."""
+        """Move up; from the first line, to the message sent before."""
         if self.cursor_location[0] == 0 and not select and self._may_recall():
             self._recall(self._recalled + 1)
         else:
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:  # noqa: FBT001, FBT002 - Textual's
-        """Down; from the last line, back to what was said after."""
+        """Move down; from the last line, to the message sent after."""
         if self.cursor_at_last_line and not select and self._recalled:
             self._recall(self._recalled - 1)
         else:
             super().action_cursor_down(select)
 
     def _may_recall(self) -> bool:
-        """What was typed anew is not replaced."""
-        return not self.text or (bool(self._recalled) and self.text == self._said[-self._recalled])
+        """True if the box is empty or shows a sent message: new text is not replaced."""
+        return not self.text or (bool(self._recalled) and self.text == self._sent[-self._recalled])
 
     def _recall(self, steps: int) -> None:
-        if steps <= len(self._said):
+        if steps <= len(self._sent):
             self._recalled = steps
-            self.text = self._said[-steps] if steps else ""
+            self.text = self._sent[-steps] if steps else ""
             self.move_cursor(self.document.end)
 
 
@@ -130,46 +127,46 @@ _FRAMES_A_SECOND = 8
 
 
 class UserMessage(Static):
-    """What the user said."""
+    """A message of the user."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(harmless(text), markup=False, classes="said")
+        super().__init__(harmless(text), markup=False, classes="user-message")
 
 
 class Notice(Static):
-    """What enfold says: a result, a warning or an error."""
+    """A result, a warning or an error of enfold."""
 
     def __init__(self, text: str, kind: Kind = "note") -> None:
         super().__init__(harmless(text), markup=False, classes=f"notice {kind}")
 
 
 class ReplyView(Markdown):
-    """What a model says, as it comes."""
+    """A model's answer while it streams."""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(harmless(text), classes="reply", open_links=False)
-        self._waiting: list[str] = []
+        self._pending: list[str] = []
 
-    def hear(self, text: str) -> None:
-        """Another piece; it is shown with the next ones when there is time."""
-        self._waiting.append(harmless(text))
-        if len(self._waiting) == 1:
-            self.call_after_refresh(self.catch_up)
+    def add_text(self, text: str) -> None:
+        """Add a piece of text; pieces are drawn together after the next refresh."""
+        self._pending.append(harmless(text))
+        if len(self._pending) == 1:
+            self.call_after_refresh(self.draw_pending)
 
-    async def catch_up(self) -> None:
-        """Show all that came."""
-        text, self._waiting = "".join(self._waiting), []
+    async def draw_pending(self) -> None:
+        """Draw all pieces received so far."""
+        text, self._pending = "".join(self._pending), []
         if text:
             await self.append(text)
 
-    def mark(self, words: str) -> None:
-        """Say that this is not all."""
+    def mark_incomplete(self, label: str) -> None:
+        """Show that the answer is not complete."""
         self.add_class("broken")
-        self.border_subtitle = words
+        self.border_subtitle = label
 
 
 class ActivityLine(Static):
-    """What is being done right now, and for how long."""
+    """The activity in progress and its duration."""
 
     what = reactive("", layout=True)
 
@@ -178,11 +175,11 @@ class ActivityLine(Static):
         self._since = 0.0
 
     def on_mount(self) -> None:
-        """Move, so that nobody thinks it hangs."""
+        """Start the animation."""
         self.set_interval(1 / _FRAMES_A_SECOND, self._move)
 
     def watch_what(self, what: str) -> None:
-        """Another thing is done from now on; nothing, if there are no words for it."""
+        """Show another activity; an empty text hides the line."""
         self._since = monotonic()
         self.display = bool(what)
         self._move()
@@ -195,7 +192,7 @@ class ActivityLine(Static):
 
 
 class TokenBar(Static):
-    """How much of the context is in use, and by what."""
+    """The context in use, by part."""
 
     meter: reactive[Meter | None] = reactive(None)
 
@@ -203,23 +200,23 @@ class TokenBar(Static):
         super().__init__(id="tokens")
 
     def watch_meter(self) -> None:
-        """Other figures are shown at once."""
+        """Redraw with the new figures."""
         self.refresh()
 
     def render(self) -> Content:
-        """The bar with its percentage, and the figures below it."""
+        """Draw the bar with its percentage, and the figures below it."""
         meter = self.meter
         width = self.content_size.width
         if meter is None or width <= 0:
             return Content("")
         colour = _COLOURS[meter.level]
         label = f" {'' if meter.is_exact else '≈ '}{meter.share:.0%}"
-        room = max(1, width - len(label))
-        cells = meter.cells(room)
+        bar_width = max(1, width - len(label))
+        cells = meter.cells(bar_width)
         drawn = "".join(SIGNS[name] * count for name, count in cells.items())
         return Content.assemble(
             (drawn, colour),
-            (FREE * (room - len(drawn)), "$foreground 40%"),
+            (FREE * (bar_width - len(drawn)), "$foreground 40%"),
             (label, f"bold {colour}"),
             "\n",
             (meter.words(width), "$foreground 70%"),
@@ -227,33 +224,33 @@ class TokenBar(Static):
 
 
 _SHOWN = 30
-"""Messages of before that are shown when a talk is opened."""
+"""Earlier messages shown when a chat is opened."""
 _ANSWERING = "is answering…"
 
 
 class ChatApp(App[None]):
-    """A talk on a terminal."""
+    """The chat on a terminal."""
 
     CSS_PATH = "chat.tcss"
     TITLE = "enfold"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [  # noqa: RUF012 - Textual's own way; it copies the list
-        Binding("ctrl+c", "interrupt", "Stop, leave", priority=True, show=False),
+        Binding("ctrl+c", "interrupt", "Stop or quit", priority=True, show=False),
         Binding("pageup", "scroll_log(-1)", show=False, priority=True),
         Binding("pagedown", "scroll_log(1)", show=False, priority=True),
     ]
 
-    def __init__(self, talk: ChatController, *, light: bool = False) -> None:
+    def __init__(self, controller: ChatController, *, light: bool = False) -> None:
         super().__init__()
         self.theme = "textual-light" if light else "textual-dark"
-        self.talk = talk
+        self.controller = controller
         self._job: Worker[None] | None = None
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
 
     def compose(self) -> ComposeResult:
-        """Title, log, what is being done, tokens, prompt."""
+        """Title, log, activity, token bar and prompt."""
         yield Static(id="title", markup=False)
         yield VerticalScroll(id="log", can_focus=False)
         yield ActivityLine()
@@ -261,36 +258,36 @@ class ChatApp(App[None]):
         yield PromptInput()
 
     async def on_mount(self) -> None:
-        """Show what was said before."""
+        """Show the earlier messages and the state of the session."""
         self.query_one(PromptInput).focus()
         self.query_one("#log").anchor()
-        self._unsubscribe = self.talk.engine.events.subscribe(self._hear_event)
+        self._unsubscribe = self.controller.engine.events.subscribe(self._on_event)
         await self._show_history()
-        if self.talk.answerer is None:
-            await self._notice(self.talk.why_nobody, "warning")
-        if (blocked := (await self.talk.status()).blocked) is not None:
-            await self._notice(words.describe_block(blocked), "error")
+        if self.controller.answerer is None:
+            await self._notice(self.controller.no_answerer_reason, "warning")
+        if (blocked := (await self.controller.status()).blocked) is not None:
+            await self._notice(commands.describe_block(blocked), "error")
         await self._refresh_figures()
 
     def on_unmount(self) -> None:
-        """Nobody listens any more."""
+        """Stop listening to the engine's events."""
         self._unsubscribe()
 
     async def settled(self) -> None:
-        """Wait until what was interrupted has been stored."""
+        """Wait until no turn or command is running and its result is stored."""
         await self._idle.wait()
 
     @on(PromptInput.Sent)
     def _send(self) -> None:
         if self._is_busy:
-            self.notify("One moment: something is still running. Ctrl-C stops it.", timeout=3)
+            self.notify("Still busy. Ctrl-C stops it.", timeout=3)
             return
         text = self.query_one(PromptInput).take()
         is_command = commands.is_command(text)
         self._start(self._command(text) if is_command else self._ask(text.strip()))
 
     def action_interrupt(self) -> None:
-        """Stop what runs; leave, if nothing does or it was asked for twice."""
+        """Stop the running work; quit if there is none, or on the second Ctrl-C."""
         if self._job is not None and self._is_busy and not self._stopping:
             self._stopping = True
             self._job.cancel()
@@ -298,7 +295,7 @@ class ChatApp(App[None]):
             self.exit()
 
     def action_scroll_log(self, direction: int) -> None:
-        """A page up or down in what was said."""
+        """Scroll the log one page up or down."""
         log = self.query_one("#log")
         log.scroll_page_up() if direction < 0 else log.scroll_page_down()
 
@@ -312,11 +309,11 @@ class ChatApp(App[None]):
         self._job = self.run_worker(self._guarded(work), exit_on_error=True)
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
-        """Do it; say what failed, and be ready for the next."""
+        """Await the work and show its error."""
         try:
             await work
         except EnfoldError as error:
-            await self._notice(words.describe_error(error), "error")
+            await self._notice(commands.describe_error(error), "error")
         finally:
             self._idle.set()
             if self.is_running:
@@ -325,7 +322,7 @@ class ChatApp(App[None]):
 
     async def _command(self, text: str) -> None:
         await self._add(UserMessage(text))
-        outcome = await commands.run_command(self.talk, text)
+        outcome = await commands.run_command(self.controller, text)
         if outcome is ScreenAction.LEAVE:
             self.exit()
         elif outcome is ScreenAction.ANSWER:
@@ -334,14 +331,14 @@ class ChatApp(App[None]):
             await self._notice(outcome, "figures")
 
     async def _ask(self, text: str) -> None:
-        said = UserMessage(text)
-        await self._add(said)
-        await self._answer(text, said)
+        shown = UserMessage(text)
+        await self._add(shown)
+        await self._answer(text, shown)
 
-    async def _answer(self, text: str | None, said: UserMessage | None = None) -> None:
-        """Be answered: to the text, or without one to what was said last.
+    async def _answer(self, text: str | None, shown: UserMessage | None = None) -> None:
+        """Have the model answer the text, or without a text the last user message.
 
-        A text that could not be said goes back to where it was typed.
+        A text that could not be sent goes back into the input box.
         """
         reply = ReplyView()
         await self._add(reply)
@@ -350,14 +347,16 @@ class ChatApp(App[None]):
         def listen(progress: Progress) -> None:
             nonlocal stored
             stored = stored or isinstance(progress, QuestionStored)
-            self._hear(progress, reply)
+            self._on_progress(progress, reply)
 
         try:
-            talk = self.talk
-            done = await (talk.answer(listen) if text is None else talk.ask(text, listen))
-            await reply.catch_up()
+            controller = self.controller
+            done = await (
+                controller.answer(listen) if text is None else controller.ask(text, listen)
+            )
+            await reply.draw_pending()
             if done.ending == "length":
-                await self._notice(words.CUT_OFF, "warning")
+                await self._notice(commands.CUT_OFF, "warning")
         except asyncio.CancelledError:
             if self.is_running:
                 await self._interrupted(reply)
@@ -366,32 +365,32 @@ class ChatApp(App[None]):
             await self._failed(reply)
             raise
         finally:
-            if not stored and text is not None and said is not None and self.is_running:
+            if not stored and text is not None and shown is not None and self.is_running:
                 self.query_one(PromptInput).give_back(text)
-                await said.remove()
+                await shown.remove()
 
     async def _interrupted(self, reply: ReplyView) -> None:
-        """What came stays, and is stored; without a word nothing is."""
-        await reply.catch_up()
+        """Mark the partial answer, which is stored; remove an empty one."""
+        await reply.draw_pending()
         if reply.source.strip():
-            reply.mark(words.INTERRUPTED)
+            reply.mark_incomplete(commands.INTERRUPTED)
         else:
             await reply.remove()
-            await self._notice("Stopped. Ctrl-C again leaves.", "note")
+            await self._notice("Stopped. Ctrl-C again quits.", "note")
 
     async def _failed(self, reply: ReplyView) -> None:
-        """What came can be read, and is not a part of the session."""
-        await reply.catch_up()
+        """Mark the partial answer, which is not stored; remove an empty one."""
+        await reply.draw_pending()
         if reply.source.strip():
-            reply.mark(words.NOT_KEPT)
+            reply.mark_incomplete(commands.NOT_KEPT)
         else:
             await reply.remove()
 
-    def _hear(self, progress: Progress, reply: ReplyView) -> None:
-        """What a turn tells while it runs."""
+    def _on_progress(self, progress: Progress, reply: ReplyView) -> None:
+        """Show the progress of a turn."""
         match progress:
             case Delta(text):
-                reply.hear(text)
+                reply.add_text(text)
             case QuestionStored():
                 self.query_one(ActivityLine).what = f"{self._model_name} {_ANSWERING}"
             case Prepared():
@@ -400,13 +399,13 @@ class ChatApp(App[None]):
     def _show_preparation(self, prepared: Prepared, before: ReplyView) -> None:
         log = self.query_one("#log")
         if prepared.compression is not None:
-            log.mount(Notice(words.describe_compression(prepared.compression)), before=before)
+            log.mount(Notice(commands.describe_compression(prepared.compression)), before=before)
         elif prepared.warnings:
             log.mount(Notice("\n".join(prepared.warnings), "warning"), before=before)
 
-    def _hear_event(self, event: Event) -> None:
-        """What happens to the session, perhaps because of another process of ours."""
-        if event.session != self.talk.session.id or not self._is_busy:
+    def _on_event(self, event: Event) -> None:
+        """Show compressions of this session, also those that another process runs."""
+        if event.session != self.controller.session.id or not self._is_busy:
             return
         working = self.query_one(ActivityLine)
         match event:
@@ -416,39 +415,41 @@ class ChatApp(App[None]):
                 working.what = ""
 
     async def _show_history(self) -> None:
-        rows = await self.talk.session.history(limit=_SHOWN)
+        rows = await self.controller.session.history(limit=_SHOWN)
         if rows and rows[0].depth > 1:
             earlier = number(rows[0].depth - 1, "earlier message")
-            await self._notice(f"{earlier}: /history shows them, /search finds in them.")
+            await self._notice(f"{earlier}: /history shows them, /search searches them.")
         for row in rows:
             message = message_of(row)
             if row.role == "user":
-                await self._add(UserMessage(words.message_text(message)))
+                await self._add(UserMessage(commands.message_text(message)))
             elif row.role == "assistant":
-                reply = ReplyView(words.message_body(message))
+                reply = ReplyView(commands.message_body(message))
                 await self._add(reply)
                 if is_interrupted(message):
-                    reply.mark(words.INTERRUPTED)
+                    reply.mark_incomplete(commands.INTERRUPTED)
             else:
-                await self._notice(f"{row.role}: {words.shorten(words.message_text(message))}")
-        if await unanswered(self.talk.session) is not None:
-            await self._notice(words.UNANSWERED, "warning")
+                await self._notice(
+                    f"{row.role}: {commands.shorten(commands.message_text(message))}"
+                )
+        if await unanswered(self.controller.session) is not None:
+            await self._notice(commands.UNANSWERED, "warning")
 
     async def _refresh_figures(self) -> None:
-        """The title and the token bar, as things are now."""
+        """Update the title and the token bar."""
         try:
-            status = await self.talk.status()
-        except EnfoldError as error:  # the talk goes on; a count that failed is said, not guessed
-            await self._notice(words.describe_error(error), "error")
+            status = await self.controller.status()
+        except EnfoldError as error:  # the chat continues; a failed count is shown, not guessed
+            await self._notice(commands.describe_error(error), "error")
             return
-        self.query_one(TokenBar).meter = Meter.of(status, self.talk.window)
-        profile = self.talk.answerer.profile if self.talk.answerer is not None else None
-        shown = (self.talk.session.id, self._model_name or status.model, profile)
+        self.query_one(TokenBar).meter = Meter.of(status, self.controller.window)
+        profile = self.controller.answerer.profile if self.controller.answerer is not None else None
+        shown = (self.controller.session.id, self._model_name or status.model, profile)
         self.query_one("#title", Static).update(harmless(" · ".join(filter(None, shown))))
 
     @property
     def _model_name(self) -> str:
-        answerer = self.talk.answerer
+        answerer = self.controller.answerer
         return answerer.connection.name if answerer is not None else ""
 
     async def _notice(self, text: str, kind: Kind = "note") -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enfold.chat.meter import Meter
 from enfold.messages import Attachment
 from enfold.testing import user
-from tests.talk.desk import SMALL, Desk, fill
+from tests.chat.setup import SMALL, ChatSetup, fill
 
 HALF = Meter(system=100, summary=400, messages=4_500, estimated=0, limit=10_000)
 
@@ -71,32 +71,32 @@ def test_estimates_are_told_from_counts(meter: Meter, exact: bool) -> None:
     assert ("≈" in meter.words(100)) is not exact
 
 
-async def test_the_figures_are_those_of_the_session(desk: Desk) -> None:
-    talk = await desk.talk()
-    await fill(talk, 10)
-    meter = await talk.meter()
-    status = await talk.status()
+async def test_the_figures_are_those_of_the_session(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    await fill(chat, 10)
+    meter = await chat.meter()
+    status = await chat.status()
     assert meter.used == status.current_token_count
     assert meter.limit == status.context_limit
-    await talk.compress()
-    folded = await talk.meter()
-    assert folded.summary == (await talk.status()).summary_tokens > 0
+    await chat.compress()
+    folded = await chat.meter()
+    assert folded.summary == (await chat.status()).summary_tokens > 0
     assert folded.used < meter.used
 
 
-async def test_an_image_is_an_estimate(desk: Desk) -> None:
-    talk = await desk.talk()
-    await talk.session.append(user("Look", Attachment("a.png", "image/png", 10, url="file:///a")))
-    meter = await talk.meter()
+async def test_an_image_is_an_estimate(chat_setup: ChatSetup) -> None:
+    chat = await chat_setup.open_chat()
+    await chat.session.append(user("Look", Attachment("a.png", "image/png", 10, url="file:///a")))
+    meter = await chat.meter()
     assert meter.estimated > 0
     assert not meter.is_exact
 
 
-async def test_a_smaller_window_is_the_limit(desk: Desk) -> None:
-    assert (await (await desk.talk(window=2_000)).meter()).limit == 2_000
-    assert (await (await desk.talk(window=50_000)).meter()).limit == 3_800
+async def test_a_smaller_window_is_the_limit(chat_setup: ChatSetup) -> None:
+    assert (await (await chat_setup.open_chat(window=2_000)).meter()).limit == 2_000
+    assert (await (await chat_setup.open_chat(window=50_000)).meter()).limit == 3_800
 
 
-async def test_another_tokenizer_makes_the_count_less_than_exact(desk: Desk) -> None:
-    await desk.engine.models.edit(SMALL, correction=1.2)
-    assert not (await (await desk.talk()).meter()).is_exact
+async def test_another_tokenizer_makes_the_count_less_than_exact(chat_setup: ChatSetup) -> None:
+    await chat_setup.engine.models.edit(SMALL, correction=1.2)
+    assert not (await (await chat_setup.open_chat()).meter()).is_exact

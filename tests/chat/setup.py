@@ -1,4 +1,4 @@
-"""A talk with a small model."""
+"""A chat with a small model, for tests of the chat and of its terminal."""
 
 from __future__ import annotations
 
@@ -19,28 +19,30 @@ SMALL, LARGE = "compatible:small", "compatible:large"
 
 
 @dataclass
-class Desk:
-    """An engine, who answers and who summarizes, and the talk."""
+class ChatSetup:
+    """An engine with a scripted summarizer and a gateway that tests can replace."""
 
     engine: Engine
     summarizer: ScriptedSummarizer
     switch: Switch
 
     def answer_with(self, gateway: Gateway) -> None:
-        """Who is asked from now on."""
+        """Use another gateway from now on."""
         self.switch.gateway = gateway
 
-    async def talk(self, *, window: int | None = None, answered: bool = True) -> ChatController:
-        """The talk in the session `harbour`, with profiles to answer in it or without any."""
+    async def open_chat(
+        self, *, window: int | None = None, answered: bool = True
+    ) -> ChatController:
+        """Open a chat in the session `harbour`, with profiles to answer in it or without any."""
         session = await self.engine.session("harbour", model=SMALL)
         if answered:
             for name in ("small", "large"):
                 await self.add(name)
-        talk = ChatController(
+        chat = ChatController(
             self.engine, session, profile_chooser(self.engine, session), window=window
         )
-        await talk.begin("small" if answered else None, None)
-        return talk
+        await chat.begin("small" if answered else None, None)
+        return chat
 
     async def add(self, name: str, **fields: str) -> None:
         """A profile of that name, for the model of that name."""
@@ -62,7 +64,7 @@ class Switch:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
+async def chat_setup(tmp_path: Path) -> AsyncIterator[ChatSetup]:
     summarizer = ScriptedSummarizer("They agreed on the mooring plan.")
     url = f"sqlite:///{tmp_path / 'chats.db'}"
     switch = Switch()
@@ -71,17 +73,17 @@ async def desk(tmp_path: Path) -> AsyncIterator[Desk]:
             size = 4_000 if model == SMALL else 100_000
             await engine.models.edit(model, max_input=size, max_output=20_000, retention_tokens=300)
         await engine.set("summarizer", "scripted")
-        yield Desk(engine, summarizer, switch)
+        yield ChatSetup(engine, summarizer, switch)
 
 
-async def fill(talk: ChatController, turns: int) -> None:
-    """So many questions and answers, each of about fifty tokens."""
+async def fill(chat: ChatController, turns: int) -> None:
+    """Append `turns` questions and answers of about fifty tokens each."""
     for turn in range(turns):
-        await talk.session.append(
+        await chat.session.append(
             user(f"Question {turn}: " + "alpha " * 50), assistant(f"Answer {turn}: " + "beta " * 50)
         )
 
 
-async def said(talk: ChatController) -> list[tuple[str, str]]:
+async def stored_texts(chat: ChatController) -> list[tuple[str, str]]:
     """Role and text of every message of the session."""
-    return [(each.role, text_of(each.parts)) for each in await talk.session.messages()]
+    return [(each.role, text_of(each.parts)) for each in await chat.session.messages()]

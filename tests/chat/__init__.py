@@ -1,0 +1,1 @@
+"""Tests of the chat controller; no screen is needed."""

@@ -1,1 +1,0 @@
-"""Tests of talks, which no screen is needed for."""
