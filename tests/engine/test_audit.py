@@ -6,7 +6,6 @@ import logging
 
 import pytest
 
-from enfold.engine.engine import write_audit_entry
 from enfold.records import AuditDraft
 from enfold.store import Database, access
 from tests.engine.conftest import Bench
@@ -37,17 +36,17 @@ async def _actions(bench: Bench) -> list[str]:
 async def test_what_is_too_old_goes_when_something_new_is_written(bench: Bench) -> None:
     for days in (500, 401, 399):
         await bench.engine.store.write(_written, days, 2)
-    await write_audit_entry(bench.engine, AuditDraft("ann", "", "now", 200, "id"))
+    await bench.engine.access.log(AuditDraft("ann", "", "now", 200, "id"))
     assert await _actions(bench) == ["now", "399 days ago, 1", "399 days ago, 0"]
 
 
 async def test_the_setting_says_how_old_that_is(bench: Bench) -> None:
     await bench.engine.store.write(_written, 10, 1)
     await bench.engine.set("audit_days", 11)
-    await write_audit_entry(bench.engine, AuditDraft("ann", "", "first", 200, "id"))
+    await bench.engine.access.log(AuditDraft("ann", "", "first", 200, "id"))
     assert await _actions(bench) == ["first", "10 days ago, 0"]
     await bench.engine.set("audit_days", 9)
-    await write_audit_entry(bench.engine, AuditDraft("ann", "", "second", 200, "id"))
+    await bench.engine.access.log(AuditDraft("ann", "", "second", 200, "id"))
     assert await _actions(bench) == ["second", "first"]
 
 
@@ -55,7 +54,7 @@ async def test_much_that_is_old_goes_bit_by_bit(bench: Bench) -> None:
     await bench.engine.store.write(_written, 500, 50)
     lengths = []
     for _ in range(3):
-        await write_audit_entry(bench.engine, AuditDraft("ann", "", "now", 200, "id"))
+        await bench.engine.access.log(AuditDraft("ann", "", "now", 200, "id"))
         lengths.append(len(await _actions(bench)))
     assert lengths == [31, 12, 3]
 
@@ -65,5 +64,5 @@ async def test_a_log_that_cannot_be_written_is_told(
 ) -> None:
     await bench.engine.store.close()
     with caplog.at_level(logging.ERROR, "enfold.engine"):
-        await write_audit_entry(bench.engine, AuditDraft("ann", "", "now", 200, "id"))
+        await bench.engine.access.log(AuditDraft("ann", "", "now", 200, "id"))
     assert "the audit log could not be written" in caplog.text

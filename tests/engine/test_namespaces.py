@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from enfold.engine.engine import Namespace, delete_sessions, read_namespaces
-from enfold.store import access
+from enfold.engine.access import Namespace
 from tests.engine.conftest import Bench
 
 
@@ -16,23 +15,23 @@ async def _fill(bench: Bench, namespace: str, number: int) -> None:
 
 
 async def test_they_are_listed_with_whoever_opens_them(bench: Bench) -> None:
-    store = bench.engine.store
-    row = await store.write(access.add, "ann", access.new_token())
+    access = bench.engine.access
+    row, _ = await access.add_token("ann")
     await _fill(bench, row.namespace, 2)
     await _fill(bench, "key-of-somebody", 1)
     await _fill(bench, "", 1)
-    found = await store.read(read_namespaces)
+    found = await access.namespaces()
     assert found == [Namespace("key-of-somebody", 1, None), Namespace(row.namespace, 2, "ann")]
-    assert await store.read(read_namespaces, after="key-of-somebody") == found[1:]
-    assert await store.read(read_namespaces, limit=1) == found[:1]
+    assert await access.namespaces(after="key-of-somebody") == found[1:]
+    assert await access.namespaces(limit=1) == found[:1]
 
 
 async def test_two_who_delete_at_once_delete_everything_once(bench: Bench) -> None:
-    store = bench.engine.store
+    access = bench.engine.access
     await _fill(bench, "theirs", 12)
     await _fill(bench, "mine", 1)
-    numbers = await asyncio.gather(*(delete_sessions(store, "theirs") for _ in range(2)))
+    numbers = await asyncio.gather(*(access.delete_sessions("theirs") for _ in range(2)))
     assert sum(numbers) == 12
-    assert await store.read(read_namespaces) == [Namespace("mine", 1, None)]
+    assert await access.namespaces() == [Namespace("mine", 1, None)]
     assert len(await bench.engine.search("mooring", namespace="mine")) == 1
-    assert await delete_sessions(store, "theirs") == 0
+    assert await access.delete_sessions("theirs") == 0

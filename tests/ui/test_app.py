@@ -65,7 +65,7 @@ async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path
             await page.goto(f"{server.address}/?from=afar")
             await page.get_by_label("Access token").fill("wrong")
             await page.get_by_role("button", name="Sign in").click()
-            await expect(page.get_by_role("alert")).to_contain_text("nobody here knows")
+            await expect(page.get_by_role("alert")).to_contain_text("invalid access token")
             await page.get_by_label("Access token").fill(TOKEN)
             await page.get_by_role("button", name="Sign in").click()
             await expect(page).to_have_url(f"{server.address}/?from=afar")

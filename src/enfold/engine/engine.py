@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from enfold import records
 from enfold import settings as known_settings
+from enfold.engine.access import AccessRegistry
 from enfold.engine.models import Models
 from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.profiles import Profiles
+from enfold.engine.responses import Responses
 from enfold.engine.session import Session
 from enfold.engine.state import SettingsLevel, read_settings
-from enfold.errors import NotFoundError, StoreError
+from enfold.errors import NotFoundError
 from enfold.events import Events
 from enfold.queue import Queue
-from enfold.records import AuditDraft, SearchScope, SessionUpdate
+from enfold.records import SearchScope, SessionUpdate
 from enfold.settings import Settings
-from enfold.store import access, catalog, search, sessions
+from enfold.store import catalog, search, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
@@ -54,6 +54,8 @@ class Engine:
         self.events = Events()
         self.models = Models(store)
         self.presets = Presets(store)
+        self.access = AccessRegistry(store, self.static_settings)
+        self.responses = Responses(store)
 
     async def session(
         self,
@@ -108,6 +110,25 @@ class Engine:
             await self.profiles.get(profile)
         return await self.store.read(read_settings, self.static_settings, profile)
 
+    async def global_settings(self) -> Mapping[str, Any]:
+        """Return the settings that the database holds for all sessions, without inherited ones."""
+        return await self.store.read(catalog.settings, "global")
+
+    async def usage(self, *, namespace: str = "", since: int = 0) -> Sequence[records.UsageTotal]:
+        """Return the usage of all sessions of a namespace, by purpose, profile and model."""
+        return await self.store.read(catalog.usage_of_namespace, namespace, since=since)
+
+    async def record_usage(self, events: Iterable[records.UsageEvent]) -> None:
+        """Store the usage of model calls.
+
+        An event that names a session by `session_name` counts for that session, if it exists.
+        """
+        await self.store.write(_add_usage, tuple(events))
+
+    async def is_first_time(self, scope: str, key: str) -> bool:
+        """Return True at the first call with a key, and False ever after, in any process."""
+        return await self.store.write(_is_first_time, scope, key)
+
     async def prompt(self, profile: str | None = None) -> Prompt:
         """What a model is told when it condenses sessions, of that profile or without one."""
         settings = await self.settings(profile)
@@ -137,55 +158,18 @@ def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:
     )
 
 
-_AT_A_TIME = 100
+def _add_usage(db: Database, events: Sequence[records.UsageEvent]) -> None:
+    names = {(each.namespace or "", each.session_name or "") for each in events}
+    found = {(space, name): sessions.find(db, space, name) for space, name in names if name}
+    claimed = []
+    for each in events:
+        session = found.get((each.namespace or "", each.session_name or ""))
+        claimed.append(each if session is None else replace(each, session=session.key))
+    catalog.add_usage(db, claimed)
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
-    """Where somebody's sessions are."""
-
-    name: str
-    sessions: int
-    token: str | None
-    """The name of the access token that opens it. None: there is none, or it was deleted."""
-
-
-def read_namespaces(db: Database, *, limit: int = 50, after: str = "") -> list[Namespace]:
-    """Namespaces in which there are sessions, by name; the command line's own is not among them."""
-    names = {row.namespace: row.name for row in access.tokens(db)}
-    found = sessions.namespaces(db, limit=limit, after=after)
-    return [Namespace(name, number, names.get(name)) for name, number in found]
-
-
-async def delete_sessions(store: Store, namespace: str) -> int:
-    """Delete all sessions of a namespace, one after the other; how many there were.
-
-    Nobody else waits for long, and what a failure interrupts can be done again.
-    """
-    number = 0
-    while page := await store.read(sessions.page, namespace, limit=_AT_A_TIME):
-        for session in page:
-            with suppress(NotFoundError):  # somebody else was quicker
-                await store.write(sessions.delete, session.key)
-                number += 1
-    return number
-
-
-_DAY = 24 * 60 * 60 * 1_000
-
-_log = logging.getLogger("enfold.engine")
-
-
-async def write_audit_entry(engine: Engine, entry: AuditDraft) -> None:
-    """Log what was done. That cannot undo it, so a log that cannot be written is only told."""
-    try:
-        await engine.store.write(_write, engine.static_settings, entry)
-    except StoreError as error:
-        _log.error("the audit log could not be written: %s", error)
-
-
-def _write(db: Database, static_settings: Sequence[SettingsLevel], entry: AuditDraft) -> None:
-    """One entry comes, and some of those that are too old go."""
-    access.log(db, entry)
-    days = read_settings(db, static_settings).audit_days
-    access.forget(db, before=db.now() - days * _DAY)
+def _is_first_time(db: Database, scope: str, key: str) -> bool:
+    if key in catalog.settings(db, scope):
+        return False
+    catalog.put_setting(db, scope, key, value=True)
+    return True

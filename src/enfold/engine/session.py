@@ -28,6 +28,7 @@ from enfold.engine.state import (
     keeping,
     message_of,
     read_model,
+    read_session_settings,
     read_state,
     retention_of,
 )
@@ -37,7 +38,7 @@ from enfold.messages import Message, Tool
 from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
-from enfold.settings import check
+from enfold.settings import Settings, check
 from enfold.store import catalog, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.search import search
@@ -150,7 +151,7 @@ class Session:
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
             return Outcome("kept", status.decision.tokens, status.decision.tokens)
-        record = await self._record()
+        record = await self.record()
         keep = keeping(keep_tokens, keep_messages)
         async with blocking.report_failures(self._store, self._events, record, automatic=False):
             request = CallOptions(settings=settings, asked_at=asked_at, restorable_by=restorable_by)
@@ -161,7 +162,7 @@ class Session:
 
     async def make_room(self, request: CallOptions) -> Outcome:
         """Compress because it is due for that request; a failure blocks the session."""
-        record = await self._record()
+        record = await self.record()
         try:
             async with blocking.report_failures(self._store, self._events, record, automatic=True):
                 done = await self._compress(request, automatic=True)
@@ -176,7 +177,7 @@ class Session:
 
     async def acknowledge(self) -> None:
         """Accept the risk: requests go on without the compression that failed."""
-        record = await self._record()
+        record = await self.record()
         await blocking.unblock(self._store, self._events, record, acknowledged=True)
 
     async def preview(
@@ -250,6 +251,15 @@ class Session:
         rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
+    async def history_range(self, first: int, last: int) -> tuple[records.StoredMessage, ...]:
+        """Return the messages of the branch from one position to another; the first is 1."""
+        return await self._store.read(tree.between, self.key, self.tip, first, last)
+
+    async def messages_between(self, first: str, last: str) -> tuple[records.StoredMessage, ...]:
+        """Return the messages from one to another that follows it, both included."""
+        (found,) = await self._store.read(tree.segments, self.key, [(first, last)])
+        return found
+
     async def message(self, id: str) -> records.StoredMessage:
         """One message of the branch as it was said, folded or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
@@ -305,9 +315,9 @@ class Session:
         """Keep what a call of a model used; it counts for this session."""
         await self._store.write(catalog.add_usage, [replace(used, session=self.key)])
 
-    async def usage(self) -> Sequence[records.UsageTotal]:
-        """What the session's calls used, by purpose, profile and model."""
-        return await self._store.read(catalog.usage_of_session, self.key)
+    async def usage(self, *, since: int = 0) -> Sequence[records.UsageTotal]:
+        """Return the usage of the session's calls, by purpose, profile and model."""
+        return await self._store.read(catalog.usage_of_session, self.key, since=since)
 
     async def branches(self) -> tuple[records.Branch, ...]:
         """Every branch, by its last message."""
@@ -327,7 +337,7 @@ class Session:
 
     async def configure(self, *, title: str | None = None, **settings: Any) -> None:
         """Give the session a title, or settings of its own; None unsets one."""
-        record = await self._record()
+        record = await self.record()
         given = dict(check(name, value) for name, value in settings.items())
         check_strategies(given)
         if given.get("preset") is not None:
@@ -336,11 +346,25 @@ class Session:
         changes = SessionUpdate(title=title, settings=kept)
         await self._store.write(sessions.update, self.key, changes)
 
+    async def settings(self) -> Settings:
+        """Return the settings in force for the session, each with the level that set it."""
+        return await self._store.read(read_session_settings, self.key, self._engine.static_settings)
+
+    async def update(
+        self, *, title: str | None = None, model: str | None = None, profile: str | None = None
+    ) -> None:
+        """Change the title, the model or the profile. None keeps a value, "" unsets it."""
+        if profile:
+            await self._engine.profiles.require(profile)
+        changes = SessionUpdate(title=title, model=model, profile=profile)
+        await self._store.write(sessions.update, self.key, changes)
+
     async def delete(self) -> None:
         """Delete the session and everything that belongs to it."""
         await self._store.write(sessions.delete, self.key)
 
-    async def _record(self) -> records.SessionRecord:
+    async def record(self) -> records.SessionRecord:
+        """Return the session's stored record: title, model, profile, tip and settings."""
         return await self._store.read(sessions.get, self.key)
 
     async def _state(

@@ -19,11 +19,11 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from enfold.engine.access import AccessRegistry
 from enfold.errors import AccessError, TokenError, TooManyError
 from enfold.records import AccessToken, check_name
 from enfold.server.callers import ON_THIS_MACHINE, Caller, remember
 from enfold.server.headers import find
-from enfold.store import Store, access
 
 _REMEMBERED = 10_000
 """So many callers at most are told apart; who has not come for longest is forgotten."""
@@ -110,8 +110,8 @@ class SignInPage(Protocol):
 class Tokens:
     """Whose an access token is, and a limit to guessing."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, access: AccessRegistry) -> None:
+        self._access = access
         self._guesses = Buckets(_GUESSES)
         self._known: dict[str, tuple[float, AccessToken]] = {}
         self._forgotten = 0
@@ -122,7 +122,7 @@ class Tokens:
         row = await self._find(token)
         if row is None:
             self._guesses.take(address_of(scope))
-            raise TokenError("nobody here knows this access token; ask for another")
+            raise TokenError("invalid access token; ask the server's owner for another")
         return Caller(row.name, row.namespace)
 
     def forget(self, id: str) -> None:
@@ -136,7 +136,7 @@ class Tokens:
         if row is not None and monotonic() < until:
             return row
         forgotten = self._forgotten
-        row = await self._store.read(access.find, token)
+        row = await self._access.find_token(token)
         if row is None:
             self._known.pop(token, None)
             return None

@@ -25,7 +25,6 @@ from enfold.server.metrics import Health, Metrics
 from enfold.server.request_log import Audit, Tracing
 from enfold.server.signin import SignIn
 from enfold.settings import ServerSettings
-from enfold.store import catalog
 
 _OF_THE_API = ("/api", "/docs", "/openapi.json")
 SOCKET = "/_nicegui_ws/"
@@ -117,7 +116,7 @@ def create_app(
     engine.events.subscribe(metrics.listen)
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
-    tokens = Tokens(engine.store)
+    tokens = Tokens(engine.access)
     api = Audit(Segments(create_api(engine, feeds, tokens, body_limit=options.body_limit)), engine)
     sign_in = None if ui is None else SignIn(tokens)
     routes = [*forwarding, *health.routes(), *(sign_in.routes() if sign_in else ())]
@@ -140,14 +139,12 @@ _SCOPE, _GIVEN = "welcome", "sample"
 
 
 async def give_sample(engine: Engine) -> bool:
-    """Put the sample into an empty store; whether it was put there.
+    """Put the sample conversation into an empty store; return whether it was put there.
 
-    Whoever deletes it does not get it again, and whoever has conversations needs none.
+    A sample that was deleted is not put there again.
     """
-    given = await engine.store.read(catalog.settings, _SCOPE)
-    if given or await engine.sessions(limit=1):
+    if await engine.sessions(limit=1) or not await engine.is_first_time(_SCOPE, _GIVEN):
         return False
-    await engine.store.write(catalog.put_setting, _SCOPE, _GIVEN, value=True)
     session = await engine.session(SAMPLE, title=TITLE)
     await session.append(*sample_messages(_DAYS))
     return True

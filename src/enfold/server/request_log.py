@@ -19,7 +19,6 @@ from typing import Any
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
-from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
@@ -238,4 +237,4 @@ class Audit:
             session=None if named is None else name_in(named),
             counts=scope["state"].get("counts", {}),
         )
-        await write_audit_entry(self._engine, entry)
+        await self._engine.access.log(entry)

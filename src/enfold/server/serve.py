@@ -31,7 +31,6 @@ from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, server_settings
-from enfold.store import access
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
@@ -189,11 +188,11 @@ async def admit(engine: Engine, host: str, given: ServerSettings) -> bool:
     Beyond this machine nobody is let in without one, so there must be one.
     """
     if given.token is not None:
-        await engine.store.write(access.put_first, given.token)
+        await engine.access.put_first_token(given.token)
         return True
     if is_loopback(host):
         return False
-    if not await engine.store.read(access.tokens):
+    if not await engine.access.tokens():
         raise ConfigError(
             f"host {host}: others can reach this address, so an access token is needed; set "
             "ENFOLD_TOKEN to a long random text, or listen on 127.0.0.1"

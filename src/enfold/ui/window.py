@@ -13,7 +13,6 @@ from urllib.parse import quote
 from nicegui import ui
 
 from enfold.engine import Engine, Session
-from enfold.engine.engine import write_audit_entry
 from enfold.errors import EnfoldError, facts
 from enfold.records import AuditDraft
 from enfold.store import sessions
@@ -72,7 +71,7 @@ class Window:
                 request_id="",
                 session=session,
             )
-            await write_audit_entry(self.engine, entry)
+            await self.engine.access.log(entry)
 
     async def title(self, session: Session) -> str:
         """What the session is called."""

@@ -17,10 +17,6 @@ from enfold.engine import Engine
 from enfold.errors import EnfoldError
 from enfold.server.access import Tokens
 from enfold.server.api import catalog, compression, context, sessions, tokens, usage
-from enfold.server.api import context as events
-from enfold.server.api import context as summaries
-from enfold.server.api import sessions as messages
-from enfold.server.api import sessions as search
 from enfold.server.api.shapes import Failure
 from enfold.server.failures import (
     Json,
@@ -103,16 +99,16 @@ async def docs_page() -> HTMLResponse:
 
 ROUTERS = (
     sessions.router,
-    messages.messages_router,
+    sessions.messages_router,
     context.router,
-    summaries.summaries_router,
-    search.search_router,
+    context.summaries_router,
+    sessions.search_router,
     catalog.router,
     catalog.profiles_router,
     catalog.presets_router,
     catalog.settings_router,
     usage.router,
-    events.events_router,
+    context.events_router,
     compression.router,
     tokens.router,
 )

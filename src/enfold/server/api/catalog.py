@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, SecretStr
 
-from enfold.engine.state import read_session_settings
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
 from enfold.llm.profiles import Profile
@@ -356,24 +355,20 @@ async def change_settings(
 @settings_router.get(
     "/sessions/{session}/settings", name="of_session", summary="Show a session's settings"
 )
-async def session_settings(session: TheSession, engine: TheEngine) -> dict[str, SettingShape]:
+async def session_settings(session: TheSession) -> dict[str, SettingShape]:
     """What is in force in the session, each value with the level that set it."""
-    return settings_shown(
-        await engine.store.read(read_session_settings, session.key, engine.static_settings)
-    )
+    return settings_shown(await session.settings())
 
 
 @settings_router.patch(
     "/sessions/{session}/settings", name="change_session", summary="Change a session's settings"
 )
 async def change_session_settings(
-    changes: SettingChanges, session: TheSession, engine: TheEngine
+    changes: SettingChanges, session: TheSession
 ) -> dict[str, SettingShape]:
     """For this session alone."""
     await session.configure(**checked(changes.settings))
-    return settings_shown(
-        await engine.store.read(read_session_settings, session.key, engine.static_settings)
-    )
+    return settings_shown(await session.settings())
 
 
 def settings_shown(settings: Settings) -> dict[str, SettingShape]:

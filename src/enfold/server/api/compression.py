@@ -12,7 +12,6 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from enfold.engine.state import read_session_settings
 from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine
 
 router = APIRouter(prefix="/api/compression", tags=["compression"], route_class=StrictRoute)
@@ -166,7 +165,7 @@ async def manual(options: Manual, engine: TheEngine, caller: TheCaller) -> Compr
 async def config(session_id: SessionId, engine: TheEngine, caller: TheCaller) -> CompressionConfig:
     """What is in force for the session."""
     session = await engine.find(session_id, namespace=caller.namespace)
-    settings = await engine.store.read(read_session_settings, session.key, engine.static_settings)
+    settings = await session.settings()
     found = await session.status()
     return CompressionConfig(
         auto_compress=settings.auto_compress,

@@ -15,7 +15,7 @@ from enfold.engine.transfer import fork_session
 from enfold.errors import InputError
 from enfold.jsontext import loads
 from enfold.messages import Message
-from enfold.records import SessionCursor, SessionUpdate, StoredMessage, new_id
+from enfold.records import SessionCursor, StoredMessage, new_id
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -27,7 +27,6 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.store import sessions
 from enfold.wire import AUTO
 
 router = APIRouter(prefix="/api", tags=["sessions"], route_class=StrictRoute)
@@ -156,30 +155,22 @@ async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) 
     )
     if new.settings:
         await session.configure(**checked(new.settings))
-    return await _read(engine, session)
+    return await _read(session)
 
 
 @router.get("/sessions/{session}", name="get", summary="Show a session")
-async def get_session(session: TheSession, engine: TheEngine) -> SessionShape:
+async def get_session(session: TheSession) -> SessionShape:
     """How full its context is says `GET /api/sessions/{session}/status`."""
-    return await _read(engine, session)
+    return await _read(session)
 
 
 @router.patch("/sessions/{session}", name="change", summary="Change a session")
-async def change_session(
-    changes: SessionChanges, session: TheSession, engine: TheEngine
-) -> SessionShape:
+async def change_session(changes: SessionChanges, session: TheSession) -> SessionShape:
     """Its title, its model, its profile, or its own settings."""
     if changes.settings:
         await session.configure(**checked(changes.settings))
-    if changes.profile:
-        await engine.profiles.require(changes.profile)
-    await engine.store.write(
-        sessions.update,
-        session.key,
-        SessionUpdate(title=changes.title, model=changes.model, profile=changes.profile),
-    )
-    return await _read(engine, session)
+    await session.update(title=changes.title, model=changes.model, profile=changes.profile)
+    return await _read(session)
 
 
 @router.delete("/sessions/{session}", name="delete", summary="Delete a session", status_code=204)
@@ -193,13 +184,13 @@ async def delete_session(session: TheSession) -> Response:
 async def fork(new: Fork, session: TheSession, engine: TheEngine) -> SessionShape:
     """A new session that begins with this one's messages; the two then go their own ways."""
     made = await fork_session(engine, session, new.id or new_id(), at=new.at)
-    return await _read(engine, made)
+    return await _read(made)
 
 
 @router.get("/sessions/{session}/branches", name="branches", summary="List branches")
-async def list_branches(session: TheSession, engine: TheEngine) -> list[BranchShape]:
+async def list_branches(session: TheSession) -> list[BranchShape]:
     """Every branch by its last message, oldest first."""
-    record = await engine.store.read(sessions.get, session.key)
+    record = await session.record()
     return [
         BranchShape(
             tip=branch.tip,
@@ -213,14 +204,14 @@ async def list_branches(session: TheSession, engine: TheEngine) -> list[BranchSh
 
 
 @router.put("/sessions/{session}/tip", name="switch", summary="Switch to another branch")
-async def switch(tip: Tip, session: TheSession, engine: TheEngine) -> SessionShape:
+async def switch(tip: Tip, session: TheSession) -> SessionShape:
     """What is appended next follows that message, which makes a branch unless it is a tip."""
     await session.switch(tip.tip)
-    return await _read(engine, session)
+    return await _read(session)
 
 
-async def _read(engine: TheEngine, session: Session) -> SessionShape:
-    return shown(await engine.store.read(sessions.get, session.key))
+async def _read(session: Session) -> SessionShape:
+    return shown(await session.record())
 
 
 def shown(record: records.SessionRecord) -> SessionShape:

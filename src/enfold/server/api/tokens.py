@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
-from enfold.engine.engine import delete_sessions, read_namespaces
 from enfold.errors import InputError, NotFoundError
 from enfold.records import AccessToken, check_name
 from enfold.server.api.shapes import (
@@ -22,7 +21,6 @@ from enfold.server.api.shapes import (
     example,
 )
 from enfold.server.headers import name_in
-from enfold.store import access, sessions
 
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 
@@ -88,14 +86,13 @@ class AuditShape(Shape):
 @router.get("/tokens", name="tokens", summary="List access tokens")
 async def list_tokens(engine: TheEngine, _: TheOwner) -> list[TokenShape]:
     """By name; their secrets are not stored."""
-    return [_shown(row) for row in await engine.store.read(access.tokens)]
+    return [_shown(row) for row in await engine.access.tokens()]
 
 
 @router.post("/tokens", name="add_token", summary="Make an access token", status_code=201)
 async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeToken:
     """With a namespace of its own: its sessions are nobody else's."""
-    token = access.new_token()
-    row = await engine.store.write(access.add, new.name, token)
+    row, token = await engine.access.add_token(new.name)
     return MadeToken(**_shown(row).model_dump(), token=token)
 
 
@@ -115,21 +112,21 @@ async def delete_token(
 
     Its sessions stay, unless they are to go too; the owner sees them with `x-enfold-namespace`.
     """
-    row = await engine.store.read(access.get, token)
+    row = await engine.access.token(token)
     if with_sessions and not row.namespace:
         raise InputError(
             "the first token shares its sessions with the command line; delete them one by one",
             place="with_sessions",
         )
-    await engine.store.write(access.delete, token)
+    await engine.access.delete_token(token)
     known.forget(token)  # before its sessions go: it could begin new ones
-    deleted = await delete_sessions(engine.store, row.namespace) if with_sessions else 0
+    deleted = await engine.access.delete_sessions(row.namespace) if with_sessions else 0
     count(request.scope, sessions_deleted=deleted)
     return DeletedToken(
         name=row.name,
         namespace=row.namespace,
         sessions_deleted=deleted,
-        sessions_left=await engine.store.read(sessions.count, row.namespace),
+        sessions_left=await engine.access.count_sessions(row.namespace),
     )
 
 
@@ -144,7 +141,7 @@ async def list_namespaces(
     check_name("namespace", after)
     return [
         NamespaceShape(namespace=each.name, token=each.token, sessions=each.sessions)
-        for each in await engine.store.read(read_namespaces, limit=limit, after=after)
+        for each in await engine.access.namespaces(limit=limit, after=after)
     ]
 
 
@@ -160,7 +157,7 @@ async def delete_namespace(
     """Everything that was said in it is gone. An access token that it has stays good."""
     name = name_in(namespace)
     check_name("namespace", name)
-    deleted = await delete_sessions(engine.store, name)
+    deleted = await engine.access.delete_sessions(name)
     if not deleted:
         raise NotFoundError(f"there are no sessions in a namespace {name!r}")
     count(request.scope, sessions_deleted=deleted)
@@ -177,7 +174,7 @@ async def read_audit(
     ] = None,
 ) -> list[AuditShape]:
     """Who changed what in your namespace, newest first: ids and counts, never text."""
-    found = await engine.store.read(access.logged, caller.namespace, limit=limit, before=before)
+    found = await engine.access.audit(caller.namespace, limit=limit, before=before)
     return [
         AuditShape(
             seq=entry.seq,

@@ -12,7 +12,6 @@ from pydantic import Field
 from enfold.engine.activity import Total, read_activity
 from enfold.records import UsageTotal
 from enfold.server.api.shapes import Shape, StrictRoute, TheCaller, TheEngine, TheSession
-from enfold.store import catalog
 
 router = APIRouter(prefix="/api", tags=["usage"], route_class=StrictRoute)
 
@@ -47,14 +46,14 @@ class Usage(Shape):
 @router.get("/usage", name="total", summary="Show usage and costs")
 async def total_usage(engine: TheEngine, caller: TheCaller, since: Since = 0) -> Usage:
     """Of all your sessions."""
-    found = await engine.store.read(catalog.usage_of_namespace, caller.namespace, since=since)
+    found = await engine.usage(namespace=caller.namespace, since=since)
     return _summed(found)
 
 
 @router.get("/sessions/{session}/usage", name="of_session", summary="Show a session's usage")
-async def session_usage(session: TheSession, engine: TheEngine, since: Since = 0) -> Usage:
+async def session_usage(session: TheSession, since: Since = 0) -> Usage:
     """Of one session."""
-    return _summed(await engine.store.read(catalog.usage_of_session, session.key, since=since))
+    return _summed(await session.usage(since=since))
 
 
 def _summed(found: Sequence[UsageTotal]) -> Usage:
