@@ -49,6 +49,16 @@ STARTS = {"cli.serve": "server", "server.serve": "ui"}
 """A door that starts another and knows nothing else of it: `enfold serve` is the server's, and the
 web UI's pages are behind the server's address, its access and its guard."""
 
+PARTS = ("adapters", "bulk", "evaluation", "langgraph", "ui")
+"""Parts that the core never imports: each could be a distribution of its own."""
+FRONT_ENDS = {
+    "cli.condense": "bulk",
+    "cli.evaluate": "evaluation",
+    "cli.restore": "bulk",
+    "server.serve": "ui",
+}
+"""Modules that start a part. Commands are loaded by name when they run; the server loads late."""
+
 DOORS = (
     "adapters",
     "bulk",
@@ -184,6 +194,16 @@ def doors_use_the_engine(module: Module) -> Iterator[str]:
             yield f"line {each.line}: use a method of the engine or a session, not {each.target}"
 
 
+def the_core_imports_no_part(module: Module) -> Iterator[str]:
+    """The core works without the UI, the integrations, the evaluation and bulk runs."""
+    if module.unit in PARTS:
+        return
+    for each in module.imports:
+        unit = _unit_of(each.target)
+        if unit in PARTS and unit != FRONT_ENDS.get(module.name):
+            yield f"line {each.line}: {module.name} may not import {each.target}"
+
+
 def libraries_have_one_place(module: Module) -> Iterator[str]:
     """Foreign libraries, each where its row says."""
     for each in module.imports:
@@ -289,6 +309,7 @@ def nothing_is_left_for_later(module: Module) -> Iterator[str]:
 RULES: tuple[Rule, ...] = (
     imports_point_downwards,
     doors_use_the_engine,
+    the_core_imports_no_part,
     libraries_have_one_place,
     heavy_libraries_load_late,
     only_settings_read_the_environment,
@@ -320,6 +341,8 @@ def test_the_package_keeps_the_rule(rule: Rule) -> None:
         (imports_point_downwards, Module("history", "from enfold import count")),
         (imports_point_downwards, Module("novelty", "")),
         (doors_use_the_engine, Module("cli.count", "from enfold.store import tree")),
+        (the_core_imports_no_part, Module("engine", "def f():\n    import enfold.ui.app")),
+        (the_core_imports_no_part, Module("cli.count", "from enfold import bulk")),
         (libraries_have_one_place, Module("engine", "import msgspec")),
         (libraries_have_one_place, Module("engine", "import numpy")),
         (heavy_libraries_load_late, Module("tokens", "import toktok")),
@@ -383,6 +406,30 @@ def test_importing_stays_light(statement: str, may_load: tuple[str, ...]) -> Non
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert "enfold" in loaded
     assert not (loaded & HEAVY).difference(may_load)
+
+
+def test_the_core_loads_without_the_parts() -> None:
+    core = [
+        f"enfold.{module.name}".rstrip(".")
+        for module in MODULES
+        if module.unit not in PARTS
+        and module.name not in FRONT_ENDS
+        and not module.name.endswith("__main__")
+    ]
+    program = (
+        "import sys\n"
+        "from importlib import import_module\n"
+        "class Refuse:\n"
+        "    def find_spec(self, name, *rest):\n"
+        f"        if name.startswith({tuple(f'enfold.{part}' for part in PARTS)}):\n"
+        "            raise ModuleNotFoundError(f'{name} is not installed', name=name)\n"
+        "sys.meta_path.insert(0, Refuse())\n"
+        f"for name in {core}: import_module(name)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 PICKED_UP = {"httptools", "uvloop"}
