@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import PAIRED, WORDS, excerpt, phrases_about
+from enfold.engine.recall import EXCERPT_WORDS, UNSPACED_LENGTH, excerpt
+from enfold.text.questions import phrases_about
 
 
 def test_a_short_text_is_shown_whole() -> None:
@@ -52,7 +53,7 @@ def test_without_a_find_the_words_that_say_most_are_shown() -> None:
 def test_an_excerpt_is_a_piece_of_the_text(text: str, question: str) -> None:
     start, piece = excerpt(text, phrases_about(question))
     assert text[start : start + len(piece)] == piece
-    assert len(piece.split()) <= max(WORDS, len(question.split()))
+    assert len(piece.split()) <= max(EXCERPT_WORDS, len(question.split()))
     assert piece or not text
 
 
@@ -64,7 +65,7 @@ def test_scripts_without_blanks_are_cut_too() -> None:
     )
     start, piece = excerpt(text, phrases_about("灯塔"))
     assert "灯塔" in piece
-    assert len(piece) <= 2 * PAIRED
+    assert len(piece) <= 2 * UNSPACED_LENGTH
     assert text[start : start + len(piece)] == piece
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import LOOKED_AT, SEEDS, ranges, rank
+from enfold.engine.recall import MAX_RANKED, MAX_SEEDS, ranges, rank
 from enfold.records import MessageLocation, PhraseOccurrences
 from enfold.text.words import Phrase
 
@@ -25,7 +25,7 @@ def branch(
 
 
 def order(found: PhraseOccurrences, spots: list[MessageLocation]) -> list[int]:
-    return [each.spot.depth for each in rank(found, [spots])]
+    return [each.location.depth for each in rank(found, [spots])]
 
 
 def test_what_has_the_word_comes_first_then_what_is_near() -> None:
@@ -58,8 +58,8 @@ def test_who_is_asked_for_weighs() -> None:
     found = PhraseOccurrences({TEA: [50], ada: [90]}, 100)
     silent = rank(found, [branch(100)])
     named = rank(found, [branch(100, names={52: "Ada B", 48: "Bob C"})])
-    before = {each.spot.depth: each.relevance for each in silent}
-    after = {each.spot.depth: each.relevance for each in named}
+    before = {each.location.depth: each.relevance for each in silent}
+    after = {each.location.depth: each.relevance for each in named}
     assert after[52] > before[52]
     assert after[52] > after[48]
 
@@ -68,7 +68,8 @@ def test_a_long_message_in_between_is_no_wall() -> None:
     spots = branch(9)
     spots[4] = MessageLocation(5, "5", 5, "tool", None, 50_000)
     near = {
-        each.spot.depth: each.relevance for each in rank(PhraseOccurrences({TEA: [4]}, 9), [spots])
+        each.location.depth: each.relevance
+        for each in rank(PhraseOccurrences({TEA: [4]}, 9), [spots])
     }
     assert near[6] > 0.3 * near[3]
 
@@ -91,5 +92,5 @@ def test_ranges_are_few_apart_and_hold_the_best_finds(depths: dict[Phrase, list[
     assert all(last + 1 < first for (_, last), (first, _) in pairwise(stretches))
     everywhere = {depth for each in depths.values() for depth in each}
     held = {depth for depth in everywhere if any(a <= depth <= b for a, b in stretches)}
-    assert len(held) >= min(len(everywhere), SEEDS)
-    assert sum(last - first for first, last in stretches) <= max(LOOKED_AT, 41 * SEEDS)
+    assert len(held) >= min(len(everywhere), MAX_SEEDS)
+    assert sum(last - first for first, last in stretches) <= max(MAX_RANKED, 41 * MAX_SEEDS)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.adapters.engines import of_extra
 from enfold.engine import Engine, Session
-from enfold.engine.recall import Passage, quote, recall, recall_found, room_for
+from enfold.engine.recall import Passage, quote, recall, recall_found, text_budget
 from enfold.engine.results import Status
 from enfold.errors import EnfoldError, InputError, facts
 from enfold.summaries.fence import escape
@@ -191,10 +191,10 @@ class HistoryTools:
             raise InputError(f"max_tokens is {max_tokens}; expected {_FEWEST} to {_MOST:,}")
         found = await self._session(session)
         if reference:
-            room = room_for(1, max_tokens)
+            room = text_budget(1, max_tokens)
             passage = await recall(found, reference, start=start, max_tokens=room)
             return Recalled(found.id, [passage])
-        best = await recall_found(found, query, max_tokens=room_for(0, max_tokens))
+        best = await recall_found(found, query, max_tokens=text_budget(0, max_tokens))
         return Recalled(found.id, list(best))
 
     async def search_history(self, query: str, limit: int = 10, session: str = "") -> Found:

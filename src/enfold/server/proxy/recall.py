@@ -19,7 +19,7 @@ from typing import Any, TypeAlias
 from enfold import records, wire
 from enfold.budget import Decision
 from enfold.engine import Session
-from enfold.engine.recall import quote, recall, recall_found, room_for
+from enfold.engine.recall import quote, recall, recall_found, text_budget
 from enfold.engine.recognition import ClientHistory
 from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, UnavailableError
 from enfold.identity import content_hash
@@ -95,11 +95,11 @@ async def _answer(session: Session, given: dict[str, Any], max_tokens: int) -> s
     query, reference, start = given.get("query"), given.get("reference"), given.get("start")
     if isinstance(reference, str) and reference.strip():
         begin = start if isinstance(start, int) else 0
-        room = room_for(1, max_tokens)
+        room = text_budget(1, max_tokens)
         passage = await recall(session, reference.strip(), start=begin, max_tokens=room)
         return quote([passage])
     if isinstance(query, str) and query.strip():
-        return quote(await recall_found(session, query, max_tokens=room_for(0, max_tokens)))
+        return quote(await recall_found(session, query, max_tokens=text_budget(0, max_tokens)))
     raise InputError("neither a query nor a reference was given")
 
 

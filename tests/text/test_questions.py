@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import MOST, phrases_about, stem
 from enfold.text.cues import is_content_word
+from enfold.text.questions import MAX_PHRASES, phrases_about, stem
 
 
 def looked_for(question: str) -> list[str]:
@@ -53,7 +53,7 @@ def test_a_stem_begins_the_words_of_its_family(word: str, others: tuple[str, ...
 @given(st.text(max_size=300))
 def test_anything_can_be_asked(question: str) -> None:
     phrases = phrases_about(question)
-    assert len(phrases) == len(set(phrases)) <= MOST
+    assert len(phrases) == len(set(phrases)) <= MAX_PHRASES
     assert all(all(phrase.terms) for phrase in phrases)
 
 
