@@ -215,7 +215,7 @@ def test_what_is_no_key_is_not_stored(
 def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -> None:
     usual = stored("profiles", "prompt", "--json").json
     assert "## Unresolved Questions" in usual["system"]
-    assert "the messages to be folded stand here" in usual["user"]
+    assert "the messages to be summarized" in usual["user"]
     file = tmp_path / "prompt.txt"
     file.write_text("Only decisions.\n\n{conversation_history}\n\nNothing else.")
     stored("profiles", "add", "work", *WORK, "--prompt", str(file))

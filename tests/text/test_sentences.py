@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text.sentences import LONG, TextForm, pieces, sentences
+from enfold.text.sentences import LONG_SENTENCE, TextForm, pieces, sentences
 
 
 def _texts(line: str) -> list[str]:
@@ -33,7 +33,7 @@ def test_long_sentences_come_in_clauses() -> None:
     clause = "the pump in the cellar has to be replaced before the winter comes to the valley"
     line = f"{clause}, and {clause}; {clause}."
     assert _texts(line) == [f"{clause},", f"and {clause};", f"{clause}."]
-    assert len(line) > LONG
+    assert len(line) > LONG_SENTENCE
 
 
 def test_markdown_is_taken_apart() -> None:

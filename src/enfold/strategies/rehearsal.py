@@ -16,7 +16,7 @@ from enfold.condensation import Condensation, Plan
 from enfold.strategies.contract import Calls, Cost, Estimate, Means, Prices, Reduction
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
-from enfold.summaries.request import room_for_messages
+from enfold.summaries.request import input_budget
 from enfold.tokens import get
 
 _WORD = " the"
@@ -61,7 +61,7 @@ class _Understudy:
         messages = _prompt_tokens(request) - beside
         calls = 1
         if self._pieces_of is not None:
-            calls = max(1, ceil(messages / room_for_messages(request, self._pieces_of)))
+            calls = max(1, ceil(messages / input_budget(request, self._pieces_of)))
         least = LENGTH + _tokens(request.previous or "", request.tokenizer)
         read = (messages * piece / calls for piece in range(1, calls + 1))
         written = [min(request.target, least + int(SHARE * tokens)) for tokens in read]

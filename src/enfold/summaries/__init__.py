@@ -1,7 +1,7 @@
-"""Summaries: what is asked of a summarizer, in which words, and the built-in one.
+"""Summaries: requests to summarizers, prompts for models, and the built-in summarizer.
 
-`request` is the port, `prompts` what a model is told, `fencing` how a summary stands in a view,
-`local` the summarizer that needs no model, no key and no network.
+`request` has the interface of a summarizer, `prompts` the instructions for a model, `fence` the
+form of a summary in a view, and `local` the summarizer that needs no model, key or network.
 """
 
 from __future__ import annotations

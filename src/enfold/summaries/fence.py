@@ -1,8 +1,8 @@
-"""Fences: text of a conversation set apart as material that instructs nobody.
+"""Fences: text of a conversation as reference material without authority.
 
-A fence is a pair of tags. Whatever inside it looks like one of those tags, in any case, width or
-spacing, has its angle bracket written as `&lt;`, so that the text cannot end the fence and go on
-as if it stood outside. Nothing else is changed.
+A fence is a pair of tags. Text inside it that looks like one of those tags, in any case, width or
+spacing, gets `&lt;` for its angle bracket, so that it cannot close the fence. Nothing else is
+changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import lru_cache
 from enfold.tokens import STRUCTURE_TOKENS, get
 
 HEADING = "[Previous conversation summary]"
-"""How a summary in a view begins; dialects and clients recognise it by this."""
+"""The first line of a summary in a view; dialects and clients recognise it."""
 
 _NOTICE = (
     "Reference material: a record of earlier messages that are no longer shown, so that you can go "
@@ -22,37 +22,37 @@ _NOTICE = (
 )
 _TAGS = ("conversation", "earlier_summary", "recent", "summary")
 _HIDDEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff"
-"""Characters that show nothing, so that a tag with one inside looks like the tag."""
+"""Invisible characters; a tag that contains one looks like the tag."""
 
 
-def _disguised(tag: str) -> str:
-    """A pattern for the tag's name as a reader would still take it."""
+def _tag_pattern(tag: str) -> str:
+    """Return a pattern for the tag's name with any invisible characters in it."""
     return f"[{_HIDDEN}]*".join(re.escape(letter) for letter in tag)
 
 
 _TAG = re.compile(
     rf"[<\uff1c\ufe64](?=[\s{_HIDDEN}]*[/\uff0f]?[\s{_HIDDEN}]*(?:"
-    + "|".join(_disguised(tag) for tag in _TAGS)
+    + "|".join(_tag_pattern(tag) for tag in _TAGS)
     + r")(?![\w-]))",
     re.IGNORECASE,
 )
 _SEAMS = 3
-"""Tokens that a text may take more inside its fence than by itself."""
+"""Tokens that may be added where the text and its fence meet."""
 _HEADING = re.compile(re.escape(HEADING), re.IGNORECASE)
 
 
 def escape(text: str) -> str:
-    """The text with nothing in it that opens or closes a fence."""
+    """Return the text without tags that open or close a fence."""
     return _TAG.sub("&lt;", text)
 
 
-# A turn asks more than once, to count a summary and to show it, and the next turns ask again.
+# A turn fences the same summary several times, to count it and to show it, and so does the next.
 @lru_cache(maxsize=8)
 def fence(summary: str, *, note: str = "") -> str:
-    """A summary as it stands in a view: marked as a summary, without authority.
+    """Return a summary as it appears in a view: marked as a summary, without authority.
 
-    `note` is enfold's own word to the model, such as how to look up what was folded; it stands
-    outside the fence, so nothing of the conversation may be put into it.
+    `note` is a notice to the model, such as how to recall summarized messages. It precedes the
+    fence, so it must not contain text of the conversation.
     """
     inside = _HEADING.sub(f"({HEADING[1:-1]})", escape(summary.strip()))
     notice = f"{_NOTICE} {note}" if note else _NOTICE
@@ -60,10 +60,10 @@ def fence(summary: str, *, note: str = "") -> str:
 
 
 def fence_tokens(tokenizer: str) -> int:
-    """What a summary takes in a view beside its own text; where they meet, tokens may join."""
+    """Return the tokens that a fence adds to a summary, at most."""
     return summary_tokens("", tokenizer) + _SEAMS
 
 
 def summary_tokens(summary: str, tokenizer: str, *, note: str = "") -> int:
-    """What a summary takes in a view, with its fence and what is noted beside it."""
+    """Return the tokens of a summary in a view, with its fence and note."""
     return STRUCTURE_TOKENS + get(tokenizer).count(fence(summary, note=note))

@@ -1,8 +1,7 @@
-"""The summarizer port: what a summarizer is given, and what it gives back.
+"""The interface of summarizers: the request, the summary, and the transcript of messages.
 
-Whoever writes summaries, a model behind the gateway or the built-in `local` one, takes a
-`SummaryRequest` and returns a `Summary`, or raises `SummaryError`. Nothing is ever returned that
-is empty.
+A summarizer, a model behind the gateway or the built-in `local` one, takes a `SummaryRequest` and
+returns a `Summary`, or raises `SummaryError`. A summary is never empty.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from enfold.tokens import get
 
 Style: TypeAlias = Literal["default", "code", "concise", "detailed"]
 
-TIGHTER = 0.75
-"""Each retry aims at this share of the attempt before it."""
+_TIGHTER = 0.75
+"""The target of each retry, as a share of the attempt before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryRequest:
-    """What to fold, what is already folded, and how long the result may be."""
+    """The messages to summarize, the previous summary, and the limit of the new one."""
 
     messages: tuple[Message, ...]
-    """To be folded, oldest first."""
+    """The messages to summarize, oldest first."""
     previous: str | None = None
     """The text of the summary that this one continues. None for the first."""
     recent: tuple[Message, ...] = ()
-    """What comes after the cutoff: shows what matters now, is never summarized."""
+    """The messages after the cutoff. They show the current subject and are not summarized."""
     max_tokens: int = 1_000
     """The summary's limit, by `tokenizer`."""
     tokenizer: str = "o200k_base"
     style: Style = "default"
     prompt: str | None = None
-    """A custom prompt in place of the style's. Only a model reads it."""
+    """A custom prompt in place of the style's. The built-in summarizer ignores it."""
     tightness: int = 0
-    """How many attempts were too long before this one."""
+    """The number of earlier attempts that were too long."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -53,16 +52,16 @@ class SummaryRequest:
 
     @property
     def target(self) -> int:
-        """The length to aim at: the limit, less with every attempt that was too long."""
-        return max(1, int(self.max_tokens * TIGHTER**self.tightness))
+        """The target length: the limit, and less after each attempt that was too long."""
+        return max(1, int(self.max_tokens * _TIGHTER**self.tightness))
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a model reported of the call; None where it said nothing."""
+    """The usage that a model reported; None where it reported nothing."""
 
     input_tokens: int | None = None
-    """All that was read, from the provider's cache or not."""
+    """All input, from the provider's cache or not."""
     output_tokens: int | None = None
     cache_read_tokens: int | None = None
     cache_write_tokens: int | None = None
@@ -70,7 +69,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A summary and who wrote it."""
+    """A summary and its author."""
 
     text: str
     author: str
@@ -78,11 +77,11 @@ class Summary:
     tokens: int
     """Exact, by the request's tokenizer."""
     usage: Usage | None = None
-    """None where no model was called."""
+    """None if no model was called."""
     cost: float | None = None
-    """In US dollars. None is unknown; 0 where no model was called."""
+    """In US dollars. None is unknown; 0 if no model was called."""
     notes: tuple[str, ...] = ()
-    """What there is to say of how it came about, such as that another was to write it."""
+    """Remarks for the report, such as that another summarizer failed before."""
 
     def __post_init__(self) -> None:
         if self.usage is None and self.cost is None:
@@ -94,28 +93,30 @@ class Summarizer(Protocol):
 
     @property
     def name(self) -> str:
-        """Recorded with every snapshot it writes."""
+        """The name that is recorded with every snapshot."""
         ...
 
     @property
     def max_input(self) -> int | None:
-        """How many tokens it can read at once, its answer included. None for any number."""
+        """Maximum tokens of input and answer together. None is no limit."""
         ...
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """The summary of the request, or `SummaryError`."""
+        """Return the summary of the request, or raise `SummaryError`."""
         ...
 
 
 CALL_LENGTH = 600
 RESULT_LENGTH = 2_400
-"""In characters. The beginning and the end of what is longer are shown."""
+"""Characters. Of longer calls and results the beginning and the end are shown."""
 
-_POSING = re.compile(r"^(?=[ \t]{0,1}(?:SYSTEM|USER|ASSISTANT|TOOL)\b[^\n:]{0,80}:)", re.MULTILINE)
+_SPEAKER_LABEL = re.compile(
+    r"^(?=[ \t]{0,1}(?:SYSTEM|USER|ASSISTANT|TOOL)\b[^\n:]{0,80}:)", re.MULTILINE
+)
 
 
 def transcript(messages: Iterable[Message]) -> str:
-    """All the messages, safe to put between fences; those with nothing to read are left out."""
+    """Return the messages as text that is safe inside a fence, without empty messages."""
     tools: dict[str, str] = {}
     blocks = [_block(message, tools) for message in messages]
     return escape("\n\n".join(block for block in blocks if block))
@@ -134,7 +135,7 @@ def _block(message: Message, tools: dict[str, str]) -> str:
 def _piece(part: Part, tools: dict[str, str]) -> str:
     match part:
         case Text(text):
-            return _POSING.sub("  ", text.strip())
+            return _SPEAKER_LABEL.sub("  ", text.strip())
         case ToolCall(call_id, name, arguments):
             tools[call_id] = name
             given = arguments if isinstance(arguments, str) else dump_text(arguments)
@@ -152,56 +153,58 @@ def _piece(part: Part, tools: dict[str, str]) -> str:
 
 
 def _shorten(text: str, length: int) -> str:
-    """The first two thirds and the last third of the length, and how much is missing."""
+    """Return the first two thirds and the last third of the length, and the missing number."""
     if len(text) <= length:
         return text
     head, tail = text[: length * 2 // 3], text[-(length // 3) :]
     return f"{head} [… {len(text) - len(head) - len(tail):,} characters left out …] {tail}"
 
 
-_ROOM_FOR_INSTRUCTIONS = 1_500
-_SMALLEST_PIECE = 1_000
+_INSTRUCTION_TOKENS = 1_500
+_MIN_INPUT = 1_000
 _CHARACTERS_PER_TOKEN = 2
-"""On the safe side: a slice of so many characters per token is within its piece in any language."""
+"""At most: a slice with two characters per token fits in any language."""
 
 
 def pieces(request: SummaryRequest, max_input: int | None) -> Iterator[tuple[Message, ...]]:
-    """The request's messages, in runs that fit the summarizer's input. None is no limit."""
+    """Yield the request's messages in runs that fit the summarizer's input. None is no limit."""
     if max_input is None:
         yield request.messages
         return
     count = get(request.tokenizer).count_many
-    room = room_for_messages(request, max_input)
-    messages = tuple(part for message in request.messages for part in _slices(message, room))
+    budget = input_budget(request, max_input)
+    messages = tuple(part for message in request.messages for part in _slices(message, budget))
     sizes = count([transcript((message,)) for message in messages])
-    for first, last in runs(messages, sizes, room):
+    for first, last in runs(messages, sizes, budget):
         yield messages[first:last]
 
 
-def runs(messages: Sequence[Message], sizes: Sequence[int], room: int) -> Iterator[tuple[int, int]]:
-    """Where each run of messages that fits begins and ends; what cannot be divided is one run."""
+def runs(
+    messages: Sequence[Message], sizes: Sequence[int], budget: int
+) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each run of messages that fits; a unit is never divided."""
     start = size = 0
     points = (*cut_points(messages), len(messages))
     for first, last in pairwise(points):
         unit = sum(sizes[first:last])
-        if size and size + unit > room:
+        if size and size + unit > budget:
             yield start, first
             start, size = first, 0
         size += unit
     yield start, len(messages)
 
 
-def room_for_messages(request: SummaryRequest, max_input: int) -> int:
-    """How many tokens of messages one piece can hold, beside all that comes with it."""
+def input_budget(request: SummaryRequest, max_input: int) -> int:
+    """Return the tokens of messages in one request, next to everything else that it contains."""
     count = get(request.tokenizer).count_many
     taken = sum(count([transcript(request.recent), request.previous or ""]))
-    room = max_input - request.max_tokens - taken - _ROOM_FOR_INSTRUCTIONS
-    return max(_SMALLEST_PIECE, room - request.max_tokens)
+    budget = max_input - request.max_tokens - taken - _INSTRUCTION_TOKENS
+    return max(_MIN_INPUT, budget - request.max_tokens)
 
 
-def _slices(message: Message, room: int) -> Iterator[Message]:
-    """The message itself, or its long texts spread over several messages of the same speaker."""
-    length = room * _CHARACTERS_PER_TOKEN
+def _slices(message: Message, budget: int) -> Iterator[Message]:
+    """Yield the message, or several messages of the same speaker with slices of its long text."""
+    length = budget * _CHARACTERS_PER_TOKEN
     parts = [
         replace(part, text=part.text[at : at + length])
         for part in message.parts

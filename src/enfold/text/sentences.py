@@ -20,7 +20,7 @@ from enfold.text.scripts import (
 
 
 class TextForm(IntEnum):
-    """What kind of text a piece is."""
+    """The kind of a piece of text."""
 
     SENTENCE = 0
     HEADING = 1
@@ -28,7 +28,7 @@ class TextForm(IntEnum):
     """A line of a log, a table, a directory or markup."""
     CODE = 3
     TOOL = 4
-    """A digested tool call."""
+    """A tool call in one line."""
     ITEM = 5
     """An exact item without its sentence."""
 
@@ -39,19 +39,19 @@ class TextPiece(NamedTuple):
     form: TextForm
     text: str
     begins_line: bool
-    """Whether it begins a line of the text, rather than going on with one."""
+    """True if it begins a line of the text, False if it continues one."""
 
 
-LONG = 120
-"""Characters from which a sentence is offered clause by clause."""
-SHORTEST_CLAUSE = 60
-SHORTEST_PHRASE = 24
-_LONGEST = 600
-"""Characters after which a piece ends, sentence or not."""
-_LONGEST_ABBREVIATION = 8
-"""Characters before a stop, blanks after it included, that tell an abbreviation."""
-_DENSER = 3
-"""A character of an unspaced script says about as much as this many others."""
+LONG_SENTENCE = 120
+"""Characters. A longer sentence is divided into clauses."""
+_MIN_CLAUSE = 60
+_MIN_PHRASE = 24
+_MAX_PIECE = 600
+"""Characters of a piece, whether it is a whole sentence or not."""
+_ABBREVIATION = 8
+"""Characters of an abbreviation with its stop and the spaces after it."""
+_DENSITY = 3
+"""A character of an unspaced script has about as much content as this many others."""
 
 _FENCE = re.compile(
     r"^[ \t]*(```+|~~~+)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
@@ -60,8 +60,7 @@ _BULLET = re.compile(r"^(?:[-*•+–]\s+|\(?\d{1,3}[.)]\s+|[a-zA-Z][.)]\s+|>\s?
 _HEADING = re.compile(r"^#{1,6}\s+")
 _MARKUP = ("|", "<", "{", "}")
 _SENTENCE_END = re.compile(
-    # A blank and something other than a small letter after the stop; in scripts without blanks
-    # between words, the stop alone.
+    # A stop, a space and anything but a small letter; in scripts without spaces, the stop alone.
     rf"[{STOPS}]+[{QUOTES})\]*{UNSPACED_CLOSING}]*"
     rf"(?:\s+(?![a-z.,;:!?])|(?<=[{UNSPACED_STOPS}{UNSPACED_CLOSING}])(?=\S))"
 )
@@ -75,7 +74,7 @@ _UNSPACED_CLAUSE_END = re.compile(rf"(?<=[{UNSPACED_PAUSES}])")
 
 
 def pieces(text: str) -> list[TextPiece]:
-    """The text in pieces, in order."""
+    """Return the pieces of a text, in order."""
     found: list[TextPiece] = []
     end = 0
     if "```" in text or "~~~" in text:
@@ -98,17 +97,17 @@ def _add_prose(text: str, found: list[TextPiece]) -> None:
                 found.append(TextPiece(TextForm.HEADING, _HEADING.sub("", bare), begins_line=True))
                 continue
             if bare.startswith(_MARKUP):
-                found.append(TextPiece(TextForm.LISTING, bare[:_LONGEST], begins_line=True))
+                found.append(TextPiece(TextForm.LISTING, bare[:_MAX_PIECE], begins_line=True))
                 continue
         found += sentences(bare.replace("**", ""))
 
 
 def sentences(line: str) -> list[TextPiece]:
-    """The sentences of a line, the long ones clause by clause."""
+    """Return the sentences of a line; long ones are divided into clauses."""
     found: list[TextPiece] = []
     start = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
-        if not _NO_SENTENCE_END.search(line, max(start, end - _LONGEST_ABBREVIATION), end):
+        if not _NO_SENTENCE_END.search(line, max(start, end - _ABBREVIATION), end):
             _add_sentence(line[start:end], found)
             start = end
     if start < len(line):
@@ -117,17 +116,17 @@ def sentences(line: str) -> list[TextPiece]:
 
 
 def phrases(line: str) -> list[TextPiece]:
-    """The line in the smallest pieces that may stand alone, for text that has to shrink further."""
+    """Return the smallest pieces of a line that make sense on their own."""
     found: list[TextPiece] = []
     for sentence in sentences(line):
         held = ""
         for phrase in _PHRASE_END.split(sentence.text):
             held += phrase
-            density = _DENSER if UNSPACED.search(held) else 1
-            if len(held) * density >= SHORTEST_PHRASE:
+            density = _DENSITY if UNSPACED.search(held) else 1
+            if len(held) * density >= _MIN_PHRASE:
                 found.append(TextPiece(TextForm.SENTENCE, held, begins_line=not found))
                 held = ""
-        if held and found and len(held) < SHORTEST_PHRASE // _DENSER:
+        if held and found and len(held) < _MIN_PHRASE // _DENSITY:
             found[-1] = found[-1]._replace(text=found[-1].text + held)
         elif held:
             found.append(TextPiece(TextForm.SENTENCE, held, begins_line=not found))
@@ -135,24 +134,24 @@ def phrases(line: str) -> list[TextPiece]:
 
 
 def _add_sentence(sentence: str, found: list[TextPiece]) -> None:
-    density = _DENSER if not sentence.isascii() and UNSPACED.search(sentence) else 1
-    if len(sentence) * density <= LONG:
+    density = _DENSITY if not sentence.isascii() and UNSPACED.search(sentence) else 1
+    if len(sentence) * density <= LONG_SENTENCE:
         found.append(TextPiece(TextForm.SENTENCE, sentence, begins_line=not found))
         return
     for clause in _clauses(sentence, density):
-        for at in range(0, len(clause), _LONGEST):
+        for at in range(0, len(clause), _MAX_PIECE):
             found.append(
-                TextPiece(TextForm.SENTENCE, clause[at : at + _LONGEST], begins_line=not found)
+                TextPiece(TextForm.SENTENCE, clause[at : at + _MAX_PIECE], begins_line=not found)
             )
 
 
 def _clauses(sentence: str, density: int) -> Iterator[str]:
-    """Clauses that are long enough to stand alone."""
+    """Yield clauses that are long enough to make sense on their own."""
     boundary, joint = (_CLAUSE_END, " ") if density == 1 else (_UNSPACED_CLAUSE_END, "")
     held = ""
     for clause in boundary.split(sentence):
         held = f"{held}{joint}{clause}" if held else clause
-        if len(held) * density >= SHORTEST_CLAUSE:
+        if len(held) * density >= _MIN_CLAUSE:
             yield held
             held = ""
     if held:

@@ -1,13 +1,13 @@
-"""The words of a text: what is indexed of a message, and what a search looks for.
+"""Words: the terms of a text for the search index, and the phrases of a query.
 
-Both engines get their words from here, so both find the same. A word is a run of letters, digits
-and marks; case and accents are folded. Scripts that are written without spaces, or whose words
-take endings, are indexed as overlapping pairs of characters, since neither engine's own way of
-taking such text apart finds a word of two characters. A name in camel case is one word, and its
-parts are found too.
+Both database engines get their terms from here, so both find the same messages. A word is a run of
+letters, digits and marks, without case and accents. Scripts that are written without spaces, or
+whose words take endings, are indexed as overlapping pairs of characters, because the engines' own
+tokenizers do not find a word of two characters in them. A name in camel case is one word, and its
+parts are indexed too.
 
-A term stands for one place in the text, so a phrase is a run of terms. A run of such a script of
-n characters gives n terms: its pairs, and its last character alone.
+Each term has one place in the text, so a phrase is a run of terms. A run of n characters of such a
+script gives n terms: its pairs, and its last character.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from typing import NamedTuple
 from unicodedata import category, normalize
 
 LONGEST_TERM = 64
-"""Characters of a word that count; nobody searches for the end of a word this long."""
+"""Characters of a word that are indexed."""
 LONGEST_PHRASE = 32
-"""Terms that are looked for in a row; a longer phrase is taken as several that overlap."""
+"""Terms of a phrase; a longer phrase is searched for as several that overlap."""
 MOST_PHRASES = 64
-"""Of one search; what comes after these is not looked for."""
+"""Phrases of one query; further phrases are ignored."""
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
 _CANDIDATE = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
-"""What may be a word; beyond ASCII it must be looked at more closely, which is slower."""
+"""A possible word. Non-ASCII ones are examined more closely, which is slower."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HAS_CAMEL = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
 _QUOTED = re.compile(r'"([^"]*)"?|([^"\s]+)')
 _MARKED = re.compile("[\x80-\u06ff\u1e00-\u1fff]")
-"""Letters and marks of Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic, where a mark can be
-left out. In other scripts it makes another letter."""
+"""Letters and marks of Latin, Greek, Cyrillic, Armenian, Hebrew and Arabic, in which a mark may be
+omitted. In other scripts a mark makes another letter."""
 _CLITIC = re.compile(r"(?<=\w)['’](?:s|m|d|t|re|ve|ll)\b", re.IGNORECASE)
 """English endings after an apostrophe."""
 _NO_DECOMPOSITION = str.maketrans("đłøıħŧ", "dloiht")
@@ -54,7 +54,7 @@ _IS_PAIRED = re.compile(f"[{_PAIRED}]")
 
 
 class Term(NamedTuple):
-    """A word, or a pair of characters, at a place of the text."""
+    """A word or a pair of characters, and its place in the text."""
 
     text: str
     start: int
@@ -63,25 +63,25 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Phrase:
-    """Terms that follow each other."""
+    """Terms in a row."""
 
     terms: tuple[str, ...]
     prefix: bool = False
-    """Whether the last term may go on: a single character is the beginning of a pair."""
+    """True if the last term may continue: a single character is the beginning of a pair."""
 
 
 def storable(text: str) -> str:
-    """The text without what a database's text cannot hold: U+0000 and halves of surrogate pairs."""
+    """Return the text without U+0000 and lone surrogates, which a database cannot store."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 
 def is_storable(text: str) -> bool:
-    """Whether a database's text can hold it as it is."""
+    """Return True if a database can store the text as it is."""
     return not _UNSTORABLE.search(text)
 
 
 def terms_of(text: str) -> Iterator[Term]:
-    """The terms of a text, in order."""
+    """Yield the terms of a text, in order."""
     for match in _CANDIDATE.finditer(text):
         candidate, start = match[0], match.start()
         if candidate.isascii():
@@ -92,7 +92,7 @@ def terms_of(text: str) -> Iterator[Term]:
 
 
 def texts_of_terms(text: str) -> list[str]:
-    """The terms of a text without their places, which is faster to make."""
+    """Return the terms of a text without their places, which is faster."""
     texts: list[str] = []
     for candidate in _CANDIDATE.findall(text):
         if candidate.isascii():
@@ -103,7 +103,7 @@ def texts_of_terms(text: str) -> list[str]:
 
 
 def parts_of(text: str) -> set[str]:
-    """The parts of the names in camel case, in lower case."""
+    """Return the parts of names in camel case, in lower case."""
     if not _HAS_CAMEL.search(text):
         return set()
     return {
@@ -115,9 +115,9 @@ def parts_of(text: str) -> set[str]:
 
 
 def phrases_of(query: str) -> list[Phrase]:
-    """What a search looks for: each word, and each phrase in double quotes, as data.
+    """Return the phrases of a query: each word, and each text in double quotes.
 
-    A word with joints, such as `foo_bar.py`, is a phrase. All must be found.
+    A word such as `foo_bar.py` is a phrase. A message must contain all phrases.
     """
     phrases: dict[Phrase, None] = {}
     for match in _QUOTED.finditer(storable(query)):
@@ -134,7 +134,7 @@ def without_clitics(text: str) -> str:
 
 
 def fold(word: str) -> str:
-    """The word without case and, where it can do without, accents."""
+    """Return the word without case and, where they may be omitted, accents."""
     folded = normalize("NFKC", word).casefold()
     if folded.isascii():
         return folded
@@ -142,7 +142,7 @@ def fold(word: str) -> str:
 
 
 def _terms_of_word(word: str, start: int, end: int) -> Iterator[Term]:
-    # Folding can bring in what is no word: the sign ½ becomes three characters.
+    # Folding can add characters that are not part of a word: ½ becomes three characters.
     for folded in _unicode_word().findall(fold(word)):
         for run in _PAIRED_RUN.split(folded):
             yield from _terms_of_run(run, start, end)
@@ -165,7 +165,7 @@ def _phrases_in(text: str) -> Iterator[Phrase]:
         return
     prefix = False
     if _IS_PAIRED.match(terms[-1]):
-        # The last character alone is the end of a run only if the text really ends there.
+        # A query may end in the middle of a run, so its last character need not be a term.
         ends_in_pair = len(terms) > 1 and _IS_PAIRED.match(terms[-2]) and len(terms[-2]) > 1
         if ends_in_pair:
             terms.pop()
@@ -185,9 +185,9 @@ def _camel_parts(word: str) -> list[str]:
 
 @cache
 def _unicode_word() -> re.Pattern[str]:
-    """Letters and digits of any script, and the marks that belong to them.
+    """Return a pattern for letters and digits of any script with their marks.
 
-    Built when the first text needs it, which takes some milliseconds.
+    It is built when the first text needs it, which takes some milliseconds.
     """
     marks = [code for code in range(0x300, 0x1F000) if category(chr(code))[0] == "M"]
     marks += [code for code in range(0xE0100, 0xE01F0) if code <= sys.maxunicode]

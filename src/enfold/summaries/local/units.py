@@ -248,6 +248,7 @@ def _first_with_content(tokens: list[Token]) -> int:
 
 
 _NEEDS_PHRASES = NUMBERS | {"error"}
+_PHRASE_KINDS = NUMBERS | {"error", "capitalized", "acronym", "numeral"}
 _MAX_WORDS = {"error": 3, "command": 8}
 """Longer error messages and commands are not listed; the items in them are."""
 _NAME_KINDS = frozenset({"capitalized", "acronym"})
@@ -264,10 +265,11 @@ def _items(text: str, raws: list[str], tokens: list[Token]) -> tuple[ExactItem, 
         for kind, phrase in phrases_in(text):
             inside = _tokens_inside(text, phrase, raws)
             exact = [tokens[index] for index in inside if tokens[index].items]
-            # A token of an unspaced script is a whole sentence; its own items are enough.
-            is_unspaced = any(token.kind == "word" for token in exact)
+            # A phrase must not hide a path that is in the same token, nor the items of a sentence
+            # in an unspaced script, which is one token.
+            is_simple = all(token.kind in _PHRASE_KINDS for token in exact) or kind == "command"
             is_short = len(inside) <= _MAX_WORDS.get(kind, len(inside))
-            if is_short and not is_unspaced and covered.isdisjoint(inside):
+            if is_simple and is_short and covered.isdisjoint(inside):
                 concepts = tuple(concept for token in exact for concept in token.concepts)
                 items.append(ExactItem(kind, concepts, phrase))
                 covered.update(inside)
@@ -301,12 +303,13 @@ def _begins_anew(raws: list[str], tokens: list[Token], index: int) -> bool:
 
 
 def _end_of_name(raws: list[str], tokens: list[Token], start: int) -> int:
-    """Return the end of a name: before a word in small letters, or after punctuation."""
+    """Return the end of a name: before a word in small letters, or at punctuation."""
     end = start + 1
     while (
         end < len(tokens)
         and tokens[end].kind in _NAME_KINDS
         and raws[end - 1].endswith(tokens[end - 1].core)
+        and raws[end].startswith(tokens[end].core)
     ):
         end += 1
     return end

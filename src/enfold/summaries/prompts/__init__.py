@@ -1,8 +1,8 @@
-"""Prompts: what a model is told when it is to write a summary.
+"""Prompts: the instructions for a model that writes a summary.
 
-The wording is in the text files beside this one. A style's file is the system text; the user text
-frames the conversation: the earlier summary, the messages to fold, the cutoff, the recent messages
-as context only, the reminder with the token budget.
+The wording is in the text files of this folder. A style's file is the system text. The user text
+has the previous summary, the messages to summarize, the recent messages as context, and a reminder
+of the token budget.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from enfold.summaries.fence import escape
 from enfold.summaries.request import Style, SummaryRequest, transcript
 
 CONVERSATION = "conversation_history"
-"""The placeholder of a custom prompt. Without it the conversation comes after the prompt."""
+"""The placeholder in a custom prompt. Without it the conversation follows the prompt."""
 MAX_LENGTH = 20_000
-"""Of a custom prompt, in characters: more would crowd out what it is about."""
+"""Characters of a custom prompt, so that it leaves space for the conversation."""
 
-_STAND_IN = (Message("user", (Text("… the messages to be folded stand here …"),)),)
+_SAMPLE = (Message("user", (Text("… the messages to be summarized …"),)),)
 _PLACEHOLDER = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """The two texts of a summarizing call."""
+    """The two texts of a call that requests a summary."""
 
     system: str
     user: str
 
 
 def build(request: SummaryRequest) -> Prompt:
-    """The prompt for a request, by its style or by its own template."""
+    """Return the prompt for a request, by its style or its custom template."""
     frame = _frame(request)
     if request.prompt is None:
         return Prompt(_text(request.style), frame)
@@ -44,12 +44,12 @@ def build(request: SummaryRequest) -> Prompt:
 
 
 def preview(style: Style, prompt: str | None) -> Prompt:
-    """What a model would be told, with a word in place of the conversation."""
-    return build(SummaryRequest(_STAND_IN, style=style, prompt=prompt))
+    """Return the prompt with a placeholder in place of the conversation."""
+    return build(SummaryRequest(_SAMPLE, style=style, prompt=prompt))
 
 
 def validate(template: str) -> None:
-    """Raise `ConfigError`, saying what is wrong, if the text cannot serve as a custom prompt."""
+    """Raise `ConfigError` with the reason if the text is not a valid custom prompt."""
     if not template.strip():
         raise ConfigError("the custom prompt is empty; give instructions, or leave it unset")
     if len(template) > MAX_LENGTH:
@@ -70,7 +70,7 @@ def validate(template: str) -> None:
 
 
 def _fill_custom(template: str, frame: str) -> str:
-    """The template around the frame; the frame goes in last, its braces mean nothing."""
+    """Return the template with the frame inserted last, so that its braces are not replaced."""
     before, found, after = template.partition(f"{{{CONVERSATION}}}")
     if not found:
         return f"{_literal(before).rstrip()}\n\n{frame}"
@@ -100,7 +100,7 @@ def _frame(request: SummaryRequest) -> str:
 
 
 def _fill(name: str, **values: str) -> str:
-    """The text of that name with its placeholders filled in one pass, so that no value is read."""
+    """Return a text file with its placeholders filled, in one pass: values are not searched."""
     return _PLACEHOLDER.sub(lambda found: values[found[1]], _text(name))
 
 
