@@ -17,7 +17,7 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
@@ -48,20 +48,19 @@ class DescribedModel(BaseModel):
         field_title_generator=lambda name, _: name.replace("_", " ").capitalize(),
     )
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _whole_numbers(cls, value: Any) -> Any:
+        """Read 3.0 as 3: JSON does not tell them apart. A field for fractions takes both."""
+        if isinstance(value, list):
+            return [cls._whole_numbers(item) for item in value]
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+
 
 class CamelModel(DescribedModel):
     """A described model that is written in camel case; snake case is read too."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
-
-
-def _whole(value: Any) -> Any:
-    """Return 3 for 3.0: JSON does not tell them apart."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole: TypeAlias = Annotated[int, BeforeValidator(_whole)]
-"""A whole number; 3.0 is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +219,7 @@ def _reason(model: type[BaseModel], error: Mapping[str, Any]) -> str:
         case "value_error":
             return str(error["ctx"]["error"])
     found = f"found {error['input']!r:.60}"
-    inner = _model_at(model, error["loc"])
-    if not error["loc"] or (inner is not None and not isinstance(error["input"], Mapping)):
+    if not error["loc"]:
         return f"expected an object, {found}"
     # A number in the path is an item of the array that the last named field holds.
     is_item = isinstance(last, int)

@@ -271,8 +271,6 @@ class Settings(DescribedModel):
     @classmethod
     def _from_text(cls, value: Any, info: ValidationInfo) -> Any:
         """Convert text: environment and command line have nothing else."""
-        if isinstance(value, float) and value.is_integer():
-            value = int(value)
         if not isinstance(value, str) or info.field_name == "sources":
             return value
         match describe(cls)[info.field_name or ""].kind:

@@ -17,18 +17,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, Literal, Protocol, TypeAlias
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.condensation import Condensation, Plan, Step
+from enfold import fields
 from enfold.errors import ConfigError, SummaryError
+from enfold.fields import CamelModel, Fault
 from enfold.retention import Retention
-from enfold.strategies import configs
-from enfold.strategies.configs import Config, Fault
 from enfold.summaries import Summarizer
 
 Speed: TypeAlias = Literal["fast", "medium", "slow"]
 Prices: TypeAlias = Callable[[str, int, int], float | None]
 """What a summarizer takes for so many input and output tokens, in US dollars; None is unknown."""
+
+Config = TypeVar("Config", bound=CamelModel)
 
 PARALLEL_SUMMARIES = 4
 
@@ -163,21 +165,21 @@ class Kind(Generic[Config]):
     description: str
     capabilities: Capabilities
     config: type[Config]
-    """A frozen dataclass; every field has an `Option` and a default."""
+    """Its fields have a description, bounds and a default; JSON names are in camel case."""
     make: Callable[[Config, Means], Strategy]
     version: str = "1.0.0"
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of its config."""
-        return {**configs.schema(self.config), "title": self.name}
+        return {**fields.schema(self.config), "title": self.name}
 
     def faults(self, value: Any) -> tuple[Fault, ...]:
         """All that is wrong with a config."""
-        return configs.faults(self.config, value)
+        return fields.faults(self.config, value)
 
     def read(self, value: Any) -> Config:
         """A config from JSON, None for the defaults; `ConfigError` names the fields in question."""
-        return configs.read(self.config, value)
+        return fields.read(self.config, value)
 
     def make_from(self, value: Any, means: Means) -> Strategy:
         """The strategy with a config from JSON."""

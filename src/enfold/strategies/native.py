@@ -8,10 +8,12 @@ previous summary of the next, and every message is in one of them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Annotated
+from typing import Annotated, TypeAlias
+
+from pydantic import AfterValidator, Field
 
 from enfold.amounts import add
 from enfold.condensation import (
@@ -23,9 +25,9 @@ from enfold.condensation import (
     with_middle_summarized,
 )
 from enfold.errors import ConfigError, SummaryError
+from enfold.fields import CamelModel
 from enfold.messages import Message, Text
 from enfold.retention import Retention
-from enfold.strategies.configs import Checked, Fault, Option
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.rehearsal import rehearse
 from enfold.summaries import HEADING, Style, Summarizer, Summary, SummaryRequest, summary_tokens
@@ -104,31 +106,36 @@ KEEP_FIRST = 1
 KEEP_LAST = 3
 
 
-@dataclass(frozen=True, slots=True)
-class NativeConfig(Checked):
-    """What can be set of the native strategy."""
+def _check_prompt(text: str) -> str:
+    try:
+        validate(text)
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return text
 
-    style: Annotated[Style, Option("Style of summaries")] = "default"
-    prompt: Annotated[str | None, Option("A prompt of your own for summaries")] = None
-    keep_first: Annotated[
-        int,
-        Option(
-            "First messages that stay verbatim, where a conversation is condensed without a store",
-            least=0,
-        ),
-    ] = KEEP_FIRST
-    keep_last: Annotated[int, Option("Likewise, last messages", least=0)] = KEEP_LAST
-    fresh_start: Annotated[
-        bool, Option("Likewise, keep only the summary and what belongs to the user's last message")
-    ] = False
 
-    def contradictions(self) -> Iterator[Fault]:
-        """A prompt that cannot be used."""
-        if self.prompt is not None:
-            try:
-                validate(self.prompt)
-            except ConfigError as error:
-                yield Fault("prompt", str(error))
+PromptText: TypeAlias = Annotated[str, AfterValidator(_check_prompt)]
+"""A prompt that has every placeholder it needs."""
+
+
+class NativeConfig(CamelModel):
+    """The config of the native strategy.
+
+    The last three fields apply to conversations that are condensed without a store.
+    """
+
+    style: Style = Field("default", description="Style of summaries")
+    prompt: PromptText | None = Field(None, description="Prompt in place of the built-in one")
+    keep_first: int = Field(
+        KEEP_FIRST, description="First messages kept verbatim (without a store)", ge=0
+    )
+    keep_last: int = Field(
+        KEEP_LAST, description="Last messages kept verbatim (without a store)", ge=0
+    )
+    fresh_start: bool = Field(
+        False,
+        description="Keep only the summary and the last user turn (without a store)",
+    )
 
 
 @dataclass(frozen=True, slots=True)

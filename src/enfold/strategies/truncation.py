@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from pydantic import Field
 
 from enfold.condensation import (
     Condensation,
@@ -20,9 +22,9 @@ from enfold.condensation import (
     Step,
     unchanged,
 )
+from enfold.fields import CamelModel
 from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
-from enfold.strategies.configs import Option
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
@@ -39,34 +41,36 @@ Mode: TypeAlias = Literal["suppress", "truncate"]
 TypeMode: TypeAlias = Literal["keep", "suppress", "truncate"]
 
 
-@dataclass(frozen=True, slots=True)
-class TruncationConfig:
-    """What can be set of truncation."""
+class TruncationConfig(CamelModel):
+    """The config of the truncation strategy."""
 
-    preserve_recent_count: Annotated[
-        int, Option("Newest messages that stay as they are", least=0)
-    ] = 10
-    preserve_first_count: Annotated[
-        int, Option("First messages that stay as they are", least=0)
-    ] = 1
-    truncation_mode: Annotated[Mode, Option("What becomes of old content")] = "truncate"
-    tool_result_mode: Annotated[TypeMode | None, Option("Instead of that, for tool results")] = None
-    tool_param_mode: Annotated[TypeMode | None, Option("Instead of that, for tool parameters")] = (
-        None
+    preserve_recent_count: int = Field(10, description="Newest messages that stay", ge=0)
+    preserve_first_count: int = Field(1, description="First messages that stay", ge=0)
+    truncation_mode: Mode = Field("truncate", description="Operation for old content")
+    tool_result_mode: TypeMode | None = Field(
+        None, description="Operation for tool results, in place of truncationMode"
     )
-    message_text_mode: Annotated[TypeMode | None, Option("Instead of that, for text")] = None
-    max_tool_result_lines: Annotated[int, Option("Lines that stay of a tool result", least=0)] = 10
-    max_tool_result_chars: Annotated[int, Option("Characters that stay of it", least=0)] = 1_000
-    max_tool_param_chars: Annotated[int, Option("Characters that stay of a parameter", least=0)] = (
-        200
+    tool_param_mode: TypeMode | None = Field(
+        None, description="Operation for tool parameters, in place of truncationMode"
     )
-    max_message_chars: Annotated[int, Option("Characters that stay of a text", least=0)] = 1_000
-    preserve_user_messages: Annotated[bool, Option("What users said stays")] = True
-    preserve_assistant_text: Annotated[bool, Option("What the model said stays")] = True
-    preserve_errors: Annotated[bool, Option("Results that are errors stay")] = True
-    head_and_tail: Annotated[
-        bool, Option("Keep beginning and end, as logs and errors need it, not the beginning alone")
-    ] = False
+    message_text_mode: TypeMode | None = Field(
+        None, description="Operation for text, in place of truncationMode"
+    )
+    max_tool_result_lines: int = Field(10, description="Lines kept of a tool result", ge=0)
+    max_tool_result_chars: int = Field(
+        1_000, description="Characters kept of a tool result", ge=0
+    )
+    max_tool_param_chars: int = Field(
+        200, description="Characters kept of a tool parameter", ge=0
+    )
+    max_message_chars: int = Field(1_000, description="Characters kept of a text", ge=0)
+    preserve_user_messages: bool = Field(True, description="Keep the text of users")
+    preserve_assistant_text: bool = Field(True, description="Keep the text of the model")
+    preserve_errors: bool = Field(True, description="Keep results that are errors")
+    head_and_tail: bool = Field(
+        False,
+        description="Keep the beginning and the end (for logs and errors), not only the beginning",
+    )
 
 
 @dataclass(frozen=True, slots=True)

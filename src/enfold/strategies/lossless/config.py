@@ -3,75 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+from pydantic import Field
 
 from enfold.errors import InputError
+from enfold.fields import CamelModel
 from enfold.jsontext import dump_text, loads
 from enfold.messages import ToolCall
-from enfold.strategies.configs import Option
 
 Keep: TypeAlias = Literal["first", "last"]
 
 MIN_SAVING = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Encodings:
-    """Which other ways of writing a result are used."""
+class Encodings(CamelModel):
+    """The shorter ways to write a result."""
 
-    line_numbers: Annotated[bool, Option("Line numbers without padding, a tab after them")] = True
-    paths: Annotated[bool, Option("A path once, above the lines that begin with it")] = True
-    json: Annotated[bool, Option("JSON without blanks between its values")] = True
-    tables: Annotated[bool, Option("Arrays of like objects as a table")] = True
-    colours: Annotated[bool, Option("No colours and other escape sequences")] = True
-    progress: Annotated[bool, Option("Of an overwritten line only what was written last")] = True
-    runs: Annotated[bool, Option("A line that stands there many times in a row only once")] = True
-    blanks: Annotated[bool, Option("No blanks at the end of lines")] = True
+    line_numbers: bool = Field(True, description="Line numbers without padding, then a tab")
+    paths: bool = Field(True, description="A path once, above the lines that begin with it")
+    # BaseModel has a method named json.
+    json_: bool = Field(True, alias="json", description="JSON without spaces between values")
+    tables: bool = Field(True, description="Arrays of similar objects as a table")
+    colours: bool = Field(True, description="No colours and other escape sequences")
+    progress: bool = Field(True, description="Only the last state of an overwritten line")
+    runs: bool = Field(True, description="A line that is repeated in a row only once")
+    blanks: bool = Field(True, description="No spaces at the end of lines")
 
     @property
     def names(self) -> frozenset[str]:
-        """Those that are used."""
-        return frozenset(each.name for each in fields(self) if getattr(self, each.name))
+        """The encodings in use."""
+        return frozenset(
+            name.removesuffix("_") for name in type(self).model_fields if getattr(self, name)
+        )
 
 
-@dataclass(frozen=True, slots=True)
-class Obsolete:
-    """What counts as superseded, where that is taken out of view."""
+class Obsolete(CamelModel):
+    """The kinds of superseded results."""
 
-    covered_reads: Annotated[bool, Option("Lines that a later read shows unchanged")] = True
-    stale_reads: Annotated[bool, Option("Lines that a later read shows as they became")] = True
-    todo_lists: Annotated[bool, Option("To-do lists that were written again")] = True
-    commands: Annotated[bool, Option("Outcomes of what was done again in the same way")] = True
+    covered_reads: bool = Field(True, description="Lines that a later read shows unchanged")
+    stale_reads: bool = Field(True, description="Lines that a later read shows changed")
+    todo_lists: bool = Field(True, description="To-do lists that were written again")
+    commands: bool = Field(True, description="Results of commands that were repeated unchanged")
 
 
-@dataclass(frozen=True, slots=True)
-class LosslessConfig:
-    """What can be set of the lossless strategy."""
+class LosslessConfig(CamelModel):
+    """The config of the lossless strategy."""
 
-    deduplicate_file_reads: Annotated[
-        bool, Option("Point to the message that shows a result already")
-    ] = True
-    deduplicate_blocks: Annotated[
-        bool, Option("Point to the lines that another text shows already")
-    ] = True
-    consolidate_tool_results: Annotated[
-        bool, Option("Keep one outcome of listings, searches and commands that were repeated")
-    ] = True
-    remove_obsolete_state: Annotated[
-        bool, Option("Take out of view what later results supersede; it can be restored")
-    ] = False
-    reencode: Annotated[bool, Option("Write results in ways that take fewer tokens")] = True
-    encodings: Annotated[Encodings, Option("Which ways of writing are used")] = Encodings()
-    obsolete: Annotated[Obsolete, Option("What counts as superseded")] = Obsolete()
-    keep: Annotated[Keep, Option("Which of several equal texts stays in view")] = "first"
-    min_saving: Annotated[int, Option("Tokens that a marker must save", least=1)] = MIN_SAVING
-    preserve_first_count: Annotated[
-        int, Option("First messages in which only repeats are replaced", least=0)
-    ] = 1
-    preserve_recent_count: Annotated[
-        int, Option("Newest messages in which only repeats are replaced", least=0)
-    ] = 3
+    deduplicate_file_reads: bool = Field(
+        True, description="Point to the message that shows the same result"
+    )
+    deduplicate_blocks: bool = Field(
+        True, description="Point to the same lines in another text"
+    )
+    consolidate_tool_results: bool = Field(
+        True, description="Keep one result of repeated listings, searches and commands"
+    )
+    remove_obsolete_state: bool = Field(
+        False, description="Take out results that later ones supersede; they can be restored"
+    )
+    reencode: bool = Field(True, description="Write results with fewer tokens")
+    encodings: Encodings = Field(Encodings(), description="The ways of writing in use")
+    obsolete: Obsolete = Field(Obsolete(), description="The kinds of superseded results")
+    keep: Keep = Field("first", description="Which of several equal texts stays in view")
+    min_saving: int = Field(MIN_SAVING, description="Minimum tokens that a marker saves", ge=1)
+    preserve_first_count: int = Field(
+        1, description="First messages in which only repeats are replaced", ge=0
+    )
+    preserve_recent_count: int = Field(
+        3, description="Newest messages in which only repeats are replaced", ge=0
+    )
 
 
 Kind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]

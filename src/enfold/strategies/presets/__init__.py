@@ -14,10 +14,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import loads
 from enfold.strategies import contract
-from enfold.strategies.configs import wire_name
 
 VERSION = 1
 """Of the file format."""
@@ -106,7 +107,7 @@ def choose(
         raise ConfigError(
             f"the preset {preset.name!r} is for the strategy {preset.strategy}, not {strategy}"
         )
-    over = {wire_name(name): value for name, value in (config or {}).items()}
+    over = {to_camel(name): value for name, value in (config or {}).items()}
     return preset.strategy, {**preset.config, **over}
 
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 
 from enfold.amounts import add
 from enfold.condensation import Condensation, Plan, Step, unchanged, validate
+from enfold.fields import write
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
 from enfold.strategies import contract
-from enfold.strategies.configs import write
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
 from enfold.strategies.rehearsal import rehearse
 from enfold.strategies.smart.config import Pass, SmartConfig

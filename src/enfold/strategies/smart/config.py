@@ -1,153 +1,163 @@
-"""What can be set of the smart strategy: the prelude, and passes in order."""
+"""The config of the smart strategy: a lossless prelude, then passes in order."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
-from enfold.errors import ConfigError
+from pydantic import ConfigDict, Field, model_validator
+
+from enfold.fields import CamelModel, ContradictionError, Fault
 from enfold.messages import Role
-from enfold.strategies.configs import Checked, Fault, Option
-from enfold.summaries.prompts import validate
+from enfold.strategies.native import PromptText
 
 Operation: TypeAlias = Literal["keep", "suppress", "truncate", "summarize"]
 ContentType: TypeAlias = Literal["message_text", "tool_parameters", "tool_results"]
 
 
-@dataclass(frozen=True, slots=True)
-class Truncate(Checked):
-    """How much of a text stays."""
+class Truncate(CamelModel):
+    """Limits of a truncated text."""
 
-    max_chars: Annotated[int | None, Option("Characters that stay", least=0)] = None
-    max_lines: Annotated[int | None, Option("Lines that stay", least=0)] = None
-    add_ellipsis: Annotated[bool, Option("Say how much is missing")] = True
+    max_chars: int | None = Field(None, description="Characters that stay", ge=0)
+    max_lines: int | None = Field(None, description="Lines that stay", ge=0)
+    add_ellipsis: bool = Field(True, description="Add a marker with the size of the cut")
 
-    def contradictions(self) -> Iterator[Fault]:
-        """No limit at all."""
+    @model_validator(mode="after")
+    def _has_limit(self) -> Truncate:
         if self.max_chars is None and self.max_lines is None:
-            yield Fault("", "give maxChars, maxLines or both")
+            raise ContradictionError(Fault("", "give maxChars, maxLines or both"))
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class Summarize(Checked):
-    """Who summarizes a text, and how."""
+class Summarize(CamelModel):
+    """How a text is summarized."""
 
-    api_profile: Annotated[str | None, Option("The profile whose model writes")] = None
-    max_tokens: Annotated[int, Option("Tokens that the summary may take", least=16)] = 150
-    custom_prompt: Annotated[str | None, Option("A prompt of your own")] = None
-
-    def contradictions(self) -> Iterator[Fault]:
-        """A prompt that cannot be used."""
-        return _prompt_faults("customPrompt", self.custom_prompt)
+    api_profile: str | None = Field(None, description="Profile of the model that summarizes")
+    max_tokens: int = Field(150, description="Maximum tokens of the summary", ge=16)
+    custom_prompt: PromptText | None = Field(
+        None, description="Prompt in place of the built-in one"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Params:
-    """What an operation needs to know."""
+class Params(CamelModel):
+    """The parameters of an operation."""
 
-    truncate: Annotated[Truncate | None, Option("For truncate")] = None
-    summarize: Annotated[Summarize | None, Option("For summarize")] = None
+    truncate: Truncate | None = Field(None, description="For truncate")
+    summarize: Summarize | None = Field(None, description="For summarize")
 
 
-@dataclass(frozen=True, slots=True)
-class OperationConfig:
-    """What becomes of content of one type; a bare name stands for the operation."""
+def _allow_bare_name(schema: dict[str, Any]) -> None:
+    """Let the schema of `OperationConfig` accept the name of an operation too."""
+    whole = dict(schema)
+    name = whole["properties"]["operation"]
+    schema.clear()
+    schema["anyOf"] = [{"type": "string", "enum": name["enum"]}, whole]
 
-    SHORTHAND: ClassVar[str] = "operation"
 
-    operation: Annotated[Operation, Option("What is done")]
-    params: Annotated[Params | None, Option("How")] = None
+class OperationConfig(CamelModel):
+    """The operation for content of one type; a bare name stands for the operation."""
+
+    model_config = ConfigDict(json_schema_extra=_allow_bare_name)
+
+    operation: Operation = Field(description="The operation")
+    params: Params | None = Field(None, description="Its parameters")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_bare_name(cls, value: Any) -> Any:
+        return {"operation": value} if isinstance(value, str) else value
 
     @property
     def truncate(self) -> Truncate:
-        """How far to truncate."""
+        """The limits for truncate."""
         given = self.params.truncate if self.params is not None else None
         return given or _TRUNCATE
 
     @property
     def summarize(self) -> Summarize:
-        """How to summarize."""
+        """The parameters for summarize."""
         given = self.params.summarize if self.params is not None else None
         return given or _SUMMARIZE
 
 
 _TRUNCATE = Truncate(max_chars=500, max_lines=10)
 _SUMMARIZE = Summarize()
-_KEEP = OperationConfig("keep")
+_KEEP = OperationConfig(operation="keep")
 
 
-@dataclass(frozen=True, slots=True)
-class Operations:
+class Operations(CamelModel):
     """An operation for each type of content."""
 
-    message_text: Annotated[OperationConfig, Option("What users and the model said")] = _KEEP
-    tool_parameters: Annotated[OperationConfig, Option("What tools were called with")] = _KEEP
-    tool_results: Annotated[OperationConfig, Option("What tools gave back")] = _KEEP
+    message_text: OperationConfig = Field(_KEEP, description="Text of user and model")
+    tool_parameters: OperationConfig = Field(_KEEP, description="Parameters of tool calls")
+    tool_results: OperationConfig = Field(_KEEP, description="Results of tools")
 
 
-@dataclass(frozen=True, slots=True)
-class SomeOperations:
-    """Operations for some types of content; the others are as usual."""
+class SomeOperations(CamelModel):
+    """Operations for some types of content; the defaults apply to the others."""
 
-    message_text: Annotated[OperationConfig | None, Option("What was said")] = None
-    tool_parameters: Annotated[OperationConfig | None, Option("What tools were called with")] = None
-    tool_results: Annotated[OperationConfig | None, Option("What tools gave back")] = None
+    message_text: OperationConfig | None = Field(None, description="Text of user and model")
+    tool_parameters: OperationConfig | None = Field(None, description="Parameters of tool calls")
+    tool_results: OperationConfig | None = Field(None, description="Results of tools")
 
 
-@dataclass(frozen=True, slots=True)
-class Override:
+class Override(CamelModel):
     """Other operations for one message."""
 
-    message_index: Annotated[int, Option("Which message, counted from 0", least=0)]
-    operations: Annotated[SomeOperations, Option("What is done to it")]
+    message_index: int = Field(description="Index of the message, counted from 0", ge=0)
+    operations: SomeOperations = Field(description="Its operations")
 
 
-@dataclass(frozen=True, slots=True)
-class IndividualConfig:
+class IndividualConfig(CamelModel):
     """How messages are processed one by one."""
 
-    defaults: Annotated[Operations, Option("What is done to every message selected")]
-    overrides: Annotated[tuple[Override, ...], Option("What is done to some instead")] = ()
+    defaults: Operations = Field(description="Operations for every selected message")
+    overrides: tuple[Override, ...] = Field(
+        (), description="Other operations for single messages", strict=False
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class SummarizationConfig(Checked):
+class SummarizationConfig(CamelModel):
     """How the messages of a batch become one summary."""
 
-    api_profile: Annotated[str | None, Option("The profile whose model writes")] = None
-    custom_prompt: Annotated[str | None, Option("A prompt of your own")] = None
-    keep_first: Annotated[int, Option("First messages that stay", least=0)] = 1
-    keep_last: Annotated[int, Option("Last of the messages selected that stay", least=0)] = 3
-
-    def contradictions(self) -> Iterator[Fault]:
-        """A prompt that cannot be used."""
-        return _prompt_faults("customPrompt", self.custom_prompt)
+    api_profile: str | None = Field(None, description="Profile of the model that summarizes")
+    custom_prompt: PromptText | None = Field(
+        None, description="Prompt in place of the built-in one"
+    )
+    keep_first: int = Field(1, description="First messages that stay", ge=0)
+    keep_last: int = Field(3, description="Last selected messages that stay", ge=0)
 
 
-@dataclass(frozen=True, slots=True)
-class BatchConfig:
+class BatchConfig(CamelModel):
     """How messages are processed together."""
 
-    operation: Annotated[Literal["keep", "summarize"], Option("What is done")]
-    summarization_config: Annotated[SummarizationConfig, Option("How")] = SummarizationConfig()
+    operation: Literal["keep", "summarize"] = Field(description="The operation")
+    summarization_config: SummarizationConfig = Field(
+        SummarizationConfig(), description="How the messages are summarized"
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class Selection(Checked):
-    """Which messages a pass processes: all but the newest, or those that are named."""
+class Selection(CamelModel):
+    """The messages that a pass processes: all but the newest, or those that are listed."""
 
-    type: Annotated[Literal["preserve_recent", "preserve_percent", "custom"], Option("How")]
-    keep_recent_count: Annotated[int | None, Option("Newest messages left alone", least=0)] = None
-    keep_percentage: Annotated[
-        float | None, Option("Newest messages left alone, in percent", least=0, most=100)
-    ] = None
-    indexes: Annotated[tuple[int, ...] | None, Option("Messages, counted from 0")] = None
-    roles: Annotated[tuple[Role, ...] | None, Option("Messages of these roles")] = None
+    type: Literal["preserve_recent", "preserve_percent", "custom"] = Field(
+        description="How messages are selected"
+    )
+    keep_recent_count: int | None = Field(
+        None, description="Number of newest messages left out", ge=0
+    )
+    keep_percentage: float | None = Field(
+        None, description="Percentage of newest messages left out", ge=0, le=100
+    )
+    indexes: tuple[int, ...] | None = Field(
+        None, description="Indexes of messages, counted from 0", strict=False
+    )
+    roles: tuple[Role, ...] | None = Field(
+        None, description="Roles of messages", strict=False
+    )
 
-    def contradictions(self) -> Iterator[Fault]:
-        """What the type needs is not there."""
+    @model_validator(mode="after")
+    def _has_what_its_type_needs(self) -> Selection:
         needed = {
             "preserve_recent": ("keepRecentCount", self.keep_recent_count),
             "preserve_percent": ("keepPercentage", self.keep_percentage),
@@ -156,110 +166,118 @@ class Selection(Checked):
         name, value = needed[self.type]
         if value is None:
             other = " or roles" if self.type == "custom" else ""
-            yield Fault(name, f"is missing; {self.type} needs it{other}")
+            raise ContradictionError(Fault(name, f"is missing; {self.type} needs it{other}"))
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(CamelModel):
+    """The condition of a conditional pass."""
+
+    token_threshold: int = Field(description="The pass runs above this number of tokens", ge=0)
+
+
+class Execution(CamelModel):
     """When a pass runs."""
 
-    token_threshold: Annotated[int, Option("Only with more tokens than this", least=0)]
+    type: Literal["always", "conditional"] = Field("always", description="When the pass runs")
+    condition: Condition | None = Field(None, description="For conditional")
 
-
-@dataclass(frozen=True, slots=True)
-class Execution(Checked):
-    """Whether a pass runs."""
-
-    type: Annotated[Literal["always", "conditional"], Option("When")] = "always"
-    condition: Annotated[Condition | None, Option("For conditional")] = None
-
-    def contradictions(self) -> Iterator[Fault]:
-        """A condition is announced and not given."""
+    @model_validator(mode="after")
+    def _has_condition(self) -> Execution:
         if self.type == "conditional" and self.condition is None:
-            yield Fault("condition", "is missing; conditional needs it")
+            raise ContradictionError(Fault("condition", "is missing; conditional needs it"))
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class Pass(Checked):
+class Pass(CamelModel):
     """One pass over the messages."""
 
-    id: Annotated[str, Option("Its name in the report's operations")]
-    name: Annotated[str, Option("Its name for people")]
-    selection: Annotated[Selection, Option("Which messages")]
-    mode: Annotated[Literal["batch", "individual"], Option("Together, or one by one")]
-    description: Annotated[str, Option("What it is for")] = ""
-    batch_config: Annotated[BatchConfig | None, Option("For batch")] = None
-    individual_config: Annotated[IndividualConfig | None, Option("For individual")] = None
-    execution: Annotated[Execution, Option("When it runs")] = Execution()
+    id: str = Field(description="Name in the operations of the report")
+    name: str = Field(description="Name that is shown")
+    selection: Selection = Field(description="Messages that the pass processes")
+    mode: Literal["batch", "individual"] = Field(description="Together, or one by one")
+    description: str = Field("", description="Purpose of the pass")
+    batch_config: BatchConfig | None = Field(None, description="For batch")
+    individual_config: IndividualConfig | None = Field(None, description="For individual")
+    execution: Execution = Field(Execution(), description="When the pass runs")
 
-    def contradictions(self) -> Iterator[Fault]:
-        """The mode's config is not there."""
+    @model_validator(mode="after")
+    def _has_what_its_mode_needs(self) -> Pass:
+        faults: list[Fault] = []
         if self.mode == "batch" and self.batch_config is None:
-            yield Fault("batchConfig", "is missing; the mode batch needs it")
+            faults.append(Fault("batchConfig", "is missing; the mode batch needs it"))
         if self.mode == "individual" and self.individual_config is None:
-            yield Fault("individualConfig", "is missing; the mode individual needs it")
+            faults.append(Fault("individualConfig", "is missing; the mode individual needs it"))
         if not self.id.strip():
-            yield Fault("id", "is empty")
+            faults.append(Fault("id", "is empty"))
+        if faults:
+            raise ContradictionError(*faults)
+        return self
 
 
-@dataclass(frozen=True, slots=True)
-class PreludeOperations:
-    """What the lossless prelude does."""
+class PreludeOperations(CamelModel):
+    """The steps of the lossless prelude."""
 
-    deduplicate_file_reads: Annotated[bool, Option("Point to what is in view already")] = True
-    consolidate_tool_results: Annotated[bool, Option("One outcome for repeated calls")] = True
-    remove_obsolete_state: Annotated[bool, Option("Take out what is superseded")] = False
+    deduplicate_file_reads: bool = Field(True, description="Point to results that are in view")
+    consolidate_tool_results: bool = Field(True, description="Keep one result of repeated calls")
+    remove_obsolete_state: bool = Field(False, description="Take out superseded results")
 
 
-@dataclass(frozen=True, slots=True)
-class Prelude:
+class Prelude(CamelModel):
     """The lossless strategy, run before the first pass."""
 
-    enabled: Annotated[bool, Option("Whether it runs")] = True
-    operations: Annotated[PreludeOperations, Option("What it does")] = PreludeOperations()
+    enabled: bool = Field(True, description="Run the prelude")
+    operations: PreludeOperations = Field(PreludeOperations(), description="Steps of the prelude")
 
 
 _OLD_OUTPUT = Pass(
-    "shorten_old_output",
-    "Shorten old tool output",
-    Selection("preserve_recent", keep_recent_count=10),
-    "individual",
-    "Old results and parameters keep their beginning; what was said stays.",
+    id="shorten_old_output",
+    name="Shorten old tool output",
+    selection=Selection(type="preserve_recent", keep_recent_count=10),
+    mode="individual",
+    description="Old results and parameters keep their beginning; messages stay.",
     individual_config=IndividualConfig(
-        Operations(
-            tool_parameters=OperationConfig("truncate", Params(Truncate(max_chars=300))),
-            tool_results=OperationConfig("truncate", Params(Truncate(1_000, 15))),
+        defaults=Operations(
+            tool_parameters=OperationConfig(
+                operation="truncate", params=Params(truncate=Truncate(max_chars=300))
+            ),
+            tool_results=OperationConfig(
+                operation="truncate",
+                params=Params(truncate=Truncate(max_chars=1_000, max_lines=15)),
+            ),
         )
     ),
 )
 _SUMMARY = Pass(
-    "summarize_old",
-    "Summarize what is old",
-    Selection("preserve_recent", keep_recent_count=0),
-    "batch",
-    "If that is not enough, old messages become one summary.",
-    batch_config=BatchConfig("summarize", SummarizationConfig(keep_first=1, keep_last=6)),
+    id="summarize_old",
+    name="Summarize old messages",
+    selection=Selection(type="preserve_recent", keep_recent_count=0),
+    mode="batch",
+    description="If that is not enough, old messages become one summary.",
+    batch_config=BatchConfig(
+        operation="summarize",
+        summarization_config=SummarizationConfig(keep_first=1, keep_last=6),
+    ),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SmartConfig(Checked):
-    """What can be set of the smart strategy."""
+class SmartConfig(CamelModel):
+    """The config of the smart strategy."""
 
-    lossless_prelude: Annotated[Prelude, Option("First, without loss")] = Prelude()
-    passes: Annotated[tuple[Pass, ...], Option("Then, in this order")] = (_OLD_OUTPUT, _SUMMARY)
+    lossless_prelude: Prelude = Field(Prelude(), description="Lossless steps that run first")
+    passes: tuple[Pass, ...] = Field(
+        (_OLD_OUTPUT, _SUMMARY), description="Passes, in this order", strict=False
+    )
 
-    def contradictions(self) -> Iterator[Fault]:
-        """Two passes of one id, which the report could not tell apart."""
+    @model_validator(mode="after")
+    def _has_unique_ids(self) -> SmartConfig:
+        """Refuse two passes of one id: the report could not tell them apart."""
         times = Counter(each.id for each in self.passes)
-        for index, each in enumerate(self.passes):
-            if times[each.id] > 1:
-                yield Fault(f"passes[{index}].id", f"{each.id!r} is the id of {times[each.id]}")
-
-
-def _prompt_faults(name: str, prompt: str | None) -> Iterator[Fault]:
-    if prompt is not None:
-        try:
-            validate(prompt)
-        except ConfigError as error:
-            yield Fault(name, str(error))
+        faults = [
+            Fault(f"passes[{index}].id", f"{each.id!r} is the id of {times[each.id]} passes")
+            for index, each in enumerate(self.passes)
+            if times[each.id] > 1
+        ]
+        if faults:
+            raise ContradictionError(*faults)
+        return self

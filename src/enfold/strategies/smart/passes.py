@@ -218,13 +218,12 @@ def operations_for(index: int, config: IndividualConfig) -> Operations:
     found = config.defaults
     for override in config.overrides:
         if override.message_index == index:
-            some = override.operations
-            found = replace(
-                found,
-                message_text=some.message_text or found.message_text,
-                tool_parameters=some.tool_parameters or found.tool_parameters,
-                tool_results=some.tool_results or found.tool_results,
-            )
+            some = {
+                name: value
+                for name in type(found).model_fields
+                if (value := getattr(override.operations, name)) is not None
+            }
+            found = found.model_copy(update=some)
     return found
 
 
