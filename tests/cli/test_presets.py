@@ -42,7 +42,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_field(stored: Enfold, tmp_
     file.write_bytes(dumps(preset))
     told = stored("presets", "import", file)
     assert told.code == 2
-    assert "broken.json: config.passes[1].selection.type: 'newest' is not one of" in told.said
+    assert "broken.json: config.passes[1].selection.type: expected one of" in told.said
 
 
 def test_one_is_applied_and_what_is_in_use_is_saved(festival: Enfold) -> None:

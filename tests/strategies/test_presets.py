@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 import enfold
+from enfold import fields
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import dumps, loads
-from enfold.strategies import configs, contract, presets
+from enfold.strategies import contract, presets
 from enfold.strategies.presets import BUILT_IN, Preset
 from enfold.strategies.smart.config import SmartConfig
 from enfold.testing import ScriptedSummarizer
@@ -59,7 +60,7 @@ async def test_speed_asks_no_model_and_quality_does() -> None:
 
 
 def test_balanced_is_what_smart_does_by_itself() -> None:
-    assert configs.read(SmartConfig, presets.get("balanced").config) == SmartConfig()
+    assert fields.read(SmartConfig, presets.get("balanced").config) == SmartConfig()
 
 
 def test_a_preset_goes_out_and_comes_in_again() -> None:
@@ -91,7 +92,10 @@ def broken(path: str, value: Any) -> Any:
         (broken("name", 7), "name: expected a text"),
         (broken("strategy", "magic"), "strategy: no strategy 'magic'"),
         (broken("config", []), "config: expected an object"),
-        (broken("config.passes.1.selection.type", "x"), "config.passes[1].selection.type: 'x' is"),
+        (
+            broken("config.passes.1.selection.type", "x"),
+            "config.passes[1].selection.type: expected one of",
+        ),
         (broken("config.passes.0.when", "x"), "config.passes[0].when: unknown field"),
         ([], "a preset is an object"),
     ],

@@ -15,13 +15,13 @@ from tests.conftest import ROOT
 PLUGIN = '''
 from dataclasses import dataclass
 from enfold.condensation import unchanged
+from enfold.fields import CamelModel
 from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
 
 
-@dataclass(frozen=True)
-class Config:
-    """What can be set of doing nothing."""
+class Config(CamelModel):
+    """The config of doing nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> No
     install(tmp_path, "idle = idle:KIND\nnative = idle:KIND")
     said = run(
         tmp_path,
-        "from enfold.strategies import registry as r; names = r.names(); "
+        "from enfold.strategies import contract as r; names = r.names(); "
         "print('idle' in sys.modules, names[-1], r.get('idle').description, r.get('native').name)",
     )
     assert said == "False idle Does nothing. Native"
@@ -123,8 +123,8 @@ def test_one_that_does_not_load_is_named(
     said = run(
         tmp_path,
         "from enfold.errors import ConfigError\n"
-        "from enfold.strategies import registry\n"
-        f"try: registry.get({name!r})\n"
+        "from enfold.strategies import contract\n"
+        f"try: contract.get({name!r})\n"
         "except ConfigError as error: print(error)",
     )
     assert words in said

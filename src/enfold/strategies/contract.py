@@ -19,8 +19,8 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
-from enfold.condensation import Condensation, Plan, Step
 from enfold import fields
+from enfold.condensation import Condensation, Plan, Step
 from enfold.errors import ConfigError, SummaryError
 from enfold.fields import CamelModel, Fault
 from enfold.retention import Retention

@@ -124,16 +124,18 @@ class NativeConfig(CamelModel):
     The last three fields apply to conversations that are condensed without a store.
     """
 
-    style: Style = Field("default", description="Style of summaries")
-    prompt: PromptText | None = Field(None, description="Prompt in place of the built-in one")
+    style: Style = Field(default="default", description="Style of summaries")
+    prompt: PromptText | None = Field(
+        default=None, description="Prompt in place of the built-in one"
+    )
     keep_first: int = Field(
-        KEEP_FIRST, description="First messages kept verbatim (without a store)", ge=0
+        default=KEEP_FIRST, description="First messages kept verbatim (without a store)", ge=0
     )
     keep_last: int = Field(
-        KEEP_LAST, description="Last messages kept verbatim (without a store)", ge=0
+        default=KEEP_LAST, description="Last messages kept verbatim (without a store)", ge=0
     )
     fresh_start: bool = Field(
-        False,
+        default=False,
         description="Keep only the summary and the last user turn (without a store)",
     )
 

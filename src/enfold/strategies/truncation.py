@@ -44,31 +44,31 @@ TypeMode: TypeAlias = Literal["keep", "suppress", "truncate"]
 class TruncationConfig(CamelModel):
     """The config of the truncation strategy."""
 
-    preserve_recent_count: int = Field(10, description="Newest messages that stay", ge=0)
-    preserve_first_count: int = Field(1, description="First messages that stay", ge=0)
-    truncation_mode: Mode = Field("truncate", description="Operation for old content")
+    preserve_recent_count: int = Field(default=10, description="Newest messages that stay", ge=0)
+    preserve_first_count: int = Field(default=1, description="First messages that stay", ge=0)
+    truncation_mode: Mode = Field(default="truncate", description="Operation for old content")
     tool_result_mode: TypeMode | None = Field(
-        None, description="Operation for tool results, in place of truncationMode"
+        default=None, description="Operation for tool results, in place of truncationMode"
     )
     tool_param_mode: TypeMode | None = Field(
-        None, description="Operation for tool parameters, in place of truncationMode"
+        default=None, description="Operation for tool parameters, in place of truncationMode"
     )
     message_text_mode: TypeMode | None = Field(
-        None, description="Operation for text, in place of truncationMode"
+        default=None, description="Operation for text, in place of truncationMode"
     )
-    max_tool_result_lines: int = Field(10, description="Lines kept of a tool result", ge=0)
+    max_tool_result_lines: int = Field(default=10, description="Lines kept of a tool result", ge=0)
     max_tool_result_chars: int = Field(
-        1_000, description="Characters kept of a tool result", ge=0
+        default=1_000, description="Characters kept of a tool result", ge=0
     )
     max_tool_param_chars: int = Field(
-        200, description="Characters kept of a tool parameter", ge=0
+        default=200, description="Characters kept of a tool parameter", ge=0
     )
-    max_message_chars: int = Field(1_000, description="Characters kept of a text", ge=0)
-    preserve_user_messages: bool = Field(True, description="Keep the text of users")
-    preserve_assistant_text: bool = Field(True, description="Keep the text of the model")
-    preserve_errors: bool = Field(True, description="Keep results that are errors")
+    max_message_chars: int = Field(default=1_000, description="Characters kept of a text", ge=0)
+    preserve_user_messages: bool = Field(default=True, description="Keep the text of users")
+    preserve_assistant_text: bool = Field(default=True, description="Keep the text of the model")
+    preserve_errors: bool = Field(default=True, description="Keep results that are errors")
     head_and_tail: bool = Field(
-        False,
+        default=False,
         description="Keep the beginning and the end (for logs and errors), not only the beginning",
     )
 

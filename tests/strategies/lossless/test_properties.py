@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +85,7 @@ def test_only_results_are_edited_in_their_order_and_each_is_smaller(
 @given(sessions(), configs)
 def test_errors_stay_separate(messages: list[Message], config: LosslessConfig) -> None:
     plan = plan_for(messages)
-    after = view(plan, shorten(plan, replace(config, reencode=False)))
+    after = view(plan, shorten(plan, config.model_copy(update={"reencode": False})))
     for was, now in zip(messages, after, strict=True):
         for before, shown in zip(_errors(was), _errors(now), strict=True):
             assert shown[:10] == before[:10]

@@ -53,7 +53,7 @@ def test_it_takes_the_names_of_old() -> None:
     ("value", "words"),
     [
         ({"deduplicate": True}, "deduplicate: unknown field"),
-        ({"keep": "middle"}, "keep: 'middle'"),
+        ({"keep": "middle"}, "keep: expected one of first, last"),
         ({"minSaving": 0}, "minSaving"),
         ({"encodings": {"lineNumbers": 1}}, "encodings.lineNumbers"),
         ({"encodings": {"rot13": True}}, "encodings.rot13: unknown"),

@@ -36,10 +36,10 @@ MIXED = Message(
         ToolResult("0", (Text(LONG), Data({"rows": [LONG, 1]}))),
     ),
 )
-KEEP = OperationConfig("keep")
-SUPPRESS = OperationConfig("suppress")
-SUMMARIZE = OperationConfig("summarize")
-ONE_LINE = OperationConfig("truncate", Params(truncate=Truncate(max_lines=1)))
+KEEP = OperationConfig(operation="keep")
+SUPPRESS = OperationConfig(operation="suppress")
+SUMMARIZE = OperationConfig(operation="summarize")
+ONE_LINE = OperationConfig(operation="truncate", params=Params(truncate=Truncate(max_lines=1)))
 
 
 def edit(operations: Operations, summaries: dict[Wanted, str] | None = None) -> Message:
@@ -83,11 +83,11 @@ def test_short_texts_and_those_done_before_are_not_summarized(text: str) -> None
 
 def test_later_overrides_of_a_message_are_laid_over_earlier_ones() -> None:
     config = IndividualConfig(
-        Operations(tool_results=SUPPRESS),
-        (
-            Override(3, SomeOperations(tool_results=KEEP)),
-            Override(3, SomeOperations(message_text=SUPPRESS)),
-            Override(4, SomeOperations(tool_parameters=SUPPRESS)),
+        defaults=Operations(tool_results=SUPPRESS),
+        overrides=(
+            Override(message_index=3, operations=SomeOperations(tool_results=KEEP)),
+            Override(message_index=3, operations=SomeOperations(message_text=SUPPRESS)),
+            Override(message_index=4, operations=SomeOperations(tool_parameters=SUPPRESS)),
         ),
     )
     assert operations_for(0, config) == Operations(tool_results=SUPPRESS)

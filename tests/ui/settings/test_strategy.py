@@ -14,31 +14,30 @@ from tests.ui.settings.conftest import SESSION, Api, Visit, choose, fits
 
 PLUGIN = '''
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Literal
+from pydantic import Field
 from enfold.condensation import unchanged
 from enfold.retention import Retention
-from enfold.strategies.configs import Option
+from enfold.fields import CamelModel
 from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(CamelModel):
     """One rule."""
 
-    pattern: Annotated[str, Option("What it looks for")]
-    weight: Annotated[float, Option("How much it counts", least=0, most=1)] = 0.5
+    pattern: str = Field(description="What it looks for")
+    weight: float = Field(default=0.5, description="How much it counts", ge=0, le=1)
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(CamelModel):
     """What can be set of it."""
 
-    eager: Annotated[bool, Option("Whether it hurries")] = False
-    depth: Annotated[int, Option("How deep it goes", least=1, most=9)] = 3
-    mood: Annotated[Literal["calm", "wild"], Option("How it feels")] = "calm"
-    words: Annotated[tuple[str, ...], Option("Words it spares")] = ()
-    rules: Annotated[tuple[Rule, ...], Option("What it goes by")] = ()
-    extra: Annotated[Rule | None, Option("One more")] = None
+    eager: bool = Field(default=False, description="Whether it hurries")
+    depth: int = Field(default=3, description="How deep it goes", ge=1, le=9)
+    mood: Literal["calm", "wild"] = Field(default="calm", description="How it feels")
+    words: tuple[str, ...] = Field(default=(), description="Words it spares", strict=False)
+    rules: tuple[Rule, ...] = Field(default=(), description="What it goes by", strict=False)
+    extra: Rule | None = Field(default=None, description="One more")
 
 
 @dataclass(frozen=True)

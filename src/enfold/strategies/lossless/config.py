@@ -20,15 +20,17 @@ MIN_SAVING = 12
 class Encodings(CamelModel):
     """The shorter ways to write a result."""
 
-    line_numbers: bool = Field(True, description="Line numbers without padding, then a tab")
-    paths: bool = Field(True, description="A path once, above the lines that begin with it")
+    line_numbers: bool = Field(default=True, description="Line numbers without padding, then a tab")
+    paths: bool = Field(default=True, description="A path once, above the lines that begin with it")
     # BaseModel has a method named json.
-    json_: bool = Field(True, alias="json", description="JSON without spaces between values")
-    tables: bool = Field(True, description="Arrays of similar objects as a table")
-    colours: bool = Field(True, description="No colours and other escape sequences")
-    progress: bool = Field(True, description="Only the last state of an overwritten line")
-    runs: bool = Field(True, description="A line that is repeated in a row only once")
-    blanks: bool = Field(True, description="No spaces at the end of lines")
+    json_: bool = Field(
+        default=True, alias="json", description="JSON without spaces between values"
+    )
+    tables: bool = Field(default=True, description="Arrays of similar objects as a table")
+    colours: bool = Field(default=True, description="No colours and other escape sequences")
+    progress: bool = Field(default=True, description="Only the last state of an overwritten line")
+    runs: bool = Field(default=True, description="A line that is repeated in a row only once")
+    blanks: bool = Field(default=True, description="No spaces at the end of lines")
 
     @property
     def names(self) -> frozenset[str]:
@@ -41,37 +43,40 @@ class Encodings(CamelModel):
 class Obsolete(CamelModel):
     """The kinds of superseded results."""
 
-    covered_reads: bool = Field(True, description="Lines that a later read shows unchanged")
-    stale_reads: bool = Field(True, description="Lines that a later read shows changed")
-    todo_lists: bool = Field(True, description="To-do lists that were written again")
-    commands: bool = Field(True, description="Results of commands that were repeated unchanged")
+    covered_reads: bool = Field(default=True, description="Lines that a later read shows unchanged")
+    stale_reads: bool = Field(default=True, description="Lines that a later read shows changed")
+    todo_lists: bool = Field(default=True, description="To-do lists that were written again")
+    commands: bool = Field(default=True, description="Results of commands that were repeated")
 
 
 class LosslessConfig(CamelModel):
     """The config of the lossless strategy."""
 
     deduplicate_file_reads: bool = Field(
-        True, description="Point to the message that shows the same result"
+        default=True, description="Point to the message that shows the same result"
     )
     deduplicate_blocks: bool = Field(
-        True, description="Point to the same lines in another text"
+        default=True, description="Point to equal lines in another text"
     )
     consolidate_tool_results: bool = Field(
-        True, description="Keep one result of repeated listings, searches and commands"
+        default=True, description="Keep one result of repeated listings, searches and commands"
     )
     remove_obsolete_state: bool = Field(
-        False, description="Take out results that later ones supersede; they can be restored"
+        default=False,
+        description="Take out results that later ones supersede; they can be restored",
     )
-    reencode: bool = Field(True, description="Write results with fewer tokens")
-    encodings: Encodings = Field(Encodings(), description="The ways of writing in use")
-    obsolete: Obsolete = Field(Obsolete(), description="The kinds of superseded results")
-    keep: Keep = Field("first", description="Which of several equal texts stays in view")
-    min_saving: int = Field(MIN_SAVING, description="Minimum tokens that a marker saves", ge=1)
+    reencode: bool = Field(default=True, description="Write results with fewer tokens")
+    encodings: Encodings = Field(default=Encodings(), description="The ways of writing in use")
+    obsolete: Obsolete = Field(default=Obsolete(), description="The kinds of superseded results")
+    keep: Keep = Field(default="first", description="Which of several equal texts stays in view")
+    min_saving: int = Field(
+        default=MIN_SAVING, description="Minimum tokens that a marker saves", ge=1
+    )
     preserve_first_count: int = Field(
-        1, description="First messages in which only repeats are replaced", ge=0
+        default=1, description="First messages in which only repeats are replaced", ge=0
     )
     preserve_recent_count: int = Field(
-        3, description="Newest messages in which only repeats are replaced", ge=0
+        default=3, description="Newest messages in which only repeats are replaced", ge=0
     )
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from enfold.amounts import add
 from enfold.condensation import Condensation, Plan, Step, unchanged, validate
-from enfold.fields import write
 from enfold.errors import EnfoldError, NoGainError
+from enfold.fields import write
 from enfold.retention import Retention
 from enfold.strategies import contract
 from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices

@@ -18,9 +18,9 @@ ContentType: TypeAlias = Literal["message_text", "tool_parameters", "tool_result
 class Truncate(CamelModel):
     """Limits of a truncated text."""
 
-    max_chars: int | None = Field(None, description="Characters that stay", ge=0)
-    max_lines: int | None = Field(None, description="Lines that stay", ge=0)
-    add_ellipsis: bool = Field(True, description="Add a marker with the size of the cut")
+    max_chars: int | None = Field(default=None, description="Characters that stay", ge=0)
+    max_lines: int | None = Field(default=None, description="Lines that stay", ge=0)
+    add_ellipsis: bool = Field(default=True, description="Add a marker with the size of the cut")
 
     @model_validator(mode="after")
     def _has_limit(self) -> Truncate:
@@ -32,18 +32,20 @@ class Truncate(CamelModel):
 class Summarize(CamelModel):
     """How a text is summarized."""
 
-    api_profile: str | None = Field(None, description="Profile of the model that summarizes")
-    max_tokens: int = Field(150, description="Maximum tokens of the summary", ge=16)
+    api_profile: str | None = Field(
+        default=None, description="Profile of the model that summarizes"
+    )
+    max_tokens: int = Field(default=150, description="Maximum tokens of the summary", ge=16)
     custom_prompt: PromptText | None = Field(
-        None, description="Prompt in place of the built-in one"
+        default=None, description="Prompt in place of the built-in one"
     )
 
 
 class Params(CamelModel):
     """The parameters of an operation."""
 
-    truncate: Truncate | None = Field(None, description="For truncate")
-    summarize: Summarize | None = Field(None, description="For summarize")
+    truncate: Truncate | None = Field(default=None, description="For truncate")
+    summarize: Summarize | None = Field(default=None, description="For summarize")
 
 
 def _allow_bare_name(schema: dict[str, Any]) -> None:
@@ -60,7 +62,7 @@ class OperationConfig(CamelModel):
     model_config = ConfigDict(json_schema_extra=_allow_bare_name)
 
     operation: Operation = Field(description="The operation")
-    params: Params | None = Field(None, description="Its parameters")
+    params: Params | None = Field(default=None, description="Its parameters")
 
     @model_validator(mode="before")
     @classmethod
@@ -88,17 +90,19 @@ _KEEP = OperationConfig(operation="keep")
 class Operations(CamelModel):
     """An operation for each type of content."""
 
-    message_text: OperationConfig = Field(_KEEP, description="Text of user and model")
-    tool_parameters: OperationConfig = Field(_KEEP, description="Parameters of tool calls")
-    tool_results: OperationConfig = Field(_KEEP, description="Results of tools")
+    message_text: OperationConfig = Field(default=_KEEP, description="Text of user and model")
+    tool_parameters: OperationConfig = Field(default=_KEEP, description="Parameters of tool calls")
+    tool_results: OperationConfig = Field(default=_KEEP, description="Results of tools")
 
 
 class SomeOperations(CamelModel):
     """Operations for some types of content; the defaults apply to the others."""
 
-    message_text: OperationConfig | None = Field(None, description="Text of user and model")
-    tool_parameters: OperationConfig | None = Field(None, description="Parameters of tool calls")
-    tool_results: OperationConfig | None = Field(None, description="Results of tools")
+    message_text: OperationConfig | None = Field(default=None, description="Text of user and model")
+    tool_parameters: OperationConfig | None = Field(
+        default=None, description="Parameters of tool calls"
+    )
+    tool_results: OperationConfig | None = Field(default=None, description="Results of tools")
 
 
 class Override(CamelModel):
@@ -113,19 +117,21 @@ class IndividualConfig(CamelModel):
 
     defaults: Operations = Field(description="Operations for every selected message")
     overrides: tuple[Override, ...] = Field(
-        (), description="Other operations for single messages", strict=False
+        default=(), description="Other operations for single messages", strict=False
     )
 
 
 class SummarizationConfig(CamelModel):
     """How the messages of a batch become one summary."""
 
-    api_profile: str | None = Field(None, description="Profile of the model that summarizes")
-    custom_prompt: PromptText | None = Field(
-        None, description="Prompt in place of the built-in one"
+    api_profile: str | None = Field(
+        default=None, description="Profile of the model that summarizes"
     )
-    keep_first: int = Field(1, description="First messages that stay", ge=0)
-    keep_last: int = Field(3, description="Last selected messages that stay", ge=0)
+    custom_prompt: PromptText | None = Field(
+        default=None, description="Prompt in place of the built-in one"
+    )
+    keep_first: int = Field(default=1, description="First messages that stay", ge=0)
+    keep_last: int = Field(default=3, description="Last selected messages that stay", ge=0)
 
 
 class BatchConfig(CamelModel):
@@ -133,7 +139,7 @@ class BatchConfig(CamelModel):
 
     operation: Literal["keep", "summarize"] = Field(description="The operation")
     summarization_config: SummarizationConfig = Field(
-        SummarizationConfig(), description="How the messages are summarized"
+        default=SummarizationConfig(), description="How the messages are summarized"
     )
 
 
@@ -144,16 +150,16 @@ class Selection(CamelModel):
         description="How messages are selected"
     )
     keep_recent_count: int | None = Field(
-        None, description="Number of newest messages left out", ge=0
+        default=None, description="Number of newest messages left out", ge=0
     )
     keep_percentage: float | None = Field(
-        None, description="Percentage of newest messages left out", ge=0, le=100
+        default=None, description="Percentage of newest messages left out", ge=0, le=100
     )
     indexes: tuple[int, ...] | None = Field(
-        None, description="Indexes of messages, counted from 0", strict=False
+        default=None, description="Indexes of messages, counted from 0", strict=False
     )
     roles: tuple[Role, ...] | None = Field(
-        None, description="Roles of messages", strict=False
+        default=None, description="Roles of messages", strict=False
     )
 
     @model_validator(mode="after")
@@ -179,8 +185,10 @@ class Condition(CamelModel):
 class Execution(CamelModel):
     """When a pass runs."""
 
-    type: Literal["always", "conditional"] = Field("always", description="When the pass runs")
-    condition: Condition | None = Field(None, description="For conditional")
+    type: Literal["always", "conditional"] = Field(
+        default="always", description="When the pass runs"
+    )
+    condition: Condition | None = Field(default=None, description="For conditional")
 
     @model_validator(mode="after")
     def _has_condition(self) -> Execution:
@@ -196,10 +204,10 @@ class Pass(CamelModel):
     name: str = Field(description="Name that is shown")
     selection: Selection = Field(description="Messages that the pass processes")
     mode: Literal["batch", "individual"] = Field(description="Together, or one by one")
-    description: str = Field("", description="Purpose of the pass")
-    batch_config: BatchConfig | None = Field(None, description="For batch")
-    individual_config: IndividualConfig | None = Field(None, description="For individual")
-    execution: Execution = Field(Execution(), description="When the pass runs")
+    description: str = Field(default="", description="Purpose of the pass")
+    batch_config: BatchConfig | None = Field(default=None, description="For batch")
+    individual_config: IndividualConfig | None = Field(default=None, description="For individual")
+    execution: Execution = Field(default=Execution(), description="When the pass runs")
 
     @model_validator(mode="after")
     def _has_what_its_mode_needs(self) -> Pass:
@@ -218,16 +226,22 @@ class Pass(CamelModel):
 class PreludeOperations(CamelModel):
     """The steps of the lossless prelude."""
 
-    deduplicate_file_reads: bool = Field(True, description="Point to results that are in view")
-    consolidate_tool_results: bool = Field(True, description="Keep one result of repeated calls")
-    remove_obsolete_state: bool = Field(False, description="Take out superseded results")
+    deduplicate_file_reads: bool = Field(
+        default=True, description="Point to results that are in view"
+    )
+    consolidate_tool_results: bool = Field(
+        default=True, description="Keep one result of repeated calls"
+    )
+    remove_obsolete_state: bool = Field(default=False, description="Take out superseded results")
 
 
 class Prelude(CamelModel):
     """The lossless strategy, run before the first pass."""
 
-    enabled: bool = Field(True, description="Run the prelude")
-    operations: PreludeOperations = Field(PreludeOperations(), description="Steps of the prelude")
+    enabled: bool = Field(default=True, description="Run the prelude")
+    operations: PreludeOperations = Field(
+        default=PreludeOperations(), description="Steps of the prelude"
+    )
 
 
 _OLD_OUTPUT = Pass(
@@ -264,9 +278,11 @@ _SUMMARY = Pass(
 class SmartConfig(CamelModel):
     """The config of the smart strategy."""
 
-    lossless_prelude: Prelude = Field(Prelude(), description="Lossless steps that run first")
+    lossless_prelude: Prelude = Field(
+        default=Prelude(), description="Lossless steps that run first"
+    )
     passes: tuple[Pass, ...] = Field(
-        (_OLD_OUTPUT, _SUMMARY), description="Passes, in this order", strict=False
+        default=(_OLD_OUTPUT, _SUMMARY), description="Passes, in this order", strict=False
     )
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from nicegui import ui
 from nicegui.elements.mixins.validation_element import ValidationElement
 from nicegui.events import ValueChangeEventArguments
 
-from enfold.strategies.configs import Fault
+from enfold.fields import Fault
 from enfold.ui.settings.scope import icon_button
 
 Schema: TypeAlias = Mapping[str, Any]

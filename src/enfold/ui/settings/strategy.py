@@ -11,11 +11,12 @@ from typing import Any
 from nicegui import ui
 from nicegui.events import SortableEventArguments
 
+from enfold import fields
 from enfold.engine import Preview
 from enfold.errors import ConfigError
 from enfold.messages import Message, Text, text_of
 from enfold.settings import Settings
-from enfold.strategies import configs, contract
+from enfold.strategies import contract
 from enfold.strategies.contract import Capabilities, Kind
 from enfold.strategies.smart.config import OperationConfig, Operations
 from enfold.strategies.smart.passes import Editor, marked
@@ -35,9 +36,9 @@ EXAMPLE = "\n".join(
 
 def effect(operation: Mapping[str, Any]) -> str | None:
     """What becomes of the example. None while the operation cannot be used as it stands."""
-    if configs.faults(OperationConfig, operation):
+    if fields.faults(OperationConfig, operation):
         return None
-    config = configs.read(OperationConfig, operation)
+    config = fields.read(OperationConfig, operation)
     if config.operation == "summarize":
         return marked(f"… at most {config.summarize.max_tokens:,} tokens …")
     message = Message("assistant", (Text(EXAMPLE),))
@@ -712,7 +713,7 @@ class StrategyForm:
 def complete(kind: Kind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """The config with everything that it leaves to the defaults; as it is, if it is broken."""
     try:
-        found: dict[str, Any] = configs.write(kind.read(config))
+        found: dict[str, Any] = fields.write(kind.read(config))
     except ConfigError:
         return deepcopy(dict(config))
     return deepcopy(found)
