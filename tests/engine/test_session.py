@@ -175,7 +175,7 @@ async def test_a_preview_asks_no_model_and_writes_nothing(bench: Bench) -> None:
     assert preview.tokens_after < preview.tokens_before
     assert (preview.strategy, preview.cost) == ("native", 0.0)
     in_passes = await session.preview(strategy="smart")
-    assert [step.name for step in in_passes.steps][-1] == "Summarize what is old"
+    assert [step.name for step in in_passes.steps][-1] == "Summarize old messages"
     assert in_passes.steps[-1].tokens_after == in_passes.tokens_after
     assert bench.summarizer.requests == []
     assert await session.summaries() == ()

@@ -12,7 +12,7 @@ from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit, choose, fits
 
-OLD, SUMMARY = "Shorten old tool output", "Summarize what is old"
+OLD, SUMMARY = "Shorten old tool output", "Summarize old messages"
 
 
 async def opened(visit: Visit) -> Page:
