@@ -72,7 +72,7 @@ DOORS = (
 )
 """Units that talk to the engine, never to the store. Its values are in `records`."""
 
-STORE_IN_DOORS: tuple[str, ...] = ("chat", "server.proxy", "ui")
+STORE_IN_DOORS: tuple[str, ...] = ("chat", "ui")
 """Places that still import the store. The list only shrinks."""
 
 LIBRARIES: dict[str, tuple[str, ...]] = {

@@ -29,7 +29,7 @@ def _talk(name: str, turns: int) -> list[Message]:
 async def _known(
     engine: Engine, history: ClientHistory, name: str | None = None
 ) -> RecognisedHistory:
-    name = name or history.name()
+    name = name or history.session_name()
     return await engine.store.read(
         recognise_history, "", name, history, MODEL, engine.static_settings
     )
@@ -37,21 +37,24 @@ async def _known(
 
 def test_a_name_comes_from_all_up_to_the_first_reply() -> None:
     first, second = _talk("anna", 2), _talk("bert", 2)
-    assert _history(first[0]).name() is None
-    assert _history(*first[:2]).name() == _history(*first).name()
-    assert _history(*first).name() != _history(*second).name()
-    assert _history(first[0], assistant("another answer")).name() != _history(*first).name()
+    assert _history(first[0]).session_name() is None
+    assert _history(*first[:2]).session_name() == _history(*first).session_name()
+    assert _history(*first).session_name() != _history(*second).session_name()
+    assert (
+        _history(first[0], assistant("another answer")).session_name()
+        != _history(*first).session_name()
+    )
 
 
 async def test_what_nobody_recorded_is_unknown(url: str) -> None:
     async with open_engine(url) as engine:
         known = await _known(engine, _history(*_talk("anna", 2)))
-        assert (known.session, known.messages, known.snapshot) == (None, 0, None)
+        assert (known.session, known.recorded, known.snapshot) == (None, 0, None)
         assert known.settings.share_across_branches
 
 
 async def _recorded(engine: Engine, talk: list[Message]) -> Session:
-    session = await engine.session(_history(*talk).name() or "", model=MODEL)
+    session = await engine.session(_history(*talk).session_name() or "", model=MODEL)
     await session.append(*talk, after=ROOT)
     return session
 
@@ -61,9 +64,9 @@ async def test_a_recorded_beginning_is_known_and_a_branch_parts_where_it_differs
     async with open_engine(url) as engine:
         session = await _recorded(engine, talk)
         longer = await _known(engine, _history(*talk, user("and now?")))
-        assert (longer.session and longer.session.key, longer.messages) == (session.key, 8)
+        assert (longer.session and longer.session.key, longer.recorded) == (session.key, 8)
         other = await _known(engine, _history(*talk[:5], assistant("changed"), user("go on")))
-        assert other.messages == 5
+        assert other.recorded == 5
 
 
 async def test_a_snapshot_applies_where_its_cutoff_is_on_the_path(url: str) -> None:
@@ -82,7 +85,7 @@ async def test_a_snapshot_applies_where_its_cutoff_is_on_the_path(url: str) -> N
 async def test_a_session_whose_summaries_are_left_again_and_again_is_diverging(url: str) -> None:
     start = _talk("anna", 1)
     async with open_engine(url) as engine:
-        session = await engine.session(_history(*start).name() or "", model=MODEL)
+        session = await engine.session(_history(*start).session_name() or "", model=MODEL)
         for number in range(3):
             line = [*start, *_talk(f"line {number}", 7)]
             known = await _known(engine, _history(*line))
@@ -104,5 +107,5 @@ async def test_an_undo_holds_until_the_user_says_something_more(url: str) -> Non
 
 def test_identities_that_are_known_are_gone_on_from() -> None:
     history = _history(*_talk("anna", 3))
-    again = ClientHistory(history.roles, history.contents, history.ids[:4])
+    again = ClientHistory(history.roles, history.content_hashes, history.ids[:4])
     assert again.ids == history.ids

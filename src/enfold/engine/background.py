@@ -1,7 +1,7 @@
-"""Compressing ahead: before it is due, while nobody waits, by whichever process has time.
+"""Background compression: started before it is due, by any process that has time.
 
-It is asked for with the id of the last message alone. If it fails, nothing is lost but a try: when
-it is due it happens anyway, before the next request goes out.
+A queue entry holds no more than the id of the last message. A failure costs nothing: when the
+compression is due, it happens before the next request is sent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from enfold.receipt import RestorableBy
 from enfold.records import OutboxEntry
 from enfold.store import outbox, sessions
 
-_TRIES = 3
+_MAX_ATTEMPTS = 3
 
 _log = logging.getLogger("enfold.engine")
 
@@ -25,15 +25,14 @@ _log = logging.getLogger("enfold.engine")
 async def queue_compression(
     engine: Engine, session: Session, restorable_by: RestorableBy = "store"
 ) -> None:
-    """Ask for it, on the branch that the session is worked on."""
-    recalls = restorable_by == "recall"
-    kind = outbox.COMPRESSION_WITH_RECALL if recalls else outbox.COMPRESSION
+    """Queue a compression of the branch that the session is at."""
+    kind = outbox.COMPRESSION_WITH_RECALL if restorable_by == "recall" else outbox.COMPRESSION
     if session.tip is not None:
         await engine.queue.put(kind, session.key, session.tip)
 
 
 async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> None:
-    """Do what was asked for; an error is raised where another try may help."""
+    """Run queued compressions; raise an error where another attempt can succeed."""
     for entry in entries:
         record = await engine.store.read(sessions.get, entry.session)
         session = Session(engine, record, entry.message)
@@ -43,6 +42,6 @@ async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> Non
             )
             await session.compress(asked_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
         except CompressionError as error:
-            if facts(error).retryable and entry.attempts < _TRIES:
+            if facts(error).retryable and entry.attempts < _MAX_ATTEMPTS:
                 raise
-            _log.warning("session %s: compressing ahead was given up: %s", session.id, error)
+            _log.warning("session %s: gave up background compression: %s", session.id, error)

@@ -1,79 +1,163 @@
-"""Recognition: which session a history belongs to that a client sends whole, and its snapshot.
+"""Proxied conversations: recognised by the history that the client sends, and recorded.
 
-A history is recognised by its own beginning: its session is named after everything up to the first
-reply, since a greeting that two people share does not make theirs one conversation, and a reply
-that they share does. Everything is read at one moment, and nothing is written.
+A history is recognised by its beginning: its session is named after everything up to the first
+reply. A greeting that two people share does not make theirs one conversation; a reply that they
+share does.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
+from typing import TYPE_CHECKING
 
 from enfold import records
 from enfold.budget import Policy
-from enfold.engine.state import SettingsLevel, effective_settings, model_of, policy_of, threshold_of
+from enfold.engine.session import Session
+from enfold.engine.state import (
+    SettingsLevel,
+    effective_settings,
+    model_of,
+    policy_of,
+    threshold_of,
+)
 from enfold.identity import chain, content_hash
 from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
-from enfold.store import responses, sessions, snapshots, tree
-from enfold.store import snapshots as views
+from enfold.store import catalog, responses, sessions, snapshots, tree
 from enfold.store.database import Database
 
+if TYPE_CHECKING:
+    from enfold.engine.engine import Engine
+
 BY_CUTOFF = {"share_across_branches": True}
-"""A client may send another branch at any time: a summary serves every branch its cutoff is on."""
+"""A client can send another branch at any time: a summary serves every branch with its cutoff."""
+_CACHE_SECONDS = 1.0
+"""How long changes of another process may go unnoticed. This process's changes hold at once."""
+_MAX_CACHED_MODELS = 1_000
 
 
 @dataclass(frozen=True)
 class ClientHistory:
-    """What a client sent, as far as recognising it needs."""
+    """A history that a client sent: roles and content hashes of its messages."""
 
     roles: tuple[Role, ...]
-    contents: tuple[str, ...]
-    """The content hashes."""
-    known: tuple[str, ...] = ()
-    """The identities of the first messages, where they are known already."""
+    content_hashes: tuple[str, ...]
+    first_ids: tuple[str, ...] = ()
+    """The identities of the first messages, where they are cached."""
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
-        """The identities; a long history is hashed once for all that ask."""
-        parent = self.known[-1] if self.known else None
-        return (*self.known, *chain(self.contents[len(self.known) :], parent))
+        """The identities of the messages."""
+        parent = self.first_ids[-1] if self.first_ids else None
+        return (*self.first_ids, *chain(self.content_hashes[len(self.first_ids) :], parent))
 
     def followed_by(self, messages: Iterable[Message]) -> ClientHistory:
-        """What it will be once these were said too."""
-        said = tuple(messages)
-        roles = (*self.roles, *(message.role for message in said))
-        return ClientHistory(roles, (*self.contents, *map(content_hash, said)))
+        """Return the history with these messages after it."""
+        new = tuple(messages)
+        roles = (*self.roles, *(message.role for message in new))
+        return ClientHistory(roles, (*self.content_hashes, *map(content_hash, new)))
 
-    def name(self) -> str | None:
-        """The session's name; None before the first reply, when there is nothing to go by."""
+    def session_name(self) -> str | None:
+        """Return the name of the history's session; None before the first reply."""
         if "assistant" not in self.roles:
             return None
         return f"c-{self.ids[self.roles.index('assistant')]}"
 
+    def whole_name(self) -> str:
+        """Return a session name for a history without a reply: that of all its messages."""
+        return f"c-{self.ids[-1]}"
+
 
 @dataclass(frozen=True, slots=True)
 class RecognisedHistory:
-    """What the store has of a history."""
+    """What the store has of a client's history, with the settings that apply to it."""
 
     settings: Settings
     model: ModelConfig | None
     policy: Policy
     session: records.SessionRecord | None = None
-    messages: int = 0
-    """So many of them are recorded, from the first on."""
+    recorded: int = 0
+    """The number of its messages that are recorded, from the first one on."""
     tip: str | None = None
     """The last of these."""
     snapshot: records.Snapshot | None = None
-    shown: tuple[records.ViewRow, ...] = ()
-    """What the snapshot shows."""
+    view_rows: tuple[records.ViewRow, ...] = ()
+    """The messages that the snapshot shows."""
     exchanges: tuple[records.Exchange, ...] = ()
-    """What was really said while the snapshot applied, where the client saw less."""
+    """The exchanges under the snapshot of which the client received only a part."""
     is_diverging: bool = False
-    """The last two summaries of the session are on branches that were left again."""
+    """True if the last two summaries of the session are on branches that the client left."""
+
+
+class ProxiedConversations:
+    """Recognises the conversations of clients, and records them."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._new: dict[str, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
+        """For conversations without a session, by model: state of the store, expiry, result."""
+
+    async def recognise(
+        self, namespace: str, name: str | None, history: ClientHistory, model: str
+    ) -> RecognisedHistory:
+        """Return what the store has of the history; `name` is None before the first reply."""
+        if name is None:
+            return await self._recognise_new(model)
+        settings = self._engine.static_settings
+        return await self._store.read(recognise_history, namespace, name, history, model, settings)
+
+    async def _recognise_new(self, model: str) -> RecognisedHistory:
+        """Return settings and model of a conversation that begins.
+
+        They are the same for all clients, so they are cached until something is written.
+        """
+        writes, expiry, cached = self._new.get(model, (-1, 0.0, None))
+        if cached is None or writes != self._store.writes or monotonic() >= expiry:
+            settings, empty = self._engine.static_settings, ClientHistory((), ())
+            reading = self._store.read(recognise_history, "", None, empty, model, settings)
+            cached = asyncio.ensure_future(reading)
+            cached.add_done_callback(lambda done: self._drop_failed(model, done))
+            if len(self._new) >= _MAX_CACHED_MODELS:
+                self._new.clear()
+            self._new[model] = (self._store.writes, monotonic() + _CACHE_SECONDS, cached)
+        # Other requests may wait for the same result: a cancelled one must not cancel it.
+        return cached.result() if cached.done() else await asyncio.shield(cached)
+
+    def _drop_failed(self, model: str, reading: asyncio.Future[RecognisedHistory]) -> None:
+        if reading.cancelled() or reading.exception() is not None:
+            self._new.pop(model, None)
+
+    async def record(
+        self,
+        namespace: str,
+        name: str,
+        model: str,
+        recognised: RecognisedHistory,
+        messages: Sequence[Message],
+    ) -> Session:
+        """Append the messages that are not recorded yet; return the session at their end."""
+        session = await self._engine.session(name, namespace=namespace, model=model)
+        if not messages:
+            return session.at(recognised.tip)
+        after = recognised.tip or records.ROOT
+        ids = await session.append(*messages, after=after, forward_only=True)
+        return session.at(ids[-1])
+
+    def open_session(self, recognised: RecognisedHistory) -> Session | None:
+        """Return the session at the last message that is recorded; None if there is none."""
+        if recognised.session is None:
+            return None
+        return Session(self._engine, recognised.session, recognised.tip)
+
+    async def add_usage(self, events: Sequence[records.UsageEvent]) -> None:
+        """Record the usage of calls, each in the session that it names, if that exists."""
+        await self._store.write(add_proxied_usage, events)
 
 
 def recognise_history(
@@ -84,7 +168,7 @@ def recognise_history(
     model_id: str,
     static_settings: Sequence[SettingsLevel],
 ) -> RecognisedHistory:
-    """What the store has of the history in the session of that name."""
+    """Return what the store has of the history in the session with that name."""
     session = sessions.find(db, namespace, name) if name is not None else None
     settings, fields, _, _ = effective_settings(db, session, BY_CUTOFF, static_settings)
     model = model_of(db, model_id)
@@ -97,25 +181,29 @@ def recognise_history(
     bottom = tree.tip_node(db, session.key, found.tip)
     snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
     undo = snapshots.last_undo(db, session.key, found.tip)
-    suspended = undo is not None and "user" not in history.roles[undo.depth :]
-    return RecognisedHistory(
+    is_suspended = undo is not None and "user" not in history.roles[undo.depth :]
+    recognised = RecognisedHistory(
         settings,
         model,
-        policy_of(settings, threshold, suspended=suspended),
+        policy_of(settings, threshold, suspended=is_suspended),
         session,
         found.count,
         found.tip,
         snapshot,
-        tuple(views.entries(db, snapshot)) if snapshot is not None else (),
-        responses.exchanges_under(db, session.key, snapshot.id) if snapshot is not None else (),
-        snapshot is None and _is_diverging(db, session.key),
+    )
+    if snapshot is None:
+        return replace(recognised, is_diverging=_is_diverging(db, session.key))
+    return replace(
+        recognised,
+        view_rows=tuple(snapshots.entries(db, snapshot)),
+        exchanges=responses.exchanges_under(db, session.key, snapshot.id),
     )
 
 
 def _is_diverging(db: Database, session: records.SessionKey) -> bool:
-    """Whether the last summary was made on a branch that the one before it is not on.
+    """Return True if the last two summaries were made on different branches.
 
-    Asked for a branch that neither is on: that would be the third in a row.
+    A summary on a branch that neither is on would be the third in a row that is not used again.
     """
     last = snapshots.of_kind(db, session, limit=2)
     match [each.cutoff for each in last if not each.undone]:
@@ -124,3 +212,18 @@ def _is_diverging(db: Database, session: records.SessionKey) -> bool:
         case _:
             return False
     return newest.depth < older.depth or tree.ancestor(db, newest, older.depth).key != older.key
+
+
+def add_proxied_usage(db: Database, events: Sequence[records.UsageEvent]) -> None:
+    """Record usage, each event in the session that it names, if that exists."""
+    found: dict[tuple[str, str], records.SessionRecord | None] = {}
+    resolved = []
+    for event in events:
+        session = None
+        if event.session_name is not None:
+            key = (event.namespace or "", event.session_name)
+            if key not in found:
+                found[key] = sessions.find(db, *key)
+            session = found[key]
+        resolved.append(event if session is None else replace(event, session=session.key))
+    catalog.add_usage(db, resolved)

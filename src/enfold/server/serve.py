@@ -129,7 +129,7 @@ async def _serve(
     async with (
         open_engine(options.db) as engine,
         open_proxy(
-            engine, body_limit=given.body_limit, tell=metrics.used, warn=metrics.warned
+            engine, body_limit=given.body_limit, on_usage=metrics.used, on_warning=metrics.warned
         ) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):

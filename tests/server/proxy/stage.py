@@ -19,8 +19,8 @@ from enfold.records import UsageTotal
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
 from enfold.server.metrics import Metrics
-from enfold.server.proxy.calls import Namespaces, open_namespaces
-from enfold.server.proxy.routes import BODY_LIMIT, Proxy
+from enfold.server.proxy.client import ProxyNamespaces
+from enfold.server.proxy.routes import BODY_LIMIT, Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
 from enfold.summaries import Summarizer
@@ -142,7 +142,7 @@ class Stage:
     address: str
     provider: Provider
     engine: Engine
-    namespaces: Namespaces
+    namespaces: ProxyNamespaces
     proxy: Proxy
 
     async def namespace(self, key: str) -> str:
@@ -176,9 +176,9 @@ async def stage(
 
         upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
         metrics = Metrics()
-        namespaces = await open_namespaces(engine.store)
+        namespaces = await open_proxy_namespaces(engine)
         proxy = Proxy(
-            engine, Upstream(upstreams), namespaces, body_limit=body_limit, tell=metrics.used
+            engine, Upstream(upstreams), namespaces, body_limit=body_limit, on_usage=metrics.used
         )
         app = create_app(engine, forwarding=proxy.routes(), metrics=metrics)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold.engine.recognition import ClientHistory
+from enfold.engine.recognition import ClientHistory, add_proxied_usage
 from enfold.identity import content_hash
 from enfold.records import UsageEvent
-from enfold.server.proxy.recorder import Accounts, Answered, Heard
+from enfold.server.proxy.recorder import ProxiedCall, RecordedResponse, UsageWriter
 from enfold.store import Store, catalog, open_store, sessions
 from enfold.testing import assistant, user
 from enfold.wire import WIRES
@@ -43,18 +43,22 @@ async def store(url: str) -> AsyncIterator[Store]:
         yield opened
 
 
-def _heard(usage: Any = None) -> Heard:
+def _writing_to(store: Store) -> Callable[[Sequence[UsageEvent]], Awaitable[None]]:
+    return lambda events: store.write(add_proxied_usage, events)
+
+
+def _heard(usage: Any = None) -> RecordedResponse:
     body = {"id": "r", "choices": [], **({"usage": usage} if usage else {})}
-    return Heard(WIRES["openai"], [], [json.dumps(body).encode()])
+    return RecordedResponse(WIRES["openai"], [], [json.dumps(body).encode()])
 
 
 async def test_calls_are_written_together_in_their_sessions(store: Store) -> None:
     session = await store.write(sessions.get_or_create, "ours", "chat")
     told: list[UsageEvent] = []
-    accounts = Accounts(store, told.append)
+    accounts = UsageWriter(_writing_to(store), told.append)
     for name in ("chat", "chat", None, "not there"):
-        accounts.add(Answered("ours", name, "openai:gpt-4o", _heard(USAGE)))
-    accounts.add(Answered("theirs", "chat", "openai:gpt-4o", _heard(USAGE)))
+        accounts.add(ProxiedCall("ours", name, "openai:gpt-4o", _heard(USAGE)))
+    accounts.add(ProxiedCall("theirs", "chat", "openai:gpt-4o", _heard(USAGE)))
     await accounts.idle()
     (own,) = await store.read(catalog.usage_of_session, session.key)
     assert (own.kind, own.model, own.calls, own.unknown_costs) == ("reply", "openai:gpt-4o", 2, 0)
@@ -72,12 +76,12 @@ async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: 
     begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}
     body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
-    heard = Heard(WIRES["openai"], [], [json.dumps(body).encode()])
-    name = begun.followed_by([assistant("Hi.")]).name()
+    heard = RecordedResponse(WIRES["openai"], [], [json.dumps(body).encode()])
+    name = begun.followed_by([assistant("Hi.")]).session_name()
     assert name is not None
-    accounts = Accounts(store)
-    accounts.add(Answered("ours", None, "openai:gpt-4o", heard, begun))
-    accounts.add(Answered("ours", "named", "openai:gpt-4o", heard))
+    accounts = UsageWriter(_writing_to(store))
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", heard, begun))
+    accounts.add(ProxiedCall("ours", "named", "openai:gpt-4o", heard))
     await accounts.idle()
     for called in (name, "named"):
         made = await store.write(sessions.get_or_create, "ours", called)
@@ -93,10 +97,14 @@ async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: 
 
 
 async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store) -> None:
-    accounts = Accounts(store)
-    accounts.add(Answered("ours", None, "openai:gpt-4o", _heard()))
-    accounts.add(Answered("ours", None, "openai:nobody-knows-it", _heard(USAGE)))
-    accounts.add(Answered("ours", None, "openai:gpt-4o", Heard(WIRES["openai"], [], [b"<html>"])))
+    accounts = UsageWriter(_writing_to(store))
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard()))
+    accounts.add(ProxiedCall("ours", None, "openai:nobody-knows-it", _heard(USAGE)))
+    accounts.add(
+        ProxiedCall(
+            "ours", None, "openai:gpt-4o", RecordedResponse(WIRES["openai"], [], [b"<html>"])
+        )
+    )
     await accounts.idle()
     totals = await store.read(catalog.usage_of_namespace, "ours")
     assert [(each.calls, each.unknown_costs, each.cost) for each in totals] == [
@@ -109,8 +117,8 @@ async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store
 async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'away.db'}"
     async with await open_store(url, patience=0.05) as store, await open_store(url) as other:
-        accounts = Accounts(store)
-        accounts.add(Answered("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        accounts = UsageWriter(_writing_to(store))
+        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard(USAGE)))
         locked, go_on = asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -124,7 +132,7 @@ async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
         assert await store.read(catalog.usage_of_namespace, "ours") == []
         go_on.set()
         await holding
-        accounts.add(Answered("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard(USAGE)))
         await accounts.idle()
         (total,) = await store.read(catalog.usage_of_namespace, "ours")
         assert total.calls == 2

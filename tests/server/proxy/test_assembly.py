@@ -11,8 +11,8 @@ import pytest
 from enfold.engine import Engine
 from enfold.engine.recognition import ClientHistory, recognise_history
 from enfold.records import ROOT
-from enfold.server.proxy.assembly import Piece, Wording, assemble
-from enfold.server.proxy.bodies import Memory, parse
+from enfold.server.proxy.assembly import OutgoingMessage, ViewFormat, assemble_view
+from enfold.server.proxy.bodies import MessageFactsCache, parse_message
 from enfold.wiring import open_engine
 
 TOKENIZER = "o200k_base"
@@ -35,12 +35,12 @@ RAWS = [json.dumps(message).encode() for number in range(12) for message in _tur
 ASKED = json.dumps({"role": "user", "content": "And now?"}).encode()
 
 
-async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list[Piece]:
+async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list[OutgoingMessage]:
     """What goes out after a compression of all but the last message."""
-    facts = await Memory().facts(raws, "anthropic", TOKENIZER)
-    contents = tuple(fact.content for fact in facts)
+    facts = await MessageFactsCache().facts(raws, "anthropic", TOKENIZER)
+    contents = tuple(fact.content_hash for fact in facts)
     session = await engine.session("s", model="anthropic:claude-sonnet-4-5")
-    messages = [parse(raw, "anthropic") for raw in raws[:-1]]
+    messages = [parse_message(raw, "anthropic") for raw in raws[:-1]]
     ids = await session.append(*messages, after=ROOT)
     done = await session.at(ids[-1]).compress(share_across_branches=True, **settings)
     assert done.compressed
@@ -49,8 +49,8 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
         recognise_history, "", "s", history, "openai:gpt-4o", engine.static_settings
     )
     assert known.snapshot is not None
-    wording = Wording("anthropic", TOKENIZER)
-    return assemble(known.snapshot, known.shown, raws, facts, history, wording)
+    wording = ViewFormat("anthropic", TOKENIZER)
+    return assemble_view(known.snapshot, known.view_rows, raws, facts, history, wording)
 
 
 @pytest.fixture

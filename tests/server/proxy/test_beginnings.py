@@ -7,11 +7,23 @@ from pathlib import Path
 
 import pytest
 
+from enfold.engine import Engine
+from enfold.engine.recognition import ClientHistory, ProxiedConversations, RecognisedHistory
 from enfold.errors import InputError
-from enfold.server.proxy.turn import Beginnings
 from enfold.wiring import open_engine
 
 MODEL = "openai:gpt-4.1-mini"
+
+
+class NewConversations:
+    """Recognises conversations that begin."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._conversations = ProxiedConversations(engine)
+
+    async def recognise(self, model: str) -> RecognisedHistory:
+        """Return what applies to a new conversation with the model."""
+        return await self._conversations.recognise("", None, ClientHistory((), ()), model)
 
 
 @pytest.fixture
@@ -22,8 +34,8 @@ def database(tmp_path: Path) -> str:
 async def test_it_is_read_once_for_many(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.get(MODEL)
-        beginnings = Beginnings(engine)
-        found = [await beginnings.known(MODEL) for _ in range(100)]
+        conversations = NewConversations(engine)
+        found = [await conversations.recognise(MODEL) for _ in range(100)]
         # It is read again after every write, and an engine that was just opened still writes.
         assert len({id(known) for known in found}) < 10
         assert found[0].session is None
@@ -32,10 +44,10 @@ async def test_it_is_read_once_for_many(database: str) -> None:
 
 async def test_what_is_changed_here_holds_at_once(database: str) -> None:
     async with open_engine(database) as engine:
-        beginnings = Beginnings(engine)
+        conversations = NewConversations(engine)
         for window in (20_000, 30_000):
             await engine.models.edit(MODEL, max_input=window)
-            known = await beginnings.known(MODEL)
+            known = await conversations.recognise(MODEL)
             assert known.model is not None
             assert known.model.max_input == window
 
@@ -43,11 +55,11 @@ async def test_what_is_changed_here_holds_at_once(database: str) -> None:
 async def test_what_another_process_changes_holds_soon(database: str) -> None:
     async with open_engine(database) as engine, open_engine(database) as other:
         await engine.models.edit(MODEL, max_input=20_000)
-        beginnings = Beginnings(engine)
-        await beginnings.known(MODEL)
+        conversations = NewConversations(engine)
+        await conversations.recognise(MODEL)
         await other.models.edit(MODEL, max_input=30_000)
         await asyncio.sleep(1.0)
-        known = await beginnings.known(MODEL)
+        known = await conversations.recognise(MODEL)
         assert known.model is not None
         assert known.model.max_input == 30_000
 
@@ -56,15 +68,15 @@ async def test_models_are_told_apart(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.edit(MODEL, max_input=20_000)
         await engine.models.edit("openai:gpt-4o", max_input=50_000)
-        beginnings = Beginnings(engine)
-        found = [(await beginnings.known(id)).model for id in (MODEL, "openai:gpt-4o")]
+        conversations = NewConversations(engine)
+        found = [(await conversations.recognise(id)).model for id in (MODEL, "openai:gpt-4o")]
         assert [model and model.max_input for model in found] == [20_000, 50_000]
 
 
 async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> None:
     async with open_engine(database) as engine:
-        beginnings = Beginnings(engine)
-        first, *others = [asyncio.create_task(beginnings.known(MODEL)) for _ in range(20)]
+        conversations = NewConversations(engine)
+        first, *others = [asyncio.create_task(conversations.recognise(MODEL)) for _ in range(20)]
         await asyncio.sleep(0)
         first.cancel()
         found = await asyncio.gather(*others)
@@ -75,8 +87,8 @@ async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> Non
 
 async def test_a_reading_that_failed_is_not_kept(database: str) -> None:
     async with open_engine(database) as engine:
-        beginnings = Beginnings(engine)
+        conversations = NewConversations(engine)
         for _ in range(2):
             with pytest.raises(InputError):
-                await beginnings.known("no colon \ud800")
-        assert (await beginnings.known(MODEL)).session is None
+                await conversations.recognise("no colon \ud800")
+        assert (await conversations.recognise(MODEL)).session is None

@@ -14,36 +14,36 @@ from enfold.wire import WIRES, Wire
 
 def test_only_the_messages_change_and_everything_stays_in_its_place() -> None:
     messages = b'[{"role": "user", "content": "\\u00e9"}, {"a": 1.0}]'
-    body = bodies.bodies_read(
+    body = bodies.parse_body(
         WIRES["openai"], b'{"model": "m", "messages": ' + messages + b', "n": 1.50}'
     )
     assert b"[" + b", ".join(body.messages) + b"]" == messages
     made = body.with_messages([body.messages[0]])
     assert made == b'{"model":"m","messages":[' + body.messages[0] + b'],"n":1.50}'
-    assert list(json.loads(replace(body, elsewhere=("n",)).with_messages([]))) == [
+    assert list(json.loads(replace(body, replaced_fields=("n",)).with_messages([]))) == [
         "model",
         "messages",
     ]
 
 
 def test_messages_stand_at_the_end_where_none_came() -> None:
-    body = bodies.bodies_read(
+    body = bodies.parse_body(
         WIRES["openai-responses"], b'{"previous_response_id": "r", "model": "m"}'
     )
-    whole = replace(body, elsewhere=("previous_response_id",))
+    whole = replace(body, replaced_fields=("previous_response_id",))
     assert body.messages == ()
     assert whole.with_messages([b"{}"]) == b'{"model":"m","input":[{}]}'
 
 
 def test_a_text_is_the_one_message_that_it_stands_for() -> None:
-    body = bodies.bodies_read(WIRES["openai-responses"], b'{"input": "Hi"}')
+    body = bodies.parse_body(WIRES["openai-responses"], b'{"input": "Hi"}')
     assert [json.loads(raw) for raw in body.messages] == [{"role": "user", "content": "Hi"}]
 
 
 @pytest.mark.parametrize("wrong", [b"", b"[]", b"{", b'{"messages": 7}', b'{"messages": {}}'])
 def test_what_is_no_body_is_refused(wrong: bytes) -> None:
     with pytest.raises(InputError):
-        bodies.bodies_read(WIRES["openai"], wrong)
+        bodies.parse_body(WIRES["openai"], wrong)
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
     form: Wire, fields: dict[str, object], found: int | None
 ) -> None:
     raw = json.dumps({form.messages_key: [], **fields}).encode()
-    assert bodies.bodies_read(form, raw).max_output() == found
+    assert bodies.parse_body(form, raw).max_output() == found
 
 
-def test_what_stands_beside_the_messages_is_a_body_without_them() -> None:
+def test_what_stands_overhead_the_messages_is_a_body_without_them() -> None:
     raw = b'{"system": "Be brief.", "messages": [{"role": "user"}], "tools": [], "x": 1}'
-    beside = json.loads(bodies.bodies_read(WIRES["anthropic"], raw).beside)
-    assert beside == {"messages": [], "system": "Be brief.", "tools": []}
+    overhead = json.loads(bodies.parse_body(WIRES["anthropic"], raw).overhead)
+    assert overhead == {"messages": [], "system": "Be brief.", "tools": []}

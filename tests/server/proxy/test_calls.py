@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from enfold.server.proxy.calls import read_call
+from enfold.server.proxy.client import read_http_request
 from enfold.wire import WIRES
 
 
@@ -47,16 +47,18 @@ def _arriving(*messages: Any) -> Callable[[], Awaitable[Any]]:
 async def test_a_path_says_whose_it_is_and_whether_it_is_a_conversation(
     path: str, headers: Any, provider: str, form: Any
 ) -> None:
-    call = await read_call(_scope(path, headers=headers), _arriving({"type": "http.request"}))
+    call = await read_http_request(
+        _scope(path, headers=headers), _arriving({"type": "http.request"})
+    )
     assert call is not None
-    assert (call.provider, call.form) == (provider, form)
+    assert (call.upstream, call.wire) == (provider, form)
 
 
 async def test_only_what_is_posted_is_a_conversation() -> None:
     arriving = _arriving({"type": "http.request"})
-    call = await read_call(_scope("/v1/responses", "GET", query=b"a=%2F"), arriving)
+    call = await read_http_request(_scope("/v1/responses", "GET", query=b"a=%2F"), arriving)
     assert call is not None
-    assert (call.form, call.path) == (None, "/v1/responses?a=%2F")
+    assert (call.wire, call.path) == (None, "/v1/responses?a=%2F")
 
 
 async def test_a_body_is_read_to_its_end() -> None:
@@ -64,7 +66,9 @@ async def test_a_body_is_read_to_its_end() -> None:
         {"type": "http.request", "body": b"{", "more_body": True},
         {"type": "http.request", "body": b"}"},
     ]
-    call = await read_call(_scope("/v1/messages", headers=[(b"x-a", b"1")]), _arriving(*pieces))
+    call = await read_http_request(
+        _scope("/v1/messages", headers=[(b"x-a", b"1")]), _arriving(*pieces)
+    )
     assert call is not None
     assert (call.raw, call.header(b"x-a"), call.header(b"x-b")) == (b"{}", "1", None)
 
@@ -74,4 +78,4 @@ async def test_a_client_that_leaves_before_its_request_is_whole_asked_for_nothin
         {"type": "http.request", "body": b"{", "more_body": True},
         {"type": "http.disconnect"},
     ]
-    assert await read_call(_scope("/v1/messages"), _arriving(*pieces)) is None
+    assert await read_http_request(_scope("/v1/messages"), _arriving(*pieces)) is None

@@ -13,8 +13,7 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold.server.proxy.calls import Call
-from enfold.server.proxy.turn import connection_of
+from enfold.server.proxy.client import HttpRequest
 from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, question, stage
 
@@ -147,8 +146,8 @@ def _files(folder: Path) -> list[bytes]:
 def test_a_key_is_where_clients_of_the_provider_put_it(
     form: Any, headers: Any, path: str, found: Any
 ) -> None:
-    call = Call("POST", path, headers, b"{}", "openai", form)
-    connection = connection_of(call, "m", "http://a")
+    call = HttpRequest("POST", path, headers, b"{}", "openai", form)
+    connection = call.connection("m", "http://a")
     if connection is None:
         assert found is None
         return

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from enfold.server.proxy.assembly import COPIED, copied
-from enfold.server.proxy.recorder import Heard
+from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
+from enfold.server.proxy.recorder import RecordedResponse
 from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, stage
@@ -19,11 +19,11 @@ from tests.server.proxy.voices import TALKERS, Say, Use, long_history, script
 JSON = [(b"content-type", b"application/json")]
 
 
-def _heard(arguments: str, *, ascii_only: bool = False) -> Heard:
+def _heard(arguments: str, *, ascii_only: bool = False) -> RecordedResponse:
     call = {"type": "function_call", "name": "write", "call_id": "c", "arguments": arguments}
     body = {"id": "r", "status": "completed", "output": [call]}
     raw = json.dumps(body, ensure_ascii=ascii_only).encode()
-    return Heard(WIRES["openai-responses"], JSON, [raw[:30], raw[30:]])
+    return RecordedResponse(WIRES["openai-responses"], JSON, [raw[:30], raw[30:]])
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
@@ -41,11 +41,11 @@ def test_markers_in_arguments_are_found(
     text: str, names: tuple[str, ...], ascii_only: bool
 ) -> None:
     inner = json.dumps({"file": {"lines": ["a", text]}}, ensure_ascii=ascii_only)
-    assert copied(_heard(inner, ascii_only=ascii_only)) == names
+    assert tools_with_marker(_heard(inner, ascii_only=ascii_only)) == names
 
 
 def test_arguments_that_are_no_json_are_looked_at_too() -> None:
-    assert copied(_heard(f"*** patch {SUPPRESSED}")) == ("write",)
+    assert tools_with_marker(_heard(f"*** patch {SUPPRESSED}")) == ("write",)
 
 
 @pytest.mark.parametrize("form", TALKERS)
@@ -64,7 +64,7 @@ async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_l
         await talker.close()
         assert heard.calls[0][1:] == ("lookup", copy.arguments)
         said = await _warning(on, form, talker.history[:-1]) if not stream else None
-    assert stream or said == COPIED
+    assert stream or said == MARKER_COPIED
     assert "a marker in the arguments of lookup" in caplog.text
     assert SUPPRESSED not in caplog.text
 

@@ -9,32 +9,32 @@ import pytest
 from enfold.errors import DialectError
 from enfold.estimates import estimate
 from enfold.identity import content_hash
-from enfold.server.proxy.bodies import Facts, Memory, parse
+from enfold.server.proxy.bodies import MessageFacts, MessageFactsCache, parse_message
 from enfold.tokens import count_message
 
 RAWS = [json.dumps({"role": "user", "content": f"message {i}"}).encode() for i in range(30)]
 
 
-def _read(raw: bytes) -> Facts:
-    message = parse(raw, "openai")
+def _read(raw: bytes) -> MessageFacts:
+    message = parse_message(raw, "openai")
     tokens = count_message(message, "o200k_base")
-    return Facts(message.role, content_hash(message), tokens, estimate(message))
+    return MessageFacts(message.role, content_hash(message), tokens, estimate(message))
 
 
 @pytest.mark.parametrize("size", [5, 1_000])
 async def test_what_is_remembered_is_what_would_be_read(size: int) -> None:
-    memory = Memory(size)
+    memory = MessageFactsCache(size)
     for raws in (RAWS[:4], RAWS[2:6], RAWS, RAWS[::-1], RAWS):
         assert await memory.facts(raws, "openai", "o200k_base") == [_read(raw) for raw in raws]
 
 
 async def test_large_messages_are_read_beside_the_event_loop_and_alike() -> None:
     raw = json.dumps({"role": "user", "content": "word " * 20_000}).encode()
-    assert await Memory().facts([raw], "openai", "o200k_base") == [_read(raw)]
+    assert await MessageFactsCache().facts([raw], "openai", "o200k_base") == [_read(raw)]
 
 
 async def test_the_tokenizer_and_the_dialect_are_part_of_what_is_known() -> None:
-    memory = Memory()
+    memory = MessageFactsCache()
     raw = json.dumps({"role": "user", "content": "Überraschungen " * 9}).encode()
     (new,) = await memory.facts([raw], "openai", "o200k_base")
     (old,) = await memory.facts([raw], "openai", "cl100k_base")
@@ -44,11 +44,11 @@ async def test_the_tokenizer_and_the_dialect_are_part_of_what_is_known() -> None
 async def test_a_prompt_and_tools_are_counted_apart() -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
     raw = json.dumps({"messages": [], "tools": [tool]}).encode()
-    system, tools = await Memory().beside(raw, "openai", "o200k_base")
+    system, tools = await MessageFactsCache().overhead_tokens(raw, "openai", "o200k_base")
     assert system == 0
     assert tools > 5
 
 
 async def test_what_is_no_message_is_refused() -> None:
     with pytest.raises(DialectError):
-        await Memory().facts([b"7"], "openai", "o200k_base")
+        await MessageFactsCache().facts([b"7"], "openai", "o200k_base")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from enfold.server.proxy.recorder import Ear, Heard
+from enfold.server.proxy.recorder import RecordedResponse, ResponseRecorder
 from enfold.wire import WIRES
 from enfold.wire.replies import Reply
 
@@ -33,48 +33,59 @@ class Kept:
     async def keep(self, reply: Reply) -> None:
         self.events.append(reply.id)
 
-    def done(self, heard: Heard) -> None:
+    def done(self, heard: RecordedResponse) -> None:
         self.events.append(b"".join(heard.chunks))
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_a_stream_passes_up_to_its_last_event(size: int) -> None:
     kept = Kept()
-    ear = Ear(Heard(WIRES["openai-responses"], STREAM), kept.done, kept.keep)
+    recorder = ResponseRecorder(
+        RecordedResponse(WIRES["openai-responses"], STREAM), kept.done, kept.keep
+    )
     whole = DELTA + DONE
     pieces = [whole[at : at + size] for at in range(0, len(whole), size)]
-    passed = b"".join(piece for piece in pieces if not ear.hear(piece))
+    passed = b"".join(piece for piece in pieces if not recorder.feed(piece))
     assert whole.startswith(passed)
     assert b"}" not in passed[len(DELTA) :]
     assert size > len(whole) or len(passed) >= len(DELTA)
     assert kept.events == []
-    await ear.ended()
+    await recorder.finish()
     assert kept.events == ["r"]
-    ear.close()
+    recorder.close()
     assert kept.events == ["r", whole]
 
 
 async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
     kept = Kept()
-    ear = Ear(Heard(WIRES["openai-responses"], WHOLE), kept.done, kept.keep)
-    assert [ear.hear(b'{"id": "r'), ear.hear(b'", "status": "completed"}')] == [True, True]
-    await ear.ended()
+    recorder = ResponseRecorder(
+        RecordedResponse(WIRES["openai-responses"], WHOLE), kept.done, kept.keep
+    )
+    assert [recorder.feed(b'{"id": "r'), recorder.feed(b'", "status": "completed"}')] == [
+        True,
+        True,
+    ]
+    await recorder.finish()
     assert kept.events[0] == "r"
 
 
 async def test_where_nothing_is_kept_nothing_waits() -> None:
     kept = Kept()
-    ear = Ear(Heard(WIRES["openai-responses"], STREAM), kept.done, None)
-    assert not any(ear.hear(piece) for piece in (DELTA, DONE))
-    await ear.ended()
-    ear.close()
+    recorder = ResponseRecorder(
+        RecordedResponse(WIRES["openai-responses"], STREAM), kept.done, None
+    )
+    assert not any(recorder.feed(piece) for piece in (DELTA, DONE))
+    await recorder.finish()
+    recorder.close()
     assert kept.events == [DELTA + DONE]
 
 
 async def test_a_large_answer_is_read_too() -> None:
     kept = Kept()
-    ear = Ear(Heard(WIRES["openai-responses"], WHOLE), kept.done, kept.keep)
+    recorder = ResponseRecorder(
+        RecordedResponse(WIRES["openai-responses"], WHOLE), kept.done, kept.keep
+    )
     body = {"id": "r", "status": "completed", "output": [], "text": "x" * 100_000}
-    ear.hear(json.dumps(body).encode())
-    await ear.ended()
+    recorder.feed(json.dumps(body).encode())
+    await recorder.finish()
     assert kept.events[0] == "r"

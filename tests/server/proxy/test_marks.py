@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.server.proxy import bodies
-from enfold.server.proxy.bodies import Body
+from enfold.server.proxy.bodies import RequestBody
 from enfold.summaries import HEADING, fence
 from enfold.wire import WIRES, Wire
 from enfold.wire.cache_marks import remove_cache_marks, restore_cache_marks
@@ -27,8 +27,8 @@ def _raw(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **beside: Any) -> Body:
-    return bodies.bodies_read(form, _raw({"model": "m", **beside, "messages": messages}))
+def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **beside: Any) -> RequestBody:
+    return bodies.parse_body(form, _raw({"model": "m", **beside, "messages": messages}))
 
 
 def _marks(raws: Any) -> list[Any]:
@@ -48,12 +48,12 @@ def _text(text: str, mark: Any = None) -> Any:
     return {"type": "text", "text": text, **({"cache_control": mark} if mark else {})}
 
 
-def _set(body: Body, covered: int, view: list[Any], lead: int = 0) -> list[Any]:
+def _set(body: RequestBody, covered: int, view: list[Any], lead: int = 0) -> list[Any]:
     sent = body.messages[lead:]
     raws = [_raw(message) for message in view]
     again = restore_cache_marks(
-        body.form,
-        body.value,
+        body.wire,
+        body.field,
         lead=body.messages[:lead],
         covered=covered,
         sent=sent,
@@ -120,7 +120,7 @@ def test_never_more_than_four_with_those_beside_the_messages(beside: Any, marked
 
 def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
     messages = [{"role": "user", "content": [_text("Long.", MARK)]}, {"role": "user"}]
-    body = bodies.bodies_read(WIRES["openai-responses"], _raw({"model": "m", "input": messages}))
+    body = bodies.parse_body(WIRES["openai-responses"], _raw({"model": "m", "input": messages}))
     assert _set(body, 1, [{}]) == [{}]
 
 

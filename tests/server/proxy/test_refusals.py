@@ -7,7 +7,7 @@ import json
 import pytest
 
 from enfold.errors import BlockedError, UnavailableError
-from enfold.server.proxy.calls import is_overflow, refusal
+from enfold.server.proxy.client import error_response, is_overflow_response
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ from enfold.server.proxy.calls import is_overflow, refusal
 )
 def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str]) -> None:
     error = BlockedError("it failed", session="s 1")
-    status, headers, body = refusal(error, provider, "key-1")
+    status, headers, body = error_response(error, provider, "key-1")
     said = json.loads(body)[path[0]][path[1]]
     assert status == 409
     assert "it failed" in said
@@ -31,7 +31,7 @@ def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str
 
 
 def test_what_may_pass_is_worth_another_try() -> None:
-    status, headers, _ = refusal(UnavailableError("gone"), "anthropic")
+    status, headers, _ = error_response(UnavailableError("gone"), "anthropic")
     assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
 
 
@@ -48,4 +48,4 @@ def test_what_may_pass_is_worth_another_try() -> None:
     ids=["openai", "anthropic", "gemini", "llama.cpp", "another", "another status"],
 )
 def test_an_overflow_is_known_by_status_and_words(status: int, body: bytes, expected: bool) -> None:
-    assert is_overflow(status, body) is expected
+    assert is_overflow_response(status, body) is expected

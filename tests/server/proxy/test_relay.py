@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from enfold.errors import UnavailableError
-from enfold.server.proxy.recorder import Ear, Heard
-from enfold.server.proxy.routes import Receiver, relay
-from enfold.server.proxy.upstream import Answer
+from enfold.server.proxy.client import ClientResponse
+from enfold.server.proxy.recorder import RecordedResponse, ResponseRecorder
+from enfold.server.proxy.routes import relay_response
+from enfold.server.proxy.upstream import UpstreamResponse
 from enfold.wire import WIRES
 from enfold.wire.replies import Reply
 
@@ -44,8 +45,8 @@ class Client:
 
 async def test_pieces_go_on_as_they_come() -> None:
     client = Client()
-    answer = cast("Answer", Arriving(b"one", b"two"))
-    await relay(answer, [(b"X-Enfold-Decision", b"keep")], Receiver(client.send))
+    answer = cast("UpstreamResponse", Arriving(b"one", b"two"))
+    await relay_response(answer, [(b"X-Enfold-Decision", b"keep")], ClientResponse(client.send))
     start, *body = client.heard
     assert start["headers"] == [
         (b"content-type", b"application/json"),
@@ -60,7 +61,11 @@ async def test_pieces_go_on_as_they_come() -> None:
 
 async def test_how_long_it_is_and_which_piece_is_the_last_is_said_where_that_is_known() -> None:
     client = Client()
-    await relay(cast("Answer", Arriving(b"one", b"two", length=6)), (), Receiver(client.send))
+    await relay_response(
+        cast("UpstreamResponse", Arriving(b"one", b"two", length=6)),
+        (),
+        ClientResponse(client.send),
+    )
     start, *body = client.heard
     assert (b"content-length", b"6") in start["headers"]
     assert [(each["body"], each.get("more_body", False)) for each in body] == [
@@ -74,7 +79,7 @@ async def test_an_answer_that_never_has_a_body_has_no_length(status: int) -> Non
     client = Client()
     answer = Arriving(length=0)
     answer.status = status
-    await relay(cast("Answer", answer), (), Receiver(client.send))
+    await relay_response(cast("UpstreamResponse", answer), (), ClientResponse(client.send))
     assert [name for name, _ in client.heard[0]["headers"]] == [b"content-type"]
 
 
@@ -85,20 +90,22 @@ async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
     async def keep(_reply: Reply) -> None:
         before.append(len(client.heard))
 
-    answer = cast("Answer", Arriving(b'{"id":', b'"r"}'))
-    ear = Ear(Heard(WIRES["openai-responses"], answer.headers), lambda _: None, keep)
-    await relay(answer, (), Receiver(client.send), ear)
+    answer = cast("UpstreamResponse", Arriving(b'{"id":', b'"r"}'))
+    ear = ResponseRecorder(
+        RecordedResponse(WIRES["openai-responses"], answer.headers), lambda _: None, keep
+    )
+    await relay_response(answer, (), ClientResponse(client.send), ear)
     assert before == [1]
     assert [each["body"] for each in client.heard[1:]] == [b'{"id":"r"}']
 
 
 async def test_an_answer_that_breaks_off_is_not_ended_but_was_heard() -> None:
-    client, heard = Client(), Heard(WIRES["openai"], ())
-    closed: list[Heard] = []
-    answer = cast("Answer", Arriving(b"one", breaks=True))
-    to = Receiver(client.send)
+    client, heard = Client(), RecordedResponse(WIRES["openai"], ())
+    closed: list[RecordedResponse] = []
+    answer = cast("UpstreamResponse", Arriving(b"one", breaks=True))
+    to = ClientResponse(client.send)
     with pytest.raises(UnavailableError):
-        await relay(answer, (), to, Ear(heard, closed.append, None))
-    assert to.has_begun
+        await relay_response(answer, (), to, ResponseRecorder(heard, closed.append, None))
+    assert to.has_started
     assert client.heard[-1]["more_body"] is True
     assert closed == [heard]

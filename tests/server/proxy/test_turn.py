@@ -15,12 +15,13 @@ import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold import wire
+from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import SummaryError
 from enfold.records import Snapshot
 from enfold.server import create_app
 from enfold.server.proxy import bodies
 from enfold.server.proxy.routes import Proxy
-from enfold.server.proxy.turn import Asked, Turns
+from enfold.server.proxy.turn import ProxyPipeline, ProxyRequest
 from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
@@ -163,12 +164,12 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
-    body = bodies.bodies_read(WIRES["openai"], json.dumps({"messages": said}).encode())
-    turns = Turns(on.engine)
-    out = await turns.take(Asked(body, "openai:small", namespace="n" * 257))
-    await turns.idle()
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    pipeline = ProxyPipeline(on.engine, ProxiedConversations(on.engine))
+    out = await pipeline.prepare(ProxyRequest(body, "openai:small", namespace="n" * 257))
+    await pipeline.idle()
     assert out.raw is body.raw
-    assert "work in the background failed: namespace 'nnn" in caplog.text
+    assert "background work failed: namespace 'nnn" in caplog.text
 
 
 async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from enfold.errors import UnavailableError
-from enfold.server.proxy.upstream import Upstream, forwarded
+from enfold.server.proxy.upstream import Upstream, forwarded_headers
 from tests.server.serving import serving
 
 
@@ -24,7 +24,10 @@ def test_what_concerns_one_connection_stays_there() -> None:
         (b"Authorization", b"Bearer k"),
         (b"accept-encoding", b"gzip"),
     ]
-    assert forwarded(headers) == [(b"Authorization", b"Bearer k"), (b"accept-encoding", b"gzip")]
+    assert forwarded_headers(headers) == [
+        (b"Authorization", b"Bearer k"),
+        (b"accept-encoding", b"gzip"),
+    ]
 
 
 async def test_a_packed_answer_stays_packed() -> None:
@@ -38,7 +41,7 @@ async def test_a_packed_answer_stays_packed() -> None:
     async with serving(app) as address:
         upstream = Upstream({"openai": address})
         headers = [(b"accept-encoding", b"gzip")]
-        async with upstream.ask("openai", "POST", "/v1/x", headers, b"{}") as reply:
+        async with upstream.call("openai", "POST", "/v1/x", headers, b"{}") as reply:
             assert dict(reply.headers)[b"content-encoding"] == b"gzip"
             assert await reply.read() == packed
         await upstream.close()
@@ -47,6 +50,6 @@ async def test_a_packed_answer_stays_packed() -> None:
 async def test_a_provider_that_is_not_there_is_unavailable() -> None:
     upstream = Upstream({"openai": "http://127.0.0.1:9"})
     with pytest.raises(UnavailableError, match=r"http://127\.0\.0\.1:9 cannot be reached"):
-        async with upstream.ask("openai", "GET", "/v1/models?key=secret", [], None):
+        async with upstream.call("openai", "GET", "/v1/models?key=secret", [], None):
             pass
     await upstream.close()

@@ -1,7 +1,9 @@
-"""Request bodies: cut into messages that are still bytes, and put together again.
+"""Request bodies: cut into messages that stay bytes, with the facts that are needed of each.
 
-A message that is not changed is never decoded for its own sake: it leaves with the bytes that it
-came with. What has to be known of it is in `facts`.
+A message that is not changed is never decoded in order to be sent: it leaves with the bytes that it
+came with. `MessageFactsCache` holds role, content hash and token counts of messages by the digest
+of their bytes. `PrefixCache` remembers how long bodies begin, so that only the new messages of a
+turn are read.
 """
 
 from __future__ import annotations
@@ -27,429 +29,427 @@ from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
 from enfold.wire import Wire
 
-_MOST_OUTPUT = 2**53
-"""Tokens. What is larger limits nothing, and cannot be reckoned with."""
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """A request as it came."""
-
-    form: Wire
-    raw: bytes
-    fields: Mapping[str, bytes]
-    """Each still as JSON; the messages' own is empty, so that they are not held twice."""
-    messages: Sequence[bytes]
-    """Each still as JSON."""
-    elsewhere: tuple[str, ...] = ()
-    """Fields that name messages at the provider, which stand among these messages too."""
-
-    @property
-    def beside(self) -> bytes:
-        """What is sent beside the messages, as a body with no messages in it."""
-        there = [
-            (name, self.fields[name]) for name in self.form.overhead_keys if name in self.fields
-        ]
-        return _object([(self.form.messages_key, b"[]"), *there])
-
-    def value(self, name: str) -> Any:
-        """A field of the body, decoded; None where it is not there."""
-        raw = self.fields.get(name)
-        return None if raw is None else loads(raw)
-
-    def max_output(self) -> int | None:
-        """The limit that the request sets to the answer. None where it sets none."""
-        for path in self.form.max_output_paths:
-            first, *rest = path.split(".")
-            found = self.value(first)
-            for name in rest:
-                found = found.get(name) if isinstance(found, dict) else None
-            if isinstance(found, int) and not isinstance(found, bool):
-                return min(found, _MOST_OUTPUT)
-        return None
-
-    def with_messages(self, messages: Iterable[bytes]) -> bytes:
-        """The same request with other messages; its other fields as they came, where they were."""
-        array = b"[" + b",".join(messages) + b"]"
-        fields = {**self.fields, self.form.messages_key: array}
-        return _object((name, raw) for name, raw in fields.items() if name not in self.elsewhere)
-
-
-def bodies_read(form: Wire, raw: bytes) -> Body:
-    """The body, cut into messages; `InputError` says what is wrong with it."""
-    found = fields(raw)
-    sent = found.get(form.messages_key, b"[]").lstrip()
-    if form.messages_key in found:
-        found[form.messages_key] = b"[]"
-    if sent.startswith(b'"'):
-        # Responses take a text for the one message that it is.
-        return Body(form, raw, found, (dumps({"role": "user", "content": loads(sent)}),))
-    if not sent.startswith(b"["):
-        raise InputError(f"expected an array in {form.messages_key!r}")
-    return Body(form, raw, found, tuple(items(sent)))
-
-
-def _object(members: Iterable[tuple[str, bytes]]) -> bytes:
-    return b"{" + b",".join(dumps(name) + b":" + raw for name, raw in members) + b"}"
-
-
 if TYPE_CHECKING:
     from hashlib import _Hash
 
 Result = TypeVar("Result")
-Key: TypeAlias = bytes
-"""The digest of dialect, tokenizer, and a message's bytes."""
+FactsKey: TypeAlias = bytes
+"""The digest of dialect, tokenizer and a message's bytes."""
 
-_REMEMBERED = 50_000
-"""How many messages; about 300 bytes each."""
-_LARGE = 50_000
-"""Bytes of unseen messages from which the work is done beside the event loop."""
-_COUNTING = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
-"""Few threads that stay: a tokenizer's library keeps about 8 MB for each that ever counted."""
+_MAX_OUTPUT = 2**53
+"""Tokens. A larger limit of the reply is the same as none, and would overflow in JSON."""
+_MAX_FACTS = 50_000
+"""Messages whose facts are cached; about 300 bytes each."""
+_THREAD_BYTES = 50_000
+"""Bytes of new messages from which they are counted in a thread."""
+_COUNTING_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
+"""Few threads that stay: the tokenizer's library keeps about 8 MB for each that ever counted."""
+_MIN_BODY = 100_000
+"""Bytes of a body from which its prefix is remembered."""
+_UNSETTLED_MESSAGES = 6
+"""Messages at the end that are always read again: clients still move cache marks in them."""
+_MAX_PREFIXES = 100
+_MAX_PREFIX_MESSAGES = 50_000
+"""In all prefixes together; about 250 bytes each."""
+_MAX_HELD_BYTES = 32 * 2**20
+"""Bytes of the newest prefixes that are held: comparing takes a tenth of the time of hashing."""
+_ENDING_BYTES = 64
+"""Bytes at a prefix's end. Most bodies that do not begin with the prefix differ in them."""
+_COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What is known of a message by its bytes."""
+class RequestBody:
+    """The body of a conversation request."""
+
+    wire: Wire
+    raw: bytes
+    fields: Mapping[str, bytes]
+    """Each field as JSON. The field of the messages is empty, so that they are not held twice."""
+    messages: Sequence[bytes]
+    """Each message as JSON."""
+    replaced_fields: tuple[str, ...] = ()
+    """Fields that refer to messages at the provider. `messages` has them, so these are not sent."""
+
+    @property
+    def overhead(self) -> bytes:
+        """A body without messages: system prompt and tools."""
+        overhead = [
+            (name, self.fields[name]) for name in self.wire.overhead_keys if name in self.fields
+        ]
+        return _join_object([(self.wire.messages_key, b"[]"), *overhead])
+
+    def field(self, name: str) -> Any:
+        """Return a field, decoded; None where it is missing."""
+        raw = self.fields.get(name)
+        return None if raw is None else loads(raw)
+
+    def max_output(self) -> int | None:
+        """Return the request's limit of the reply, in tokens; None where it sets none."""
+        for path in self.wire.max_output_paths:
+            first, *rest = path.split(".")
+            value = self.field(first)
+            for name in rest:
+                value = value.get(name) if isinstance(value, dict) else None
+            if isinstance(value, int) and not isinstance(value, bool):
+                return min(value, _MAX_OUTPUT)
+        return None
+
+    def with_messages(self, messages: Iterable[bytes]) -> bytes:
+        """Return the body with other messages; other fields keep their bytes and their order."""
+        array = b"[" + b",".join(messages) + b"]"
+        fields = {**self.fields, self.wire.messages_key: array}
+        return _join_object(
+            (name, raw) for name, raw in fields.items() if name not in self.replaced_fields
+        )
+
+
+def parse_body(wire: Wire, raw: bytes) -> RequestBody:
+    """Cut a body into its messages; raise `InputError` where it is malformed."""
+    found = fields(raw)
+    messages = found.get(wire.messages_key, b"[]").lstrip()
+    if wire.messages_key in found:
+        found[wire.messages_key] = b"[]"
+    if messages.startswith(b'"'):
+        # The Responses API accepts a text in place of one user message.
+        message = dumps({"role": "user", "content": loads(messages)})
+        return RequestBody(wire, raw, found, (message,))
+    if not messages.startswith(b"["):
+        raise InputError(f"expected an array in {wire.messages_key!r}")
+    return RequestBody(wire, raw, found, tuple(items(messages)))
+
+
+def parse_message(raw: bytes, dialect: str) -> Message:
+    """Return the message of its bytes."""
+    return wire.get(dialect).parse_message(loads(raw))
+
+
+def _join_object(members: Iterable[tuple[str, bytes]]) -> bytes:
+    return b"{" + b",".join(dumps(name) + b":" + raw for name, raw in members) + b"}"
+
+
+@dataclass(frozen=True, slots=True)
+class MessageFacts:
+    """The properties of a message that recognition and counting need."""
 
     role: Role
-    content: str
-    """The hash of what it says."""
+    content_hash: str
     tokens: int
     estimate: int
 
 
-class Memory:
-    """The facts of messages, by the digest of their bytes; the oldest are forgotten first."""
+class MessageFactsCache:
+    """Facts of messages, by the digest of their bytes; the oldest are dropped first."""
 
-    def __init__(self, size: int = _REMEMBERED) -> None:
+    def __init__(self, size: int = _MAX_FACTS) -> None:
         self._size = size
-        self._facts: dict[Key, Facts] = {}
-        self._beside: dict[Key, tuple[int, int]] = {}
+        self._facts: dict[FactsKey, MessageFacts] = {}
+        self._overheads: dict[FactsKey, tuple[int, int]] = {}
 
-    async def facts(self, raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
-        """The facts of every message, counted by the tokenizer."""
-        keys = _keys(raws, dialect, tokenizer)
-        known = [self._facts.get(key) for key in keys]
-        unseen = {
-            key: raw for key, raw, fact in zip(keys, raws, known, strict=True) if fact is None
+    async def facts(
+        self, raws: Sequence[bytes], dialect: str, tokenizer: str
+    ) -> list[MessageFacts]:
+        """Return the facts of every message."""
+        keys = _facts_keys(raws, dialect, tokenizer)
+        cached = [self._facts.get(key) for key in keys]
+        missing = {
+            key: raw for key, raw, facts in zip(keys, raws, cached, strict=True) if facts is None
         }
-        if not unseen:
-            return cast("list[Facts]", known)
-        found = await _apart(_find, tuple(unseen.values()), dialect, tokenizer)
-        new = dict(zip(unseen, found, strict=True))
-        self._remember(new)
-        return [fact or new[key] for key, fact in zip(keys, known, strict=True)]
-
-    async def beside(self, raw: bytes, dialect: str, tokenizer: str) -> tuple[int, int]:
-        """What a system prompt and tools take, given as a body with no messages in it."""
-        (key,) = _keys([raw], dialect, tokenizer)
-        if key not in self._beside:
-            if len(self._beside) >= self._size:
-                self._beside.clear()
-            self._beside[key] = await _apart(_count_beside, (raw,), dialect, tokenizer)
-        return self._beside[key]
-
-    def _remember(self, found: dict[Key, Facts]) -> None:
-        if len(self._facts) + len(found) > self._size:
-            for key in list(self._facts)[: self._size // 4 + len(found)]:
+        if not missing:
+            return cast("list[MessageFacts]", cached)
+        computed = await _run_in_thread_if_large(
+            _compute_facts, tuple(missing.values()), dialect, tokenizer
+        )
+        new = dict(zip(missing, computed, strict=True))
+        if len(self._facts) + len(new) > self._size:
+            for key in list(self._facts)[: self._size // 4 + len(new)]:
                 del self._facts[key]
-        self._facts.update(found)
+        self._facts.update(new)
+        return [facts or new[key] for key, facts in zip(keys, cached, strict=True)]
+
+    async def overhead_tokens(
+        self, overhead: bytes, dialect: str, tokenizer: str
+    ) -> tuple[int, int]:
+        """Return the tokens of system prompt and tools of a body without messages."""
+        (key,) = _facts_keys([overhead], dialect, tokenizer)
+        if key not in self._overheads:
+            if len(self._overheads) >= self._size:
+                self._overheads.clear()
+            self._overheads[key] = await _run_in_thread_if_large(
+                _count_overhead, (overhead,), dialect, tokenizer
+            )
+        return self._overheads[key]
 
 
-def _keys(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Key]:
-    """Processors have instructions for this hash, and long histories are hashed on every turn."""
-    beginning = _beginning(dialect, tokenizer)
+def _facts_keys(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[FactsKey]:
+    # SHA-256, because processors have instructions for it and every message is hashed every turn.
+    start = _hash_start(dialect, tokenizer)
     keys = []
     for raw in raws:
-        hashing = beginning.copy()
-        hashing.update(raw)
-        keys.append(hashing.digest())
+        hasher = start.copy()
+        hasher.update(raw)
+        keys.append(hasher.digest())
     return keys
 
 
 @cache
-def _beginning(dialect: str, tokenizer: str) -> _Hash:
+def _hash_start(dialect: str, tokenizer: str) -> _Hash:
     return sha256(f"{dialect} {tokenizer} ".encode())
 
 
-def parse(raw: bytes, dialect: str) -> Message:
-    """The message of its bytes."""
-    return wire.get(dialect).parse_message(loads(raw))
-
-
-async def _apart(
+async def _run_in_thread_if_large(
     work: Callable[[Sequence[bytes], str, str], Result],
     raws: Sequence[bytes],
     dialect: str,
     tokenizer: str,
 ) -> Result:
-    if sum(map(len, raws)) < _LARGE:
+    if sum(map(len, raws)) < _THREAD_BYTES:
         return work(raws, dialect, tokenizer)
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_COUNTING, work, raws, dialect, tokenizer)
+    return await loop.run_in_executor(_COUNTING_THREADS, work, raws, dialect, tokenizer)
 
 
-def _find(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[Facts]:
-    messages = [parse(raw, dialect) for raw in raws]
+def _compute_facts(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[MessageFacts]:
+    messages = [parse_message(raw, dialect) for raw in raws]
     counts = count_messages(messages, tokenizer)
     return [
-        Facts(message.role, content_hash(message), tokens, estimate(message))
+        MessageFacts(message.role, content_hash(message), tokens, estimate(message))
         for message, tokens in zip(messages, counts, strict=True)
     ]
 
 
-def _count_beside(raws: Sequence[bytes], dialect: str, tokenizer: str) -> tuple[int, int]:
-    conversation = wire.parse(loads(raws[0]), dialect)
-    counted = count_conversation(conversation, tokenizer)
+def _count_overhead(raws: Sequence[bytes], dialect: str, tokenizer: str) -> tuple[int, int]:
+    counted = count_conversation(wire.parse(loads(raws[0]), dialect), tokenizer)
     return counted.total - counted.tools, counted.tools
 
 
-if TYPE_CHECKING:
-    from hashlib import _Hash
-
-_LONG = 100_000
-"""Bytes from which a body is worth it."""
-_NEWEST = 6
-"""So many messages at the end are read anew: clients still move cache marks in them."""
-_MOST = 100
-"""Prefixes that are remembered."""
-_MOST_MESSAGES = 50_000
-"""Of all prefixes together; about 250 bytes each."""
-_HELD = 32 * 2**20
-"""Bytes of the newest that are held: to compare them takes a tenth of the time of a digest."""
-_LAST = 64
-"""Bytes at its end by which most bodies are seen to have another beginning."""
-_COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
-
-
 @dataclass(slots=True)
-class Prefix:
+class BodyPrefix:
     """A body up to the end of one of its messages."""
 
-    form: Wire
+    wire: Wire
     raw: bytes | None = field(repr=False)
     """Its bytes, while they are held."""
-    last: bytes
-    hashed: _Hash
-    """The hash of its bytes, which that of a longer one goes on from."""
-    places: array[int]
-    """Where each message begins and ends, one after the other."""
-    facts: dict[str, Sequence[Facts]] = field(default_factory=dict, repr=False)
-    """What is known of the messages, from the first on, by tokenizer."""
+    ending: bytes
+    """Its last bytes."""
+    hasher: _Hash
+    """The hash of its bytes; the hash of a longer prefix continues it."""
+    offsets: array[int]
+    """The start and the end of each message, one after the other."""
+    facts: dict[str, Sequence[MessageFacts]] = field(default_factory=dict, repr=False)
+    """The facts of the first messages, by tokenizer."""
     ids: list[str] = field(default_factory=list, repr=False)
-    """The identities of those that are no system prompt."""
+    """The identities of the messages after the leading system messages."""
 
     @property
     def size(self) -> int:
-        """Its bytes."""
-        return self.places[-1]
+        """The number of its bytes."""
+        return self.offsets[-1]
 
     @property
     def count(self) -> int:
-        """How many messages it has."""
-        return len(self.places) // 2
+        """The number of its messages."""
+        return len(self.offsets) // 2
 
-    def may_begin(self, form: Wire, raw: bytes) -> bool:
-        """Whether the body looks as if it began with it."""
+    def could_begin(self, wire: Wire, raw: bytes) -> bool:
+        """Return False if the body certainly begins otherwise."""
         return (
-            form is self.form
+            wire is self.wire
             and len(raw) > self.size
-            and raw.startswith(self.last, self.size - len(self.last))
+            and raw.startswith(self.ending, self.size - len(self.ending))
         )
 
-    def learn(self, tokenizer: str, facts: Sequence[Facts]) -> None:
-        """Remember the facts of its messages, which the given ones begin with."""
+    def remember_facts(self, tokenizer: str, facts: Sequence[MessageFacts]) -> None:
+        """Keep the facts of its messages, which are the first of the given ones."""
         if len(self.facts.get(tokenizer, ())) < self.count:
             self.facts[tokenizer] = tuple(facts[: self.count])
 
-    def learn_ids(self, ids: Sequence[str], lead: int) -> None:
-        """Remember the identities of its messages; so many system messages come before them."""
+    def remember_ids(self, ids: Sequence[str], lead: int) -> None:
+        """Keep the identities of its messages; `lead` system messages come before them."""
         if len(self.ids) < self.count - lead:
             self.ids[:] = ids[: self.count - lead]
 
 
-class Cut(Sequence[bytes]):
-    """Messages that are cut out of a body when they are asked for, and those that follow them."""
+class MessageSlices(Sequence[bytes]):
+    """Messages that are cut out of a body when they are read, and more messages after them."""
 
-    __slots__ = ("_places", "_raw", "_rest")
+    __slots__ = ("_offsets", "_raw", "_rest")
 
-    def __init__(self, raw: bytes, places: array[int], rest: Sequence[bytes] = ()) -> None:
+    def __init__(self, raw: bytes, offsets: array[int], rest: Sequence[bytes] = ()) -> None:
         self._raw = raw
-        self._places = places
+        self._offsets = offsets
         self._rest = rest
 
     def __len__(self) -> int:
-        return len(self._places) // 2 + len(self._rest)
+        return len(self._offsets) // 2 + len(self._rest)
 
     @overload
     def __getitem__(self, at: int) -> bytes: ...
     @overload
     def __getitem__(self, at: slice) -> Sequence[bytes]: ...
     def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
-        """A message, or some that follow each other."""
-        own = len(self._places) // 2
+        """Return a message, or consecutive messages."""
+        sliced = len(self._offsets) // 2
         if isinstance(at, slice):
             start, stop, _ = at.indices(len(self))
-            rest = self._rest[max(0, start - own) : max(0, stop - own)]
-            return Cut(self._raw, self._places[2 * start : 2 * stop], rest)
+            rest = self._rest[max(0, start - sliced) : max(0, stop - sliced)]
+            return MessageSlices(self._raw, self._offsets[2 * start : 2 * stop], rest)
         index = range(len(self))[at]
-        if index >= own:
-            return self._rest[index - own]
-        return self._raw[self._places[2 * index] : self._places[2 * index + 1]]
+        if index >= sliced:
+            return self._rest[index - sliced]
+        return self._raw[self._offsets[2 * index] : self._offsets[2 * index + 1]]
 
 
-class Prefixes:
-    """Reads bodies, and remembers how they begin."""
+class PrefixCache:
+    """Parses bodies, and remembers how the long ones begin."""
 
     def __init__(
         self,
         *,
-        long: int = _LONG,
-        most: int = _MOST,
-        messages: int = _MOST_MESSAGES,
-        held: int = _HELD,
+        min_body: int = _MIN_BODY,
+        max_prefixes: int = _MAX_PREFIXES,
+        max_messages: int = _MAX_PREFIX_MESSAGES,
+        max_held: int = _MAX_HELD_BYTES,
     ) -> None:
-        self._long = long
-        self._most = most
-        self._messages = messages
-        self._held = held
-        self._known: list[Prefix] = []
-        """Those that came last are at the end."""
+        self._min_body = min_body
+        self._max_prefixes = max_prefixes
+        self._max_messages = max_messages
+        self._max_held = max_held
+        self._prefixes: list[BodyPrefix] = []
+        """The most recently used is the last."""
 
-    def read(self, form: Wire, raw: bytes) -> tuple[Body, Prefix | None]:
-        """The body, cut into messages, and what is known of how it begins."""
-        if len(raw) < self._long:
-            return bodies_read(form, raw), None
-        known = self._longest(form, raw)
-        body = _read_after(known, raw) if known is not None else None
+    def parse(self, wire: Wire, raw: bytes) -> tuple[RequestBody, BodyPrefix | None]:
+        """Return the body, cut into messages, and its prefix if the body is long."""
+        if len(raw) < self._min_body:
+            return parse_body(wire, raw), None
+        cached = self._longest(wire, raw)
+        body = _parse_after_prefix(cached, raw) if cached is not None else None
         if body is None:
-            known, body = None, bodies_read(form, raw)
-        prefix = _lengthened(known, body) if known is not None else _begun(body)
+            cached, body = None, parse_body(wire, raw)
+        prefix = _extend_prefix(cached, body) if cached is not None else _first_prefix(body)
         if prefix is not None:
-            self._remember(prefix, instead_of=known)
+            self._add(prefix, replaced=cached)
         return body, prefix
 
-    def _longest(self, form: Wire, raw: bytes) -> Prefix | None:
-        """The longest one that the body begins with."""
-        may = [each for each in self._known if each.may_begin(form, raw)]
-        may.sort(key=attrgetter("size"), reverse=True)
-        same = (each for each in may if each.raw is not None and raw.startswith(each.raw))
-        found = next(same, None)
+    def _longest(self, wire: Wire, raw: bytes) -> BodyPrefix | None:
+        """Return the longest prefix that the body begins with."""
+        candidates = [each for each in self._prefixes if each.could_begin(wire, raw)]
+        candidates.sort(key=attrgetter("size"), reverse=True)
+        held = (each for each in candidates if each.raw is not None and raw.startswith(each.raw))
+        found = next(held, None)
         size = 0 if found is None else found.size
-        longer = [each for each in reversed(may) if each.raw is None and each.size > size]
+        longer = [each for each in reversed(candidates) if each.raw is None and each.size > size]
         return _longest_by_hash(longer, raw, found) if longer else found
 
-    def _remember(self, prefix: Prefix, *, instead_of: Prefix | None) -> None:
-        self._known = [each for each in self._known if each is not instead_of]
-        self._known.append(prefix)
-        while len(self._known) > self._most or self._count() > self._messages:
-            del self._known[0]
-        self._let_go()
-
-    def _let_go(self) -> None:
-        """Hold no more bytes than may be held, those of the newest."""
-        left = self._held
-        for each in reversed(self._known):
+    def _add(self, prefix: BodyPrefix, *, replaced: BodyPrefix | None) -> None:
+        self._prefixes = [each for each in self._prefixes if each is not replaced]
+        self._prefixes.append(prefix)
+        while (
+            len(self._prefixes) > self._max_prefixes
+            or sum(each.count for each in self._prefixes) > self._max_messages
+        ):
+            del self._prefixes[0]
+        left = self._max_held
+        for each in reversed(self._prefixes):
             size = len(each.raw or b"")
             if size > left:
                 each.raw = None
             else:
                 left -= size
 
-    def _count(self) -> int:
-        return sum(each.count for each in self._known)
 
+def _longest_by_hash(
+    prefixes: Sequence[BodyPrefix], raw: bytes, found: BodyPrefix | None
+) -> BodyPrefix | None:
+    """Return the longest prefix that the body begins with; the body is hashed only once.
 
-def _longest_by_hash(prefixes: Sequence[Prefix], raw: bytes, found: Prefix | None) -> Prefix | None:
-    """The longest that the body begins with, the shortest given first; it is hashed once for all.
-
-    `found` is a shorter one that it begins with.
+    `prefixes` are in the order of their size. `found` is a shorter prefix of the body.
     """
-    hashing, at = (sha256(), 0) if found is None else (found.hashed.copy(), found.size)
+    hasher, at = (sha256(), 0) if found is None else (found.hasher.copy(), found.size)
     view = memoryview(raw)
     for each in prefixes:
-        hashing.update(view[at : each.size])
+        hasher.update(view[at : each.size])
         at = each.size
-        found = each if hashing.digest() == each.hashed.digest() else found
+        found = each if hasher.digest() == each.hasher.digest() else found
     return found
 
 
-def _read_after(prefix: Prefix, raw: bytes) -> Body | None:
-    """The body that begins with it; None where it says more than the one that it was taken from.
+def _parse_after_prefix(prefix: BodyPrefix, raw: bytes) -> RequestBody | None:
+    """Parse a body that begins with the prefix; None if its messages are not those of the prefix.
 
-    What is left is read with one item in place of all that is known. No other item is like it, so
-    one cannot be taken for it.
+    Only the rest is parsed, with a placeholder for the messages of the prefix. The placeholder is
+    random, so that no message can be mistaken for it.
     """
-    stand_in = _stand_in()
+    placeholder = _make_placeholder()
     try:
-        rest = bodies_read(prefix.form, _without(raw, prefix.places, stand_in))
+        rest = parse_body(prefix.wire, _replace_messages(raw, prefix.offsets, placeholder))
     except InputError:
         return None
-    if list(rest.messages[:1]) != [stand_in]:
-        return None  # another field of the same name comes after, and is the one that counts
-    return replace(rest, raw=raw, messages=Cut(raw, prefix.places, rest.messages[1:]))
+    if list(rest.messages[:1]) != [placeholder]:
+        return None  # the same field comes again later in the body, and the last one counts
+    return replace(rest, raw=raw, messages=MessageSlices(raw, prefix.offsets, rest.messages[1:]))
 
 
-def _begun(body: Body) -> Prefix | None:
-    """The beginning that the body is to be known by; None where it has none."""
-    old = body.messages[:-_NEWEST]
-    if not old:
+def _first_prefix(body: RequestBody) -> BodyPrefix | None:
+    """Return the prefix of a new body; None where it has too few messages."""
+    settled = body.messages[:-_UNSETTLED_MESSAGES]
+    if not settled:
         return None
-    places = array("Q")
-    if not _place(places, body.raw, body.raw.find(old[0]), old):
+    offsets = array("Q")
+    if not _add_offsets(offsets, body.raw, body.raw.find(settled[0]), settled):
         return None
-    return _prefix(body, places, sha256(), 0) if _is_cut_right(body, places) else None
+    if not _are_offsets_right(body, offsets):
+        return None
+    return _make_prefix(body, offsets, sha256(), 0)
 
 
-def _lengthened(prefix: Prefix, body: Body) -> Prefix:
-    """The beginning that a later body is to be known by."""
-    new = body.messages[prefix.count : -_NEWEST]
-    places = prefix.places[:]
-    if not new or not _place(places, body.raw, _next(body.raw, prefix.size), new):
+def _extend_prefix(prefix: BodyPrefix, body: RequestBody) -> BodyPrefix:
+    """Return a longer prefix of a body that begins with the prefix."""
+    new = body.messages[prefix.count : -_UNSETTLED_MESSAGES]
+    offsets = prefix.offsets[:]
+    if not new or not _add_offsets(offsets, body.raw, _next_item(body.raw, prefix.size), new):
         return prefix
-    longer = _prefix(body, places, prefix.hashed.copy(), prefix.size)
+    longer = _make_prefix(body, offsets, prefix.hasher.copy(), prefix.size)
     return replace(longer, facts=dict(prefix.facts), ids=prefix.ids[:])
 
 
-def _prefix(body: Body, places: array[int], hashing: _Hash, hashed: int) -> Prefix:
-    """The body up to the last of the places; so many bytes are in the hash already."""
-    raw = body.raw[: places[-1]]
-    hashing.update(memoryview(raw)[hashed:])
-    return Prefix(body.form, raw, raw[-_LAST:], hashing, places)
+def _make_prefix(body: RequestBody, offsets: array[int], hasher: _Hash, hashed: int) -> BodyPrefix:
+    """Return the body up to the last offset; its first `hashed` bytes are in the hash already."""
+    raw = body.raw[: offsets[-1]]
+    hasher.update(memoryview(raw)[hashed:])
+    return BodyPrefix(body.wire, raw, raw[-_ENDING_BYTES:], hasher, offsets)
 
 
-def _place(places: array[int], raw: bytes, at: int, messages: Sequence[bytes]) -> bool:
-    """Add where the messages are, the first of them there; False if they are not."""
+def _add_offsets(offsets: array[int], raw: bytes, at: int, messages: Sequence[bytes]) -> bool:
+    """Add the offsets of the messages, which begin at `at`; False if they are not there."""
     for message in messages:
         if at < 0 or not raw.startswith(message, at):
             return False
-        places.extend((at, at + len(message)))
-        at = _next(raw, at + len(message))
+        offsets.extend((at, at + len(message)))
+        at = _next_item(raw, at + len(message))
     return True
 
 
-def _next(raw: bytes, end: int) -> int:
-    """Where the item begins after one that ends there; -1 if it is the last."""
+def _next_item(raw: bytes, end: int) -> int:
+    """Return the start of the array item after the one that ends at `end`; -1 if it is the last."""
     comma = _COMMA.match(raw, end)
     return comma.end() if comma is not None else -1
 
 
-def _is_cut_right(body: Body, places: array[int]) -> bool:
-    """Whether these are the messages' own places, and not those of the same bytes elsewhere."""
-    stand_in = _stand_in()
+def _are_offsets_right(body: RequestBody, offsets: array[int]) -> bool:
+    """Return False if the offsets are those of the same bytes in another place of the body."""
+    placeholder = _make_placeholder()
     try:
-        rest = bodies_read(body.form, _without(body.raw, places, stand_in))
+        rest = parse_body(body.wire, _replace_messages(body.raw, offsets, placeholder))
     except InputError:
         return False
-    after = body.messages[len(places) // 2 :]
-    return list(rest.messages) == [stand_in, *after] and rest.fields == body.fields
+    after = body.messages[len(offsets) // 2 :]
+    return list(rest.messages) == [placeholder, *after] and rest.fields == body.fields
 
 
-def _without(raw: bytes, places: array[int], stand_in: bytes) -> bytes:
-    """The body with one item in place of the messages that are there."""
-    return raw[: places[0]] + stand_in + raw[places[-1] :]
+def _replace_messages(raw: bytes, offsets: array[int], placeholder: bytes) -> bytes:
+    return raw[: offsets[0]] + placeholder + raw[offsets[-1] :]
 
 
-def _stand_in() -> bytes:
+def _make_placeholder() -> bytes:
     return f'"{token_hex(16)}"'.encode()

@@ -1,9 +1,9 @@
-"""Recall in the proxy: a model looks up what was folded, and its client does not notice.
+"""Recall in the proxy: the model looks up messages that are not in its view, unseen by the client.
 
-Once a summary is in use, requests with tools get one more: `recall`. When the model calls it, the
-proxy answers from the history of that branch and asks again; the client gets one reply. What was
-really said is stored, and sent in place of what the client saw on the turns after it, with the
-same bytes, so that a provider's cache goes on to hit.
+Once a summary is in use, requests with tools get one more tool: `recall`. When the model calls it,
+the proxy answers from the history of the branch and sends the request again; the client receives
+one reply. The full exchange is stored. On later turns it is sent in place of the reply that the
+client has, with the same bytes, so that the provider's prompt cache keeps hitting.
 """
 
 from __future__ import annotations
@@ -26,33 +26,45 @@ from enfold.identity import content_hash
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, Text, ToolCall
 from enfold.server.headers import Header
-from enfold.server.proxy.bodies import Body
-from enfold.server.proxy.calls import refusal
-from enfold.server.proxy.upstream import Answer, Arriving, Whole, is_stream
+from enfold.server.proxy.bodies import RequestBody, parse_message
+from enfold.server.proxy.client import error_response
+from enfold.server.proxy.upstream import (
+    BufferedResponse,
+    RelayedResponse,
+    UpstreamResponse,
+    is_stream,
+)
 from enfold.wire import Wire
 from enfold.wire.contract import StreamJoiner
 from enfold.wire.recall_tool import add_recall_tool
 from enfold.wire.replies import EventParser, Reply, ReplyParser, ServerSentEvent
 
-MOST = 3
-"""So many recalls are answered in one turn."""
-_TOKENS = 2_000
-"""So many tokens has an answer at most."""
-_FEWEST = 500
-"""Tokens below which an answer says nothing."""
+CallUpstream: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[UpstreamResponse]]
+"""Sends the client's request with another body."""
 
-TOO_MANY = (
-    f"Not answered: at most {MOST} recalls are answered in one turn. Go on with what you have."
+MAX_RECALLS = 3
+"""Recalls that are answered in one turn."""
+TOO_MANY_RECALLS = (
+    f"Not answered: at most {MAX_RECALLS} recalls are answered in one turn. "
+    "Go on with what you have."
 )
-_NO_ROOM = "Not answered: there is no room left for it. Go on with what you have."
-_HOW = 'Give either {"query": "words to find"} or {"reference": "…", "start": 0}.'
+_MAX_ANSWER_TOKENS = 2_000
+_MIN_ANSWER_TOKENS = 500
+"""A shorter answer would not help the model."""
+_NO_SPACE = "Not answered: there is no room left for it. Go on with what you have."
+_USAGE = 'Give either {"query": "words to find"} or {"reference": "…", "start": 0}.'
+_PROVIDER_FAILED = "the provider failed while it answered; try again"
+_MAX_PARSED = 4_096
+"""Parsed messages that are cached."""
+
+_log = logging.getLogger("enfold.proxy")
 
 
 @dataclass(frozen=True, slots=True)
 class RecallOffer:
     """A request with the recall tool among its tools."""
 
-    body: Body
+    body: RequestBody
     name: str
     """The tool's name in this request."""
 
@@ -62,68 +74,72 @@ class RecallOffer:
         return f"The tool `{self.name}` finds their exact words."
 
 
-def offer_recall(body: Body, setting: str) -> RecallOffer | None:
+def offer_recall(body: RequestBody, setting: str) -> RecallOffer | None:
     """Return the request with the recall tool; None if it does not get the tool."""
-    added = add_recall_tool(body.form, body.fields, setting)
+    added = add_recall_tool(body.wire, body.fields, setting)
     if added is None:
         return None
     tools, name = added
     return RecallOffer(replace(body, fields={**body.fields, "tools": tools}), name)
 
 
-def share(decision: Decision) -> int:
-    """Tokens that one answer may have, so that all that a turn can ask for fit."""
-    return min(_TOKENS, (decision.limit - decision.tokens) // (MOST + 1))
+def answer_budget(decision: Decision) -> int:
+    """Return the tokens of one answer, so that all answers of a turn fit into the window."""
+    return min(_MAX_ANSWER_TOKENS, (decision.limit - decision.tokens) // (MAX_RECALLS + 1))
 
 
-async def answer(session: Session, arguments: str, *, max_tokens: int) -> str:
-    """What the model reads; a call that cannot be answered is told why."""
-    if max_tokens < _FEWEST:
-        return _NO_ROOM
+async def answer_recall(session: Session, arguments: str, *, max_tokens: int) -> str:
+    """Return the answer to a call of the tool, or the reason why there is none."""
+    if max_tokens < _MIN_ANSWER_TOKENS:
+        return _NO_SPACE
     try:
         given = loads(arguments or "{}")
-        return await _answer(session, given if isinstance(given, dict) else {}, max_tokens)
+        return await _find_passages(session, given if isinstance(given, dict) else {}, max_tokens)
     except (InputError, NotFoundError) as error:
-        return f"Not answered: {error}. {_HOW}"
+        return f"Not answered: {error}. {_USAGE}"
     except StoreError as error:
-        # A reply may be half said by now; the model can go on without, and no client fails.
+        # Part of the reply may have been sent already. The model can go on without the answer.
         _log.warning("session %s: a recall was not answered: %s", session.id, error)
         return "Not answered: the history cannot be read now. Go on with what you have."
 
 
-async def _answer(session: Session, given: dict[str, Any], max_tokens: int) -> str:
+async def _find_passages(session: Session, given: dict[str, Any], max_tokens: int) -> str:
     query, reference, start = given.get("query"), given.get("reference"), given.get("start")
     if isinstance(reference, str) and reference.strip():
         begin = start if isinstance(start, int) else 0
-        room = text_budget(1, max_tokens)
-        passage = await recall(session, reference.strip(), start=begin, max_tokens=room)
+        budget = text_budget(1, max_tokens)
+        passage = await recall(session, reference.strip(), start=begin, max_tokens=budget)
         return quote([passage])
     if isinstance(query, str) and query.strip():
         return quote(await recall_found(session, query, max_tokens=text_budget(0, max_tokens)))
     raise InputError("neither a query nor a reference was given")
 
 
-_REMEMBERED = 4_096
-
-
 @dataclass(frozen=True, slots=True)
-class Exchange:
-    """The messages of a turn: what the model said, and what it was answered."""
+class RecallExchange:
+    """The full messages of a turn with recalls."""
 
     name: str
-    """Of the tool that it called."""
-    said: tuple[Mapping[str, Any], ...]
+    """The tool's name."""
+    messages: tuple[Mapping[str, Any], ...]
+    """The model's messages, and the results of its recalls."""
     held: tuple[Mapping[str, Any], ...] = ()
-    """Results that wait for those of the client's own tools."""
+    """Results of recalls that are sent with the results of the client's tools."""
 
     def record(self, dialect: str, message: str, snapshot: str) -> records.Exchange:
-        """As it is stored: after a message, under a snapshot."""
-        content = dumps({"name": self.name, "said": self.said, "held": self.held})
-        shown = shown_key([dumps(each) for each in self.said], dialect, self.name)
+        """Return its record: after that message, under that snapshot."""
+        content = dumps({"name": self.name, "said": self.messages, "held": self.held})
+        shown = reply_hash([dumps(each) for each in self.messages], dialect, self.name)
         return records.Exchange(snapshot, message, shown, dialect, content)
 
+    @staticmethod
+    def read(content: bytes) -> RecallExchange:
+        """Return the exchange of a record's content."""
+        found = loads(content)
+        return RecallExchange(found["name"], tuple(found["said"]), tuple(found["held"]))
 
-def put_back(
+
+def find_replacements(
     exchanges: Iterable[records.Exchange],
     history: ClientHistory,
     sent: Sequence[bytes],
@@ -131,30 +147,50 @@ def put_back(
     dialect: str,
     name: str,
 ) -> dict[int, tuple[bytes, ...]]:
-    """What goes out in place of messages that were sent, by their index.
+    """Return the full exchanges that replace messages of the client, by their index.
 
-    An exchange is recognised by the message that it follows and by what the client saw of it, so
-    a reply that the client changed goes out as the client has it.
+    An exchange is recognised by the message before it and by the part that the client received. A
+    reply that the client changed is sent as the client has it.
     """
-    roles = history.roles
-    instead: dict[int, tuple[bytes, ...]] = {}
+    replacements: dict[int, tuple[bytes, ...]] = {}
     for stored in exchanges:
         if stored.dialect != dialect or stored.message not in history.ids:
             continue
         start = history.ids.index(stored.message) + 1
-        end = next((i for i in range(start, len(sent)) if roles[i] != "assistant"), len(sent))
-        if start == end or stored.shown != shown_key(sent[start:end], dialect, name):
+        later = range(start, len(sent))
+        end = next((i for i in later if history.roles[i] != "assistant"), len(sent))
+        if start == end or stored.shown != reply_hash(sent[start:end], dialect, name):
             continue
-        instead |= _in_place(_read(stored.content), start, end, sent, dialect, name)
-    return instead
+        exchange = RecallExchange.read(stored.content)
+        if exchange.name == name:
+            replacements |= _replace_range(exchange, start, end, sent, dialect)
+    return replacements
 
 
-def shown_key(raws: Iterable[bytes], dialect: str, name: str) -> str:
-    """A hash of what a client sees of a reply: its words, however spaced, and its own calls."""
+def _replace_range(
+    exchange: RecallExchange, start: int, end: int, sent: Sequence[bytes], dialect: str
+) -> dict[int, tuple[bytes, ...]]:
+    """Return the replacements of the messages from start to end, and of the results after them."""
+    if exchange.held and end == len(sent):
+        return {}
+    messages = tuple(map(dumps, exchange.messages))
+    removed: dict[int, tuple[bytes, ...]] = dict.fromkeys(range(start + 1, end), ())
+    replacements = removed | {start: messages}
+    if exchange.held:
+        merge = wire.WIRES[dialect].recall.merge_results
+        if merge is None:
+            replacements[start] = (*messages, *map(dumps, exchange.held))
+        else:
+            replacements[end] = (dumps(merge(exchange.held, loads(sent[end]))),)
+    return replacements
+
+
+def reply_hash(raws: Iterable[bytes], dialect: str, name: str) -> str:
+    """Return a hash of a reply as the client has it: its texts, however spaced, and other calls."""
     texts: list[str] = []
     calls: list[ToolCall] = []
     for raw in raws:
-        message = _parsed(raw, dialect)
+        message = _parse_or_none(raw, dialect)
         if message is None or message.role != "assistant":
             continue
         texts += (part.text for part in message.parts if isinstance(part, Text))
@@ -163,73 +199,42 @@ def shown_key(raws: Iterable[bytes], dialect: str, name: str) -> str:
             for part in message.parts
             if isinstance(part, ToolCall) and part.name != name
         )
-    said = "".join("".join(texts).split())
-    return content_hash(Message("assistant", (Text(said), *calls)))
+    text = "".join("".join(texts).split())
+    return content_hash(Message("assistant", (Text(text), *calls)))
 
 
-def _in_place(
-    exchange: Exchange, start: int, end: int, sent: Sequence[bytes], dialect: str, name: str
-) -> dict[int, tuple[bytes, ...]]:
-    """What stands for the messages from start to end, and for the results after them."""
-    said = tuple(map(dumps, exchange.said))
-    if exchange.name != name or (exchange.held and end == len(sent)):
-        return {}
-    gone: dict[int, tuple[bytes, ...]] = dict.fromkeys(range(start + 1, end), ())
-    instead = gone | {start: said}
-    if exchange.held:
-        merge = wire.WIRES[dialect].recall.merge_results
-        if merge is None:
-            instead[start] = (*said, *map(dumps, exchange.held))
-        else:
-            instead[end] = (dumps(merge(exchange.held, loads(sent[end]))),)
-    return instead
-
-
-def _read(content: bytes) -> Exchange:
-    found = loads(content)
-    return Exchange(found["name"], tuple(found["said"]), tuple(found["held"]))
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _parsed(raw: bytes, dialect: str) -> Message | None:
-    """The message; None for what a provider said in a way that is not known here."""
+@lru_cache(maxsize=_MAX_PARSED)
+def _parse_or_none(raw: bytes, dialect: str) -> Message | None:
     try:
-        return wire.get(dialect).parse_message(loads(raw))
+        return parse_message(raw, dialect)
     except EnfoldError:
         return None
 
 
-Ask: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[Answer]]
-
-_log = logging.getLogger("enfold.proxy")
-_BROKE_OFF = "the provider failed while it answered; try again"
-
-
 @dataclass(frozen=True, slots=True)
-class Recall:
-    """What a turn needs to recall."""
+class RecallContext:
+    """Everything that recalls of one turn need."""
 
-    form: Wire
+    wire: Wire
     name: str
-    """Of the tool, in this request."""
+    """The tool's name in this request."""
     session: Session
-    """At the end of what is recorded of the request's branch."""
+    """The session at the last recorded message of the request's branch."""
     message: str
-    """The identity of the last message that came."""
+    """The identity of the last message of the request."""
     snapshot: str
-    room: int
-    """Tokens that one answer may have."""
+    answer_tokens: int
+    """The maximum tokens of one answer."""
     resend: Callable[[Sequence[bytes]], bytes]
-    """The request with these messages after its own."""
-    keep: Callable[[records.Exchange], Awaitable[None]]
-    """Stores what was really said."""
+    """Returns the request with more messages at its end."""
+    save: Callable[[records.Exchange], Awaitable[None]]
     keeps_items: bool = True
-    """Whether the provider keeps reasoning, so that a mention of it is enough."""
+    """True if the provider stores reasoning, so that a reference to it is enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Streamed:
-    """An answer that several answers make up, still arriving."""
+class JoinedStream:
+    """A stream that is joined from several responses."""
 
     status: int
     headers: list[Header]
@@ -237,92 +242,95 @@ class Streamed:
     length: None = None
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
+        """Yield the body as it arrives."""
         return self._chunks
 
 
-class RecallTurn:
-    """One turn."""
+class RecallLoop:
+    """Answers the recalls of one turn, and joins the model's replies into one."""
 
-    def __init__(self, recall: Recall, ask: Ask) -> None:
-        self._recall = recall
-        self._ask = ask
-        self._format = recall.form.recall
-        self._said: list[Mapping[str, Any]] = []
+    def __init__(self, context: RecallContext, call_upstream: CallUpstream) -> None:
+        self._context = context
+        self._call_upstream = call_upstream
+        self._format = context.wire.recall
+        self._messages: list[Mapping[str, Any]] = []
         self._held: list[dict[str, Any]] = []
         self._recalls = 0
 
-    async def answered(self, first: Answer) -> Arriving:
-        """The one answer that the client gets. A stream goes on while it is read."""
+    async def run(self, first: UpstreamResponse) -> RelayedResponse:
+        """Return the one response that the client receives. A stream goes on while it is read."""
         if is_stream(first):
-            return Streamed(first.status, first.headers, self._stream(first))
-        return await self._whole(first)
+            return JoinedStream(first.status, first.headers, self._stream(first))
+        return await self._buffer(first)
 
-    async def _whole(self, arriving: Answer) -> Whole:
+    async def _buffer(self, response: UpstreamResponse) -> BufferedResponse:
         bodies: list[dict[str, Any]] = []
         async with AsyncExitStack() as stack:
             while True:
-                raw = await arriving.read()
-                body = _object(raw)
-                if arriving.status >= HTTPStatus.BAD_REQUEST or body is None:
-                    return Whole(arriving.status, arriving.headers, raw)
+                raw = await response.read()
+                body = _parse_object(raw)
+                if response.status >= HTTPStatus.BAD_REQUEST or body is None:
+                    return BufferedResponse(response.status, response.headers, raw)
                 bodies.append(body)
-                parser = self._recall.form.reply_parser()
+                parser = self._context.wire.reply_parser()
                 parser.read_body(body)
                 reply = parser.reply()
-                if not await self._goes_on(reply):
+                if not await self._must_resend(reply):
                     break
-                arriving = await stack.enter_async_context(self._again())
-            await self._keep(reply)
-            if len(bodies) > 1 or self._calls(reply):
-                raw = dumps(self._format.join_bodies(bodies, self._recall.name))
-            return Whole(arriving.status, arriving.headers, raw)
+                response = await stack.enter_async_context(self._resend())
+            await self._save(reply)
+            if len(bodies) > 1 or any(call.name == self._context.name for call in reply.calls):
+                raw = dumps(self._format.join_bodies(bodies, self._context.name))
+            return BufferedResponse(response.status, response.headers, raw)
 
-    async def _stream(self, arriving: Answer) -> AsyncIterator[bytes]:
-        joiner = self._format.joiner(self._recall.name)
+    async def _stream(self, response: UpstreamResponse) -> AsyncIterator[bytes]:
+        joiner = self._format.joiner(self._context.name)
         async with AsyncExitStack() as stack:
             while True:
-                parser, events = self._recall.form.reply_parser(), EventParser()
-                async for chunk in arriving.chunks():
-                    if shown := _take(events.feed(chunk), parser, joiner):
-                        yield shown
-                if shown := _take(events.end(), parser, joiner):
-                    yield shown
+                parser, events = self._context.wire.reply_parser(), EventParser()
+                async for chunk in response.chunks():
+                    if visible := _join_events(events.feed(chunk), parser, joiner):
+                        yield visible
+                if visible := _join_events(events.end(), parser, joiner):
+                    yield visible
                 reply = parser.reply()
-                goes_on = await self._goes_on(reply)
-                if not goes_on:
-                    await self._keep(reply)
-                yield b"".join(event.raw for event in joiner.end_reply(is_last=not goes_on))
-                if not goes_on:
+                is_last = not await self._must_resend(reply)
+                if is_last:
+                    await self._save(reply)
+                yield b"".join(event.raw for event in joiner.end_reply(is_last=is_last))
+                if is_last:
                     return
                 try:
-                    arriving = await stack.enter_async_context(self._again())
+                    response = await stack.enter_async_context(self._resend())
                 except EnfoldError as error:
-                    yield self._failure(error)
+                    yield self._error_event(error)
                     return
-                if arriving.status >= HTTPStatus.BAD_REQUEST:
-                    yield self._failure(await arriving.read())
+                if response.status >= HTTPStatus.BAD_REQUEST:
+                    yield self._error_event(await response.read())
                     return
 
-    def _failure(self, said: bytes | EnfoldError) -> bytes:
-        """What ends a stream that has begun well: the provider's own error, or ours."""
-        found = (_object(said) or {}) if isinstance(said, bytes) else {}
-        if "error" not in found:
-            failed = said if isinstance(said, EnfoldError) else UnavailableError(_BROKE_OFF)
-            _, _, body = refusal(failed, self._recall.form.upstream)
-            found = loads(body)
-        return self._recall.form.stream_error(found)
+    def _error_event(self, failure: bytes | EnfoldError) -> bytes:
+        """Return the event that ends a stream: the provider's error, or enfold's."""
+        body = (_parse_object(failure) or {}) if isinstance(failure, bytes) else {}
+        if "error" not in body:
+            if isinstance(failure, bytes):
+                failure = UnavailableError(_PROVIDER_FAILED)
+            _, _, raw = error_response(failure, self._context.wire.upstream)
+            body = loads(raw)
+        return self._context.wire.stream_error(body)
 
-    def _again(self) -> AbstractAsyncContextManager[Answer]:
-        return self._ask(self._recall.resend([dumps(each) for each in self._said]))
+    def _resend(self) -> AbstractAsyncContextManager[UpstreamResponse]:
+        return self._call_upstream(self._context.resend([dumps(each) for each in self._messages]))
 
-    def _calls(self, reply: Reply) -> bool:
-        return any(call.name == self._recall.name for call in reply.calls)
+    async def _must_resend(self, reply: Reply) -> bool:
+        """Answer the recalls of a reply; return True if the request is to be sent again.
 
-    async def _goes_on(self, reply: Reply) -> bool:
-        """Whether the model is to be asked again; its recalls are answered then, or held."""
-        calls = [call for call in reply.calls if call.name == self._recall.name]
-        if not calls or reply.finish not in self._format.complete_finishes or self._recalls > MOST:
+        If the model calls the client's tools too, the client answers them first: the results of
+        the recalls are held until its next request.
+        """
+        calls = [call for call in reply.calls if call.name == self._context.name]
+        is_complete = reply.finish in self._format.complete_finishes
+        if not calls or not is_complete or self._recalls > MAX_RECALLS:
             return False
         answers = []
         for call in calls:
@@ -332,50 +340,50 @@ class RecallTurn:
         if len(calls) < len(reply.calls):
             self._held = results
             return False
-        self._said += [*self._own(reply), *results]
+        self._messages += [*self._resendable(reply), *results]
         return True
 
     async def _answer(self, arguments: str) -> str:
-        if self._recalls > MOST:
-            return TOO_MANY
-        return await answer(self._recall.session, arguments, max_tokens=self._recall.room)
+        if self._recalls > MAX_RECALLS:
+            return TOO_MANY_RECALLS
+        context = self._context
+        return await answer_recall(context.session, arguments, max_tokens=context.answer_tokens)
 
-    async def _keep(self, reply: Reply) -> None:
-        """Store what was really said, if the client saw less."""
-        if not self._said and not self._held:
+    async def _save(self, reply: Reply) -> None:
+        """Store the full exchange, if the client received less."""
+        if not self._messages and not self._held:
             return
-        own = self._own(reply)
-        last = own if self._held else self._format.without_calls(own, self._recall.name)
-        said = (*self._said, *last)
-        exchange = Exchange(self._recall.name, said, tuple(self._held))
-        record = exchange.record(
-            self._recall.form.dialect, self._recall.message, self._recall.snapshot
-        )
+        context = self._context
+        last = self._resendable(reply)
+        if not self._held:
+            last = self._format.without_calls(last, context.name)
+        exchange = RecallExchange(context.name, (*self._messages, *last), tuple(self._held))
+        record = exchange.record(context.wire.dialect, context.message, context.snapshot)
         try:
-            await self._recall.keep(record)
+            await context.save(record)
         except (NotFoundError, StoreError) as error:
-            # The client gets its reply all the same; only the provider's cache will miss.
-            _log.warning("session %s: an exchange was not kept: %s", self._recall.session.id, error)
+            # The client still receives its reply; only the provider's prompt cache will miss.
+            _log.warning("session %s: an exchange was not kept: %s", context.session.id, error)
 
-    def _own(self, reply: Reply) -> list[Mapping[str, Any]]:
-        """What the model said, as it can be sent again."""
-        stored = self._recall.form.stored_responses
-        if self._recall.keeps_items or stored is None:
+    def _resendable(self, reply: Reply) -> Sequence[Mapping[str, Any]]:
+        """Return the model's messages as they can be sent again."""
+        stored = self._context.wire.stored_responses
+        if self._context.keeps_items or stored is None:
             return list(reply.messages)
         return stored.resendable(reply.messages)
 
 
-def _take(events: list[ServerSentEvent], parser: ReplyParser, joiner: StreamJoiner) -> bytes:
-    shown: list[ServerSentEvent] = []
+def _join_events(events: list[ServerSentEvent], parser: ReplyParser, joiner: StreamJoiner) -> bytes:
+    visible: list[ServerSentEvent] = []
     for event in events:
-        said = event.json()
-        if said is not None:
-            parser.add_event(said)
-        shown += joiner.add(event, said)
-    return b"".join(event.raw for event in shown)
+        data = event.json()
+        if data is not None:
+            parser.add_event(data)
+        visible += joiner.add(event, data)
+    return b"".join(event.raw for event in visible)
 
 
-def _object(raw: bytes) -> dict[str, Any] | None:
+def _parse_object(raw: bytes) -> dict[str, Any] | None:
     try:
         found = loads(raw)
     except InputError:

@@ -1,7 +1,7 @@
-"""Hearing: an answer is listened to while it passes, and read when it is whole.
+"""The recorder: keeps a response while it is relayed, and writes its usage afterwards.
 
-Pieces go on as they come. Only the end waits, and only where a client may refer to the answer at
-once: by then it has to be known here too.
+Chunks are passed on as they arrive. Only the end waits, and only where the client may refer to the
+response at once: by then it must be stored.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -20,108 +21,109 @@ from enfold.llm.prices import Prices, prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.records import UsageEvent
 from enfold.server.headers import Header
-from enfold.store import Database, Store, catalog, sessions
 from enfold.wire import Wire
 from enfold.wire.replies import Reply, reply_reader
 
-Keep: TypeAlias = Callable[[Reply], Awaitable[None]]
+SaveReply: TypeAlias = Callable[[Reply], Awaitable[None]]
 
-_LARGE = 50_000
-"""Bytes from which an answer is read beside the event loop."""
-_LONGEST_END = 64
+_THREAD_BYTES = 50_000
+"""Bytes from which a response is parsed in a thread."""
+_LAST_EVENT_BYTES = 64
+"""The longest beginning of a last event; it may be cut by the end of a chunk."""
+_WRITE_INTERVAL = 1.0
+"""Seconds during which usage is collected before it is written."""
+_MAX_WAITING = 10_000
+"""Calls that wait at most while the store cannot be reached. Further calls are not counted."""
+
+_log = logging.getLogger("enfold.proxy")
 
 
 @dataclass(frozen=True)
-class Heard:
-    """An answer as it passed."""
+class RecordedResponse:
+    """A response that was relayed."""
 
-    form: Wire
+    wire: Wire
     headers: Sequence[Header]
     chunks: list[bytes] = field(default_factory=list, repr=False)
 
     @cached_property
     def reply(self) -> Reply:
-        """What it said."""
-        reader = reply_reader(self.form.reply_parser(), self.headers)
+        """The content of the response."""
+        reader = reply_reader(self.wire.reply_parser(), self.headers)
         for chunk in self.chunks:
             reader.feed(chunk)
         return reader.end()
 
 
-class Ear:
-    """Listens to one answer."""
+class ResponseRecorder:
+    """Records one response while it is relayed."""
 
-    def __init__(self, heard: Heard, done: Callable[[Heard], None], keep: Keep | None) -> None:
-        """`keep` is awaited before the client has the end, `done` is called after everything."""
-        self._heard = heard
-        self._done = done
-        self._keep = keep
-        self._is_stream = any(b"event-stream" in value for _, value in heard.headers)
+    def __init__(
+        self,
+        response: RecordedResponse,
+        on_close: Callable[[RecordedResponse], None],
+        save: SaveReply | None,
+    ) -> None:
+        """`save` is awaited before the client receives the end, `on_close` is called at the end."""
+        self._response = response
+        self._on_close = on_close
+        self._save = save
+        self._is_stream = any(b"event-stream" in value for _, value in response.headers)
         self._tail = b""
-        self._waits = False
+        self._is_held = False
 
-    def hear(self, chunk: bytes) -> bool:
-        """Take a piece; True if it has to wait for the end."""
-        self._heard.chunks.append(chunk)
-        if self._keep is not None and not self._waits:
-            look = self._tail + chunk
-            self._tail = look[-_LONGEST_END:]
-            self._waits = not self._is_stream or self._is_end(look)
-        return self._waits
+    def feed(self, chunk: bytes) -> bool:
+        """Record a chunk; return True if it must not be sent before the reply is saved."""
+        self._response.chunks.append(chunk)
+        if self._save is not None and not self._is_held:
+            recent = self._tail + chunk
+            self._tail = recent[-_LAST_EVENT_BYTES:]
+            stored = self._response.wire.stored_responses
+            is_last = stored is not None and stored.last_event.search(recent) is not None
+            self._is_held = not self._is_stream or is_last
+        return self._is_held
 
-    def _is_end(self, chunk: bytes) -> bool:
-        stored = self._heard.form.stored_responses
-        return stored is not None and stored.last_event.search(chunk) is not None
-
-    async def ended(self) -> None:
-        """All has come."""
-        if self._keep is not None:
-            await self._keep(await self._read())
+    async def finish(self) -> None:
+        """Save the complete reply."""
+        if self._save is None:
+            return
+        if sum(map(len, self._response.chunks)) < _THREAD_BYTES:
+            reply = self._response.reply
+        else:
+            reply = await asyncio.to_thread(lambda: self._response.reply)
+        await self._save(reply)
 
     def close(self) -> None:
-        """Nothing more comes; many clients hang up as soon as they have heard the last word."""
-        self._done(self._heard)
-
-    async def _read(self) -> Reply:
-        if sum(map(len, self._heard.chunks)) < _LARGE:
-            return self._heard.reply
-        return await asyncio.to_thread(lambda: self._heard.reply)
-
-
-_PAUSE = 1.0
-"""Seconds in which answers gather before they are written."""
-_MOST = 10_000
-"""So many wait at most while the store cannot be reached; what comes then is not counted."""
-
-_log = logging.getLogger("enfold.proxy")
+        """End the recording; clients often disconnect right after the last event."""
+        self._on_close(self._response)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """A call of a client, and the answer to it."""
+class ProxiedCall:
+    """A client's call of a model, and the response to it."""
 
     namespace: str
     session: str | None
-    """The session's name. None: there is none yet."""
+    """The session's name. None: the conversation has none yet."""
     model: str
-    """As provider:model."""
-    heard: Heard
-    begun: ClientHistory | None = None
-    """What was asked, where a session is named after the reply too."""
+    """In the form `provider:model`."""
+    response: RecordedResponse
+    history: ClientHistory | None = None
+    """The history that was sent. With the reply it names the session of a new conversation."""
 
-    def name(self) -> str | None:
-        """What the session is called, or will be once the client sends the answer back."""
-        if self.session is not None or self.begun is None:
+    def session_name(self) -> str | None:
+        """Return the session's name, or the name that it will have once the client replies."""
+        if self.session is not None or self.history is None:
             return self.session
-        read = wire.get(self.heard.form.dialect).parse_message
+        parse = wire.get(self.response.wire.dialect).parse_message
         try:
-            return self.begun.followed_by(map(read, self.heard.reply.messages)).name()
+            return self.history.followed_by(map(parse, self.response.reply.messages)).session_name()
         except InputError:
-            return None  # what cannot be read here will not be recognised either
+            return None  # the history will not be recognised with this reply in it
 
-    def event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
-        """What is to be written of it."""
-        usage = self.heard.reply.usage
+    def usage_event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
+        """Return the record of the call's usage."""
+        usage = self.response.reply.usage
         return UsageEvent(
             kind="reply",
             model=self.model,
@@ -130,91 +132,76 @@ class Answered:
             output_tokens=usage.output_tokens,
             cost=cost_of_call(usage, prices_of(self.model)),
             namespace=self.namespace,
-            session_name=self.name(),
+            session_name=self.session_name(),
         )
 
 
-class Accounts:
-    """Takes answers, and writes what they used."""
+class UsageWriter:
+    """Collects calls, and writes their usage in batches."""
 
-    def __init__(self, store: Store, tell: Callable[[UsageEvent], None] | None = None) -> None:
-        """`tell` is told of each call once it is priced."""
-        self._store = store
-        self._tell = tell
-        self._waiting: list[Answered] = []
-        self._unwritten: list[tuple[Answered, UsageEvent]] = []
-        self._hurry = asyncio.Event()
-        self._writing: asyncio.Task[None] | None = None
+    def __init__(
+        self,
+        write: Callable[[Sequence[UsageEvent]], Awaitable[None]],
+        on_usage: Callable[[UsageEvent], None] | None = None,
+    ) -> None:
+        """`write` stores events, `on_usage` is called for each call once its cost is known."""
+        self._write_events = write
+        self._on_usage = on_usage
+        self._waiting: list[ProxiedCall] = []
+        self._unwritten: list[UsageEvent] = []
+        self._flush = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
-    def add(self, answered: Answered) -> None:
-        """Count a call, soon."""
-        if len(self._waiting) + len(self._unwritten) >= _MOST:
+    def add(self, call: ProxiedCall) -> None:
+        """Write the usage of a call soon."""
+        if len(self._waiting) + len(self._unwritten) >= _MAX_WAITING:
             return
-        self._waiting.append(answered)
-        if self._writing is None:
-            self._writing = asyncio.create_task(self._write_soon())
+        self._waiting.append(call)
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
 
     async def idle(self) -> None:
-        """Wait until all is written, or cannot be."""
-        self._hurry.set()
-        if self._writing is not None:
-            await self._writing
-        self._hurry.clear()
+        """Wait until everything is written, or writing has failed."""
+        self._flush.set()
+        if self._task is not None:
+            await self._task
+        self._flush.clear()
 
-    async def _write_soon(self) -> None:
+    async def _run(self) -> None:
         try:
             while self._waiting or self._unwritten:
-                hurried = await self._pause()
-                if not await self._write() and hurried:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_WRITE_INTERVAL):
+                        await self._flush.wait()
+                is_flushing = self._flush.is_set()
+                if not await self._write() and is_flushing:
                     return
         finally:
-            self._writing = None
-
-    async def _pause(self) -> bool:
-        """True if somebody waits for it."""
-        try:
-            async with asyncio.timeout(_PAUSE):
-                return await self._hurry.wait()
-        except TimeoutError:
-            return False
+            self._task = None
 
     async def _write(self) -> bool:
         waiting, self._waiting = self._waiting, []
-        priced = await asyncio.to_thread(_priced, waiting)
-        if self._tell is not None:
-            for _, event in priced:
-                self._tell(event)
-        self._unwritten += priced
+        events = await asyncio.to_thread(_usage_events, waiting)
+        if self._on_usage is not None:
+            for event in events:
+                self._on_usage(event)
+        self._unwritten += events
         try:
-            await self._store.write(_record, self._unwritten)
+            await self._write_events(self._unwritten)
         except StoreError as error:
-            _log.warning("the usage of %d calls is not written yet: %s", len(priced), error)
+            _log.warning("the usage of %d calls is not written yet: %s", len(events), error)
             return False
         self._unwritten = []
         return True
 
 
-def _priced(answered: Sequence[Answered]) -> list[tuple[Answered, UsageEvent]]:
-    known: dict[str, Prices | None] = {}
+def _usage_events(calls: Sequence[ProxiedCall]) -> list[UsageEvent]:
+    found: dict[str, Prices | None] = {}
 
     def prices_of(model: str) -> Prices | None:
-        if model not in known:
+        if model not in found:
             provider, _, name = model.partition(":")
-            known[model] = prices(provider, name)
-        return known[model]
+            found[model] = prices(provider, name)
+        return found[model]
 
-    return [(each, each.event(prices_of)) for each in answered]
-
-
-def _record(db: Database, priced: Sequence[tuple[Answered, UsageEvent]]) -> None:
-    keys = {
-        (each.namespace, name): sessions.find(db, each.namespace, name)
-        for each, event in priced
-        if (name := event.session_name) is not None
-    }
-    events = []
-    for each, event in priced:
-        session = keys.get((each.namespace, event.session_name or ""))
-        claimed = event if session is None else replace(event, session=session.key)
-        events.append(claimed)
-    catalog.add_usage(db, events)
+    return [call.usage_event(prices_of) for call in calls]

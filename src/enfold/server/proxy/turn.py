@@ -1,7 +1,7 @@
-"""One turn through the proxy: what came is recognised, and what goes out fits.
+"""One turn through the proxy: the request is recognised, and compressed if that is due.
 
-Nothing is decoded that need not be. Where nothing has to change, the request goes out with the
-bytes that it came with. The history is recorded beside the reply, not before it.
+Nothing is decoded without need. A request that needs no change leaves with the bytes that it came
+with. The history is recorded while the reply arrives, not before the request is sent.
 """
 
 from __future__ import annotations
@@ -14,125 +14,158 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from time import monotonic
 from typing import Any, Literal, TypeAlias, TypeVar
-from urllib.parse import parse_qs, urlsplit
 
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
 from enfold.engine.background import queue_compression
-from enfold.engine.recognition import BY_CUTOFF, ClientHistory, RecognisedHistory, recognise_history
+from enfold.engine.recognition import (
+    BY_CUTOFF,
+    ClientHistory,
+    ProxiedConversations,
+    RecognisedHistory,
+)
 from enfold.engine.state import CallOptions, ClientModel
 from enfold.errors import BlockedError, CompressionError, EnfoldError, InputError, StoreError
 from enfold.jsontext import dumps
-from enfold.llm.calls import Connection, Secret
+from enfold.llm.calls import Connection
 from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import RestorableBy
-from enfold.records import ROOT, Snapshot
-from enfold.server.proxy.assembly import Piece, Wording, assemble
-from enfold.server.proxy.bodies import Body, Facts, Memory, Prefix, parse
-from enfold.server.proxy.calls import Call
-from enfold.server.proxy.chains import AtProvider, can_be_gone_on_from, has_a_view, keep
-from enfold.server.proxy.recall import Recall, RecallOffer, offer_recall, put_back, share
-from enfold.store import responses
+from enfold.records import Snapshot
+from enfold.server.proxy.assembly import OutgoingMessage, ViewFormat, assemble_view
+from enfold.server.proxy.bodies import (
+    BodyPrefix,
+    MessageFacts,
+    MessageFactsCache,
+    RequestBody,
+    parse_message,
+)
+from enfold.server.proxy.chains import is_complete_reply, save_response
+from enfold.server.proxy.recall import (
+    RecallContext,
+    RecallOffer,
+    answer_budget,
+    find_replacements,
+    offer_recall,
+)
 from enfold.summaries import HEADING
 from enfold.tokens import DEFAULT
 from enfold.wire.cache_marks import has_cache_marks, restore_cache_marks
 from enfold.wire.replies import Reply
 
-What: TypeAlias = Literal["keep", "reused", "compressed"]
+ForwardDecision: TypeAlias = Literal["keep", "reused", "compressed"]
+SessionName: TypeAlias = tuple[str, str]
+"""A namespace, and the name of a session in it."""
+Result = TypeVar("Result")
+
+DIVERGING = "history-keeps-changing"
+NOT_COMPRESSED = "compression-failed"
+ACKNOWLEDGED = "risk-acknowledged"
+TRUNCATED = "truncated"
+"""Warnings for the client."""
+
+_MAX_QUEUED = 64
+"""Requests of a session that wait to be recorded at most: a flood must not fill the memory."""
+
+_log = logging.getLogger("enfold.proxy")
 
 
-def _unknown() -> None:
-    """No key."""
+def _no_connection() -> None:
+    return None
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A request to the proxy: whose, for which model, and with which body."""
+class ProxyRequest:
+    """A conversation request of a client."""
 
-    body: Body
+    body: RequestBody
     model: str
-    """As provider:model."""
+    """In the form `provider:model`."""
     namespace: str = ""
     session: str | None = None
-    """The name that the client gave it. None: it is recognised."""
-    provider_has: AtProvider | None = None
-    """What need not be sent, as long as nothing has to change."""
-    prefix: Prefix | None = field(default=None, repr=False)
-    """What is known of how its body begins."""
+    """The session's name, if the request names it. None: the conversation is recognised."""
+    provider_has_view: bool = False
+    """True if the provider continues from a compressed view, not from the whole history."""
+    prefix: BodyPrefix | None = field(default=None, repr=False)
+    """The cached beginning of the body."""
     may_recall: bool = True
-    """Whether its reply can be joined from several."""
-    connection: Callable[[], Connection | None] = field(default=_unknown, repr=False)
-    """How its model is reached with the client's own key, if that has to be known."""
+    """False if its reply cannot be joined from several."""
+    connect: Callable[[], Connection | None] = field(default=_no_connection, repr=False)
+    """Returns a connection to the model with the client's key, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outgoing:
-    """What to send, and what is to be said of it."""
+class ForwardedRequest:
+    """The body to forward, and the facts that the client is told in headers."""
 
     raw: bytes
-    what: What
+    decision: ForwardDecision
     tokens_before: int
     tokens_after: int
     session: str | None
     warnings: tuple[str, ...] = ()
-    seen: Seen | None = field(default=None, repr=False)
-    """The request that it stands for."""
-    recall: Recall | None = None
-    """Where the model may recall: how that is done."""
+    analysis: RequestAnalysis | None = field(default=None, repr=False)
+    recall: RecallContext | None = None
+    """None where the model has no recall tool."""
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A request as it stands: what is known of it, and what would be sent."""
+class RequestAnalysis:
+    """A request that is recognised and counted, with the decision about it."""
 
-    asked: Asked
+    request: ProxyRequest
+    body: RequestBody
+    """The request's body, with the recall tool if it is offered."""
     lead: Sequence[bytes]
-    """System messages before the history. They often say the date, and are never folded."""
+    """System messages before the history. They often hold the date, and are never summarized."""
     sent: Sequence[bytes]
+    """The messages after them."""
     history: ClientHistory
     name: str | None
-    known: RecognisedHistory
-    pieces: tuple[Piece, ...]
+    """The session's name; None before the first reply."""
+    recognised: RecognisedHistory
+    view: tuple[OutgoingMessage, ...]
+    """The snapshot's view of the messages; empty without a snapshot."""
     tokens_before: int
-    """Of all that came."""
+    """The tokens of the request as it came."""
     decision: Decision
-    body: Body
-    """As it came, or with one tool more."""
-    instead: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
-    """What was really said, in place of messages that were sent."""
-    recalling: Callable[..., Recall] | None = None
-    """Where the model may recall: how, once it is known how the request is sent again."""
+    replacements: Mapping[int, tuple[bytes, ...]] = field(default_factory=dict)
+    """Full exchanges that are sent in place of messages of the client, by index."""
+    make_recall: Callable[..., RecallContext] | None = None
+    """Makes the context for recalls, given `resend`. None where the tool is not offered."""
 
-    @property
-    def as_is(self) -> What:
-        """What is said of it where nothing new is folded."""
-        return "keep" if self.known.snapshot is None else "reused"
+    def forward(self, *warnings: str) -> ForwardedRequest:
+        """Return the request as it is sent, with the view of its snapshot if there is one."""
+        snapshot, body = self.recognised.snapshot, self.body
+        forwarded = ForwardedRequest(
+            raw=body.raw,
+            decision="keep" if snapshot is None else "reused",
+            tokens_before=self.tokens_before,
+            tokens_after=self.decision.load.total,
+            session=self.name,
+            warnings=warnings,
+            analysis=self,
+        )
+        if snapshot is not None:
+            messages = (*self.lead, *self._view_bytes(snapshot))
+            recall = None
+            if self.make_recall is not None:
+                recall = self.make_recall(resend=partial(_resend, body, messages))
+            return replace(forwarded, raw=body.with_messages(messages), recall=recall)
+        if self.request.provider_has_view:
+            # The snapshot was undone, and the provider would continue from its view.
+            return replace(forwarded, raw=body.with_messages(body.messages))
+        return forwarded
 
-    def outgoing(self, what: What, *warnings: str) -> Outgoing:
-        """The request as it stands, sent."""
-        total = self.decision.load.total
-        raw, before = self.body.raw, self.tokens_before
-        out = Outgoing(raw, what, before, total, self.name, warnings, self)
-        if self.known.snapshot is not None:
-            view = (*self.lead, *self._view(self.known.snapshot))
-            recall = self.recalling and self.recalling(resend=partial(_resend, self.body, view))
-            return replace(out, raw=self.body.with_messages(view), recall=recall)
-        if has_a_view(self.asked.provider_has):
-            return replace(out, raw=self.body.with_messages(self.body.messages))
-        return out
-
-    def _view(self, snapshot: Snapshot) -> list[bytes]:
-        cutoff = snapshot.cutoff
+    def _view_bytes(self, snapshot: Snapshot) -> list[bytes]:
+        cutoff, body = snapshot.cutoff, self.request.body
         covered = 0 if cutoff is None else self.history.ids.index(cutoff) + 1
-        body = self.asked.body
-        view = [piece.raw for piece in self.pieces]
+        view = [message.raw for message in self.view]
         if has_cache_marks(body.raw):
             view = restore_cache_marks(
-                body.form,
-                body.value,
+                body.wire,
+                body.field,
                 lead=self.lead,
                 covered=covered,
                 sent=self.sent,
@@ -140,64 +173,286 @@ class Seen:
                 summary_heading=HEADING,
             )
         stable = len(view) - (len(self.sent) - covered)
-        said = [self.instead.get(at, (raw,)) for at, raw in enumerate(view[stable:], start=covered)]
-        return [*view[:stable], *chain.from_iterable(said)]
+        later = enumerate(view[stable:], start=covered)
+        replaced = [self.replacements.get(index, (raw,)) for index, raw in later]
+        return [*view[:stable], *chain.from_iterable(replaced)]
 
 
-def _resend(body: Body, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
+def _resend(body: RequestBody, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
     return body.with_messages((*view, *more))
 
 
-_SECONDS = 1.0
-"""How long what another process changes may go unnoticed. This one's changes hold at once."""
-_MOST = 1_000
-_NOTHING = ClientHistory((), ())
+class ProxyPipeline:
+    """Decides what is forwarded for a request, compresses if that is due, and records."""
 
-
-class Beginnings:
-    """What is known of conversations that begin, by model."""
-
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, conversations: ProxiedConversations) -> None:
         self._engine = engine
-        self._known: dict[str, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
+        self._conversations = conversations
+        self._facts_cache = MessageFactsCache()
+        self._tokenizers: dict[str, str] = {}
+        """The tokenizers of models that do not use the default one."""
+        self._running: dict[SessionName, asyncio.Task[None]] = {}
+        """The last background task of each session."""
+        self._queued: Counter[SessionName] = Counter()
+        """The number of background tasks of each session."""
 
-    async def known(self, model: str) -> RecognisedHistory:
-        """What is known of one that begins with that model."""
-        store = self._engine.store
-        writes, until, known = self._known.get(model, (-1, 0.0, None))
-        if known is None or writes != store.writes or monotonic() >= until:
-            reading = store.read(
-                recognise_history, "", None, _NOTHING, model, self._engine.static_settings
+    async def prepare(self, request: ProxyRequest) -> ForwardedRequest:
+        """Return the request to forward; raise `BlockedError` if a due compression fails."""
+        analysis = await self._analyse(request)
+        if analysis.name is None and analysis.decision.action == "must":
+            # Without a reply it has no name of its own, but it may have been compressed before.
+            name = analysis.history.whole_name()
+            analysis = await self._analyse(replace(request, session=name))
+        if analysis.decision.action != "must":
+            self._record_in_background(analysis)
+            return analysis.forward()
+        return await run_to_completion(self._compress(analysis))
+
+    async def prepare_after_overflow(self, request: ProxyRequest) -> ForwardedRequest | None:
+        """Return a compressed request after the provider refused it as too long, or None."""
+        analysis = await self._analyse(request)
+        try:
+            session = await self._record(analysis)
+            by = self._restorable_by(analysis)
+            outcome = await session.compress(restorable_by=by, **BY_CUTOFF)
+        except CompressionError as error:
+            _log.warning("compression after an overflow failed: %s", error)
+            return None
+        if not outcome.compressed:
+            return None
+        after = await self._analyse(replace(request, session=session.id))
+        return replace(after.forward(), decision="compressed")
+
+    async def save_reply(self, analysis: RequestAnalysis, reply: Reply) -> None:
+        """Store a reply that a later request may continue from."""
+        if not analysis.sent or not is_complete_reply(reply):
+            return
+        dialect, snapshot = analysis.body.wire.dialect, analysis.recognised.snapshot
+        try:
+            messages = [parse_message(dumps(item), dialect) for item in reply.messages]
+            name = analysis.name or analysis.history.followed_by(messages).session_name()
+            session = await self._record(analysis, name)
+            await save_response(
+                self._engine.responses,
+                session,
+                reply,
+                lead=analysis.lead,
+                snapshot=None if snapshot is None else snapshot.id,
             )
-            known = asyncio.ensure_future(reading)
-            known.add_done_callback(lambda done: self._forget_failed(model, done))
-            if len(self._known) >= _MOST:
-                self._known.clear()
-            self._known[model] = (store.writes, monotonic() + _SECONDS, known)
-        # Whoever hangs up leaves it to the others who wait for it.
-        return known.result() if known.done() else await asyncio.shield(known)
+        except (InputError, StoreError) as error:
+            # The client still has its reply; requests that continue from it are passed on as is.
+            _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
-    def _forget_failed(self, model: str, reading: asyncio.Future[RecognisedHistory]) -> None:
-        if reading.cancelled() or reading.exception() is not None:
-            self._known.pop(model, None)
+    async def idle(self) -> None:
+        """Wait until all background tasks are done."""
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
 
+    async def _analyse(self, request: ProxyRequest) -> RequestAnalysis:
+        """Recognise the conversation, assemble its view, count it, and decide."""
+        body, dialect = request.body, request.body.wire.dialect
+        tokenizer = self._tokenizers.get(request.model, DEFAULT)
+        facts = await self._facts(request, tokenizer)
+        lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
+        history = _client_history(request.prefix, facts, lead)
+        name = request.session or history.session_name()
+        recognised = await self._conversations.recognise(
+            request.namespace, name, history, request.model
+        )
+        model = recognised.model or await self._engine.models.get(request.model)
+        if model.tokenizer != tokenizer:
+            self._tokenizers[request.model] = model.tokenizer
+            facts = await self._facts(request, model.tokenizer)
+        counted = self._facts_cache.overhead_tokens
+        system, tools = await counted(body.overhead, dialect, model.tokenizer)
+        system += sum(fact.tokens for fact in facts[:lead])
+        load = _load_of(facts[lead:], system, tools)
+        tokens_before = load.total
+        offer = self._offer_recall(request, recognised)
+        form = ViewFormat(dialect, model.tokenizer)
+        if offer is not None:
+            body, form = offer.body, replace(form, note=offer.note)
+            _, tools = await counted(body.overhead, dialect, model.tokenizer)
+        sent = request.body.messages[lead:]
+        view: Sequence[OutgoingMessage] = ()
+        if recognised.snapshot is not None:
+            rows = recognised.view_rows
+            view = assemble_view(recognised.snapshot, rows, sent, facts[lead:], history, form)
+            load = _load_of(view, system, tools)
+        analysis = RequestAnalysis(
+            request=request,
+            body=body,
+            lead=request.body.messages[:lead],
+            sent=sent,
+            history=history,
+            name=name,
+            recognised=recognised,
+            view=tuple(view),
+            tokens_before=tokens_before,
+            decision=decide(load, model.limits, recognised.policy, max_output=body.max_output()),
+        )
+        return analysis if offer is None else await self._with_recall(analysis, offer, model)
 
-_HEADERS = (b"x-api-key", b"x-goog-api-key", b"api-key", b"authorization")
-_BEARER = "bearer "
+    async def _facts(self, request: ProxyRequest, tokenizer: str) -> list[MessageFacts]:
+        """Return the facts of all messages; those of the cached prefix are not computed."""
+        prefix, dialect = request.prefix, request.body.wire.dialect
+        cached = prefix.facts.get(tokenizer, ()) if prefix is not None else ()
+        new = request.body.messages[len(cached) :]
+        facts = [*cached, *await self._facts_cache.facts(new, dialect, tokenizer)]
+        if prefix is not None:
+            prefix.remember_facts(tokenizer, facts)
+        return facts
 
+    def _offer_recall(
+        self, request: ProxyRequest, recognised: RecognisedHistory
+    ) -> RecallOffer | None:
+        # From the first summary on the tool is always there: the tools are part of the cached
+        # prefix.
+        if recognised.snapshot is None or not request.may_recall:
+            return None
+        return offer_recall(request.body, recognised.settings.proxy_recall)
 
-def connection_of(call: Call, model: str, address: str) -> Connection | None:
-    """How the model is reached that a call is for; None where the call has no key."""
-    key = _key(call)
-    if call.form is None or key is None:
-        return None
-    base_url = f"{address}{call.form.library_path}"
-    return Connection(call.form.provider, model, Secret(key), base_url)
+    def _restorable_by(self, analysis: RequestAnalysis) -> RestorableBy:
+        """Return "recall" if the model will have the recall tool."""
+        request, setting = analysis.request, analysis.recognised.settings.proxy_recall
+        if request.may_recall and offer_recall(request.body, setting) is not None:
+            return "recall"
+        return "store"
+
+    async def _with_recall(
+        self, analysis: RequestAnalysis, offer: RecallOffer, model: ModelConfig
+    ) -> RequestAnalysis:
+        """Add the exchanges of earlier recalls, and the context for new ones."""
+        recognised, wire = analysis.recognised, analysis.body.wire
+        replacements = find_replacements(
+            recognised.exchanges,
+            analysis.history,
+            analysis.sent,
+            dialect=wire.dialect,
+            name=offer.name,
+        )
+        if replacements:
+            analysis = await self._with_replacements(analysis, replacements, model)
+        session = self._conversations.open_session(recognised)
+        if session is None or recognised.snapshot is None:
+            return analysis
+        make_recall = partial(
+            RecallContext,
+            wire=wire,
+            name=offer.name,
+            session=session,
+            message=analysis.history.ids[-1],
+            snapshot=recognised.snapshot.id,
+            answer_tokens=answer_budget(analysis.decision),
+            save=partial(self._engine.responses.put_exchange, session.key),
+            keeps_items=analysis.body.field("store") is not False,
+        )
+        return replace(analysis, make_recall=make_recall)
+
+    async def _with_replacements(
+        self,
+        analysis: RequestAnalysis,
+        replacements: Mapping[int, tuple[bytes, ...]],
+        model: ModelConfig,
+    ) -> RequestAnalysis:
+        """Use the full exchanges, unless that would make a compression due."""
+        dialect = analysis.body.wire.dialect
+        old = [analysis.sent[index] for index in replacements]
+        new = [raw for messages in replacements.values() for raw in messages]
+        removed = _load_of(await self._facts_cache.facts(old, dialect, model.tokenizer), 0, 0)
+        added = _load_of(await self._facts_cache.facts(new, dialect, model.tokenizer), 0, 0)
+        load = analysis.decision.load
+        load = replace(
+            load,
+            history=load.history + added.history - removed.history,
+            estimate=load.estimate + added.estimate - removed.estimate,
+        )
+        max_output = analysis.body.max_output()
+        decision = decide(load, model.limits, analysis.recognised.policy, max_output=max_output)
+        if decision.action == "must":
+            return analysis
+        return replace(analysis, decision=decision, replacements=replacements)
+
+    async def _compress(self, analysis: RequestAnalysis) -> ForwardedRequest:
+        """Compress the session, and return the request with its new view."""
+        recognised, request = analysis.recognised, analysis.request
+        if recognised.is_diverging:
+            return analysis.forward(DIVERGING)
+        if recognised.session is not None and compression.is_acknowledged(recognised.session):
+            return analysis.forward(ACKNOWLEDGED)
+        load = analysis.decision.load
+        options = CallOptions(
+            max_output=request.body.max_output(),
+            settings=BY_CUTOFF,
+            static_tokens=(load.system, load.tools),
+            restorable_by=self._restorable_by(analysis),
+        )
+        try:
+            if recognised.session is not None:
+                compression.refuse_if_blocked(recognised.session, recognised.settings.on_failure)
+            if running := self._running.get((request.namespace, analysis.name or "")):
+                await asyncio.wait({running})  # earlier messages must be recorded first
+            session = await self._record(analysis)
+            connection = request.connect() if recognised.settings.proxy_client_key else None
+            async with open_client_model(connection) as client_model:
+                outcome = await session.make_room(replace(options, own=client_model))
+        except (BlockedError, CompressionError):
+            if recognised.settings.on_failure == "pass":
+                return analysis.forward(NOT_COMPRESSED)
+            raise
+        after = await self._analyse(request)
+        forwarded = after.forward(*((TRUNCATED,) if outcome.is_truncated else ()))
+        return replace(forwarded, decision="compressed", tokens_before=analysis.tokens_before)
+
+    async def _record(self, analysis: RequestAnalysis, name: str | None = None) -> Session:
+        """Record the messages that are new; return the session at the last of them."""
+        request, recognised = analysis.request, analysis.recognised
+        new = analysis.sent[recognised.recorded :]
+        return await self._conversations.record(
+            request.namespace,
+            name or analysis.name or analysis.history.whole_name(),
+            request.model,
+            recognised,
+            [parse_message(raw, request.body.wire.dialect) for raw in new],
+        )
+
+    def _record_in_background(self, analysis: RequestAnalysis) -> None:
+        """Record new messages and queue an early compression while the request is on its way."""
+        recognised = analysis.recognised
+        is_early = analysis.decision.action == "should" and recognised.settings.proxy_background
+        is_new = recognised.recorded < len(analysis.sent)
+        if analysis.name is None or not (is_early or is_new):
+            return
+        key = (analysis.request.namespace, analysis.name)
+        if self._queued[key] >= _MAX_QUEUED:
+            return  # the next request brings the same history again
+        work = self._run_background(analysis, self._running.get(key), compress=is_early)
+        self._running[key] = task = asyncio.create_task(work)
+        self._queued[key] += 1
+        task.add_done_callback(lambda done: self._forget(key, done))
+
+    def _forget(self, key: SessionName, task: asyncio.Task[None]) -> None:
+        self._queued[key] -= 1
+        if self._running[key] is task:
+            del self._running[key], self._queued[key]
+
+    async def _run_background(
+        self, analysis: RequestAnalysis, before: asyncio.Task[None] | None, *, compress: bool
+    ) -> None:
+        try:
+            if before is not None:
+                await asyncio.wait({before})
+                analysis = await self._analyse(analysis.request)
+            session = await self._record(analysis)
+            if compress and not analysis.recognised.is_diverging:
+                await queue_compression(self._engine, session, self._restorable_by(analysis))
+        except EnfoldError as error:
+            # Nothing is lost: the next turn brings the same history again.
+            _log.warning("session %s: background work failed: %s", analysis.name, error)
 
 
 @asynccontextmanager
-async def own_model(connection: Connection | None) -> AsyncIterator[ClientModel | None]:
-    """The client's model for one compression, if there is a way to it; nothing of it stays open."""
+async def open_client_model(connection: Connection | None) -> AsyncIterator[ClientModel | None]:
+    """Yield the client's model for one compression, if there is a connection to it."""
     if connection is None:
         yield None
         return
@@ -205,298 +460,32 @@ async def own_model(connection: Connection | None) -> AsyncIterator[ClientModel 
         yield ClientModel(gateway, connection)
 
 
-def _key(call: Call) -> str | None:
-    found = next((value for name in _HEADERS if (value := call.header(name))), None)
-    if found is None:
-        query = parse_qs(urlsplit(call.path).query)
-        return query.get("key", [""])[0] or None
-    return found[len(_BEARER) :] if found.lower().startswith(_BEARER) else found
-
-
-Result = TypeVar("Result")
-
-DIVERGING = "history-keeps-changing"
-NOT_COMPRESSED = "compression-failed"
-TRUNCATED = "truncated"
-
-_MOST_BEHIND = 64
-"""How many requests of a session may wait to be recorded: a flood must not fill the memory."""
-
-_log = logging.getLogger("enfold.proxy")
-
-
-class Turns:
-    """Takes requests, and says what to send in their place."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._memory = Memory()
-        self._beginnings = Beginnings(engine)
-        self._tokenizers: dict[str, str] = {}
-        self._busy: dict[tuple[str, str], asyncio.Task[None]] = {}
-        """The last of what is to be done in the background, by session."""
-        self._behind: Counter[tuple[str, str]] = Counter()
-        """How much that is."""
-
-    async def take(self, asked: Asked) -> Outgoing:
-        """What to send. `BlockedError` where a compression that is due fails."""
-        seen = await self._look(asked)
-        if seen.name is None and seen.decision.action == "must":
-            # Before the first reply it is not recognised by itself, and may be known all the same.
-            seen = await self._look(replace(asked, session=_whole_name(seen.history)))
-        if seen.decision.action != "must":
-            self._follow_up(seen)
-            return seen.outgoing(seen.as_is)
-        return await finished(self._make_room(seen))
-
-    async def take_again(self, asked: Asked) -> Outgoing | None:
-        """What to send after the provider said that it was too much. None: nothing can be done."""
-        seen = await self._look(asked)
-        try:
-            session = await self._record(seen)
-            by = self._restorable_by(seen)
-            done = await session.compress(restorable_by=by, **BY_CUTOFF)
-        except CompressionError as error:
-            _log.warning("compression after an overflow failed: %s", error)
-            return None
-        if not done.compressed:
-            return None
-        return (await self._look(replace(asked, session=session.id))).outgoing("compressed")
-
-    async def keep(self, seen: Seen, reply: Reply) -> None:
-        """Remember an answer that a later request may go on from."""
-        if not seen.sent or not can_be_gone_on_from(reply):
-            return
-        try:
-            raws = [dumps(item) for item in reply.messages]
-            said = [parse(raw, seen.asked.body.form.dialect) for raw in raws]
-            session = await self._record(seen, seen.name or seen.history.followed_by(said).name())
-            snapshot = seen.known.snapshot.id if seen.known.snapshot is not None else None
-            await keep(self._engine.store, session, reply, lead=seen.lead, snapshot=snapshot)
-        except (InputError, StoreError) as error:
-            # The client has its answer all the same; what goes on from it passes as it is.
-            _log.warning("session %s: a response was not kept: %s", seen.name, error)
-
-    async def idle(self) -> None:
-        """Wait until what was begun in the background is done."""
-        await asyncio.gather(*self._busy.values(), return_exceptions=True)
-
-    async def _look(self, asked: Asked) -> Seen:
-        dialect = asked.body.form.dialect
-        tokenizer = self._tokenizers.get(asked.model, DEFAULT)
-        facts = await self._facts(asked, tokenizer)
-        lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
-        history = _history(asked.prefix, facts, lead)
-        name = asked.session or history.name()
-        known = await self._known(asked, name, history)
-        model = known.model or await self._engine.models.get(asked.model)
-        if model.tokenizer != tokenizer:
-            self._tokenizers[asked.model] = model.tokenizer
-            facts = await self._facts(asked, model.tokenizer)
-        system, tools = await self._memory.beside(asked.body.beside, dialect, model.tokenizer)
-        system += sum(fact.tokens for fact in facts[:lead])
-        load = _load(facts[lead:], system, tools)
-        before = load.total
-        offered = self._offer(asked, known)
-        body, wording = asked.body, Wording(dialect, model.tokenizer)
-        if offered is not None:
-            body, wording = offered.body, replace(wording, note=offered.note)
-            _, tools = await self._memory.beside(body.beside, dialect, model.tokenizer)
-        first, sent = asked.body.messages[:lead], asked.body.messages[lead:]
-        pieces: Sequence[Piece] = ()
-        if known.snapshot is not None:
-            pieces = assemble(known.snapshot, known.shown, sent, facts[lead:], history, wording)
-            load = _load(pieces, system, tools)
-        decision = decide(load, model.limits, known.policy, max_output=body.max_output())
-        seen = Seen(asked, first, sent, history, name, known, tuple(pieces), before, decision, body)
-        return seen if offered is None else await self._with_recall(seen, offered, model)
-
-    async def _facts(self, asked: Asked, tokenizer: str) -> list[Facts]:
-        """What is known of the messages; of those that came before, nothing has to be found out."""
-        known = asked.prefix.facts.get(tokenizer, ()) if asked.prefix is not None else ()
-        new = asked.body.messages[len(known) :]
-        facts = [*known, *await self._memory.facts(new, asked.body.form.dialect, tokenizer)]
-        if asked.prefix is not None:
-            asked.prefix.learn(tokenizer, facts)
-        return facts
-
-    async def _known(
-        self, asked: Asked, name: str | None, history: ClientHistory
-    ) -> RecognisedHistory:
-        if name is None:
-            return await self._beginnings.known(asked.model)
-        return await self._engine.store.read(
-            recognise_history,
-            asked.namespace,
-            name,
-            history,
-            asked.model,
-            self._engine.static_settings,
-        )
-
-    def _restorable_by(self, seen: Seen) -> RestorableBy:
-        """How what is folded now can be had again: by the model itself, where it may recall."""
-        setting = seen.known.settings.proxy_recall
-        if seen.asked.may_recall and offer_recall(seen.asked.body, setting) is not None:
-            return "recall"
-        return "store"
-
-    def _offer(self, asked: Asked, known: RecognisedHistory) -> RecallOffer | None:
-        """Once there is a summary the tool is there, and stays: what comes after it is cached."""
-        if known.snapshot is None or not asked.may_recall:
-            return None
-        return offer_recall(asked.body, known.settings.proxy_recall)
-
-    async def _with_recall(self, seen: Seen, offered: RecallOffer, model: ModelConfig) -> Seen:
-        """What was recalled before put back, and the way to recall more."""
-        known, dialect = seen.known, seen.body.form.dialect
-        raws = put_back(
-            known.exchanges, seen.history, seen.sent, dialect=dialect, name=offered.name
-        )
-        if raws:
-            seen = await self._put_back(seen, raws, model)
-        if known.session is None or known.snapshot is None:
-            return seen
-        session = Session(self._engine, known.session, known.tip)
-        recalling = partial(
-            Recall,
-            form=seen.body.form,
-            name=offered.name,
-            session=session,
-            message=seen.history.ids[-1],
-            snapshot=known.snapshot.id,
-            room=share(seen.decision),
-            keep=lambda said: self._engine.store.write(responses.put_exchange, session.key, said),
-            keeps_items=seen.body.value("store") is not False,
-        )
-        return replace(seen, recalling=recalling)
-
-    async def _put_back(
-        self, seen: Seen, raws: Mapping[int, tuple[bytes, ...]], model: ModelConfig
-    ) -> Seen:
-        """What was really said in its place; if that is too much, what the client saw stays."""
-        old = [seen.sent[at] for at in raws]
-        new = [raw for said in raws.values() for raw in said]
-        dialect = seen.body.form.dialect
-        gone = _load(await self._memory.facts(old, dialect, model.tokenizer), 0, 0)
-        came = _load(await self._memory.facts(new, dialect, model.tokenizer), 0, 0)
-        load = seen.decision.load
-        load = replace(
-            load,
-            history=load.history + came.history - gone.history,
-            estimate=load.estimate + came.estimate - gone.estimate,
-        )
-        limits, output = model.limits, seen.body.max_output()
-        decision = decide(load, limits, seen.known.policy, max_output=output)
-        if decision.action == "must":
-            return seen
-        return replace(seen, decision=decision, instead=raws)
-
-    async def _make_room(self, seen: Seen) -> Outgoing:
-        record = seen.known.session
-        if seen.known.is_diverging:
-            return seen.outgoing(seen.as_is, DIVERGING)
-        if record is not None and compression.is_acknowledged(record):
-            return seen.outgoing(seen.as_is, "risk-acknowledged")
-        load = seen.decision.load
-        request = CallOptions(
-            max_output=seen.asked.body.max_output(),
-            settings=BY_CUTOFF,
-            static_tokens=(load.system, load.tools),
-            restorable_by=self._restorable_by(seen),
-        )
-        try:
-            if record is not None:
-                compression.refuse_if_blocked(record, seen.known.settings.on_failure)
-            if begun := self._busy.get((seen.asked.namespace, seen.name or "")):
-                await asyncio.wait({begun})  # or what came before would be recorded after this
-            session = await self._record(seen)
-            may = seen.known.settings.proxy_client_key
-            async with own_model(seen.asked.connection() if may else None) as own:
-                done = await session.make_room(replace(request, own=own))
-        except (BlockedError, CompressionError):
-            if seen.known.settings.on_failure == "pass":
-                return seen.outgoing(seen.as_is, NOT_COMPRESSED)
-            raise
-        after = await self._look(seen.asked)
-        said = (TRUNCATED,) if done.is_truncated else ()
-        return replace(after.outgoing("compressed", *said), tokens_before=seen.tokens_before)
-
-    async def _record(self, seen: Seen, name: str | None = None) -> Session:
-        """The session, with all that was sent in it, at the end of that branch."""
-        known = seen.known
-        name = name or seen.name or _whole_name(seen.history)
-        session = await self._engine.session(
-            name, namespace=seen.asked.namespace, model=seen.asked.model
-        )
-        dialect = seen.asked.body.form.dialect
-        messages = [parse(raw, dialect) for raw in seen.sent[known.messages :]]
-        if not messages:
-            return session.at(known.tip)
-        ids = await session.append(*messages, after=known.tip or ROOT, forward_only=True)
-        return session.at(ids[-1])
-
-    def _follow_up(self, seen: Seen) -> None:
-        """What can wait until the request is on its way, once at a time for each session."""
-        known = seen.known
-        is_early = seen.decision.action == "should" and known.settings.proxy_background
-        if seen.name is None or not (is_early or known.messages < len(seen.sent)):
-            return
-        key = (seen.asked.namespace, seen.name)
-        if self._behind[key] >= _MOST_BEHIND:
-            return  # whoever goes on from here brings the same history again
-        work = self._in_background(seen, self._busy.get(key), compress=is_early)
-        self._busy[key] = task = asyncio.create_task(work)
-        self._behind[key] += 1
-        task.add_done_callback(lambda done: self._done(key, done))
-
-    def _done(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
-        self._behind[key] -= 1
-        if self._busy[key] is task:
-            del self._busy[key], self._behind[key]
-
-    async def _in_background(
-        self, seen: Seen, before: asyncio.Task[None] | None, *, compress: bool
-    ) -> None:
-        try:
-            if before is not None:
-                await asyncio.wait({before})
-                seen = await self._look(seen.asked)
-            session = await self._record(seen)
-            if compress and not seen.known.is_diverging:
-                await queue_compression(self._engine, session, self._restorable_by(seen))
-        except EnfoldError as error:
-            # It costs nothing but another try: the next turn brings the same history again.
-            _log.warning("session %s: work in the background failed: %s", seen.name, error)
-
-
-def _history(prefix: Prefix | None, facts: Sequence[Facts], lead: int) -> ClientHistory:
-    """The history after the leading system messages."""
-    roles = tuple(fact.role for fact in facts[lead:])
-    contents = tuple(fact.content for fact in facts[lead:])
-    if prefix is None:
-        return ClientHistory(roles, contents)
-    history = ClientHistory(roles, contents, tuple(prefix.ids))
-    prefix.learn_ids(history.ids, lead)
-    return history
-
-
-def _whole_name(history: ClientHistory) -> str:
-    """The session's name where there is no reply to go by: all that was said."""
-    return f"c-{history.ids[-1]}"
-
-
-async def finished(work: Coroutine[Any, Any, Result]) -> Result:
-    """Its result. It goes on if the client hangs up: the next try then finds it done."""
+async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
+    """Return the result. The work goes on if the client disconnects: a retry finds it done."""
     task = asyncio.ensure_future(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return await asyncio.shield(task)
 
 
-def _load(parts: Sequence[Facts] | Sequence[Piece], system: int, tools: int) -> Load:
+def _client_history(
+    prefix: BodyPrefix | None, facts: Sequence[MessageFacts], lead: int
+) -> ClientHistory:
+    """Return the history after the leading system messages."""
+    roles = tuple(fact.role for fact in facts[lead:])
+    hashes = tuple(fact.content_hash for fact in facts[lead:])
+    if prefix is None:
+        return ClientHistory(roles, hashes)
+    history = ClientHistory(roles, hashes, tuple(prefix.ids))
+    prefix.remember_ids(history.ids, lead)
+    return history
+
+
+def _load_of(
+    messages: Sequence[MessageFacts] | Sequence[OutgoingMessage], system: int, tools: int
+) -> Load:
     return Load(
-        history=sum(part.tokens for part in parts),
+        history=sum(message.tokens for message in messages),
         system=system,
         tools=tools,
-        estimate=sum(part.estimate for part in parts),
+        estimate=sum(message.estimate for message in messages),
     )

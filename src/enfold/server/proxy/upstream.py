@@ -1,7 +1,7 @@
-"""Upstream: requests go on to the provider, and its answers come back as they are.
+"""The upstream servers: requests are forwarded to the providers, and their responses come back.
 
-Bytes are neither decoded nor unpacked on the way. Only what concerns a single connection, and what
-is said to enfold alone, stays behind.
+Bodies are neither decoded nor decompressed on the way. Headers of a single connection, and those
+that are meant for enfold, are not forwarded.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from yarl import URL
 from enfold.errors import UnavailableError
 from enfold.server.headers import Header
 
-_OF_A_CONNECTION = frozenset(
+WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+"""Statuses of responses that have no body."""
+ENFOLD_HEADERS = b"x-enfold-"
+"""The prefix of headers that are read or written by enfold."""
+_CONNECTION_HEADERS = frozenset(
     {
         b"connection",
         b"content-length",
@@ -34,16 +38,13 @@ _OF_A_CONNECTION = frozenset(
         b"expect",
     }
 )
-OWN = b"x-enfold-"
-"""How the names of headers begin that are said to enfold, or by it."""
-_ADDED = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
-"""What the library would say by itself where the client says nothing."""
+_AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
+"""Headers that aiohttp adds unless it is told not to."""
 _CONNECT_SECONDS = 30.0
-_WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 
 
-class Arriving(Protocol):
-    """An answer on its way to the client."""
+class RelayedResponse(Protocol):
+    """A response on its way to the client."""
 
     @property
     def status(self) -> int: ...
@@ -51,16 +52,16 @@ class Arriving(Protocol):
     def headers(self) -> list[Header]: ...
     @property
     def length(self) -> int | None:
-        """Bytes of the body; None while nobody knows."""
+        """The size of the body in bytes; None while it is unknown."""
 
     def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives."""
+        """Yield the body as it arrives."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a provider answers, still arriving."""
+class UpstreamResponse:
+    """A provider's response that is still arriving."""
 
     status: int
     headers: list[Header]
@@ -68,30 +69,30 @@ class Answer:
 
     @property
     def length(self) -> int | None:
-        """Bytes of the body, if there is one and the provider said so."""
-        if self.status in _WITHOUT_BODY or "transfer-encoding" in self._response.headers:
+        """The size of the body in bytes; None if there is no body or the size is unknown."""
+        if self.status in WITHOUT_BODY or "transfer-encoding" in self._response.headers:
             return None
         return self._response.content_length
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it arrives; `UnavailableError` if it breaks off."""
+        """Yield the body as it arrives; raise `UnavailableError` if the connection breaks."""
         try:
             async for chunk in self._response.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _unavailable(self._response.url, error) from None
+            raise _unavailable_error(self._response.url, error) from None
 
     async def read(self) -> bytes:
-        """The whole body."""
+        """Return the whole body."""
         try:
             return await self._response.read()
         except aiohttp.ClientError as error:
-            raise _unavailable(self._response.url, error) from None
+            raise _unavailable_error(self._response.url, error) from None
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
-    """An answer that is all there."""
+class BufferedResponse:
+    """A response whose body is complete."""
 
     status: int
     headers: list[Header]
@@ -99,71 +100,74 @@ class Whole:
 
     @property
     def length(self) -> int:
-        """Bytes of the body."""
+        """The size of the body in bytes."""
         return len(self.body)
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """All of it."""
+        """Yield the whole body at once."""
         yield self.body
 
 
-def is_stream(answer: Arriving) -> bool:
-    """Whether the answer is a stream of events."""
-    said = {name.lower(): value for name, value in answer.headers}
-    return b"text/event-stream" in said.get(b"content-type", b"")
+def is_stream(response: RelayedResponse) -> bool:
+    """Return True if the response is a stream of server-sent events."""
+    values = {name.lower(): value for name, value in response.headers}
+    return b"text/event-stream" in values.get(b"content-type", b"")
 
 
-async def gathered(answer: Arriving) -> Whole:
-    """The answer, once it is all there."""
-    body = b"".join([chunk async for chunk in answer.chunks()])
-    return Whole(answer.status, answer.headers, body)
+async def buffer_response(response: RelayedResponse) -> BufferedResponse:
+    """Read the response to its end."""
+    body = b"".join([chunk async for chunk in response.chunks()])
+    return BufferedResponse(response.status, response.headers, body)
 
 
-class _Asking(AbstractAsyncContextManager[Answer]):
-    """A call under way."""
+class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
+    """A request to a provider while its response is read."""
 
     def __init__(self, request: Awaitable[aiohttp.ClientResponse], url: URL) -> None:
         self._request = request
         self._url = url
 
-    async def __aenter__(self) -> Answer:
+    async def __aenter__(self) -> UpstreamResponse:
         try:
             self._response = response = await self._request
         except (aiohttp.ClientError, TimeoutError) as error:
-            raise _unavailable(self._url, error) from None
-        return Answer(response.status, forwarded(response.raw_headers), response)
+            raise _unavailable_error(self._url, error) from None
+        return UpstreamResponse(response.status, forwarded_headers(response.raw_headers), response)
 
     async def __aexit__(self, *_: object) -> None:
-        # Released if it was read to its end, closed if it was not.
+        # The connection is reused if the body was read to its end, and closed if it was not.
         self._response.release()
 
 
 class Upstream:
-    """The providers, reached over connections that are kept."""
+    """Forwards requests to the providers over connections that stay open."""
 
     def __init__(self, addresses: Mapping[str, str]) -> None:
         self._addresses = addresses
         self._client: aiohttp.ClientSession | None = None
 
-    def address(self, provider: str) -> str:
-        """Where the provider is."""
-        return self._addresses[provider]
+    def address(self, name: str) -> str:
+        """Return the base URL of an upstream server."""
+        return self._addresses[name]
 
-    def ask(
-        self, provider: str, method: str, path: str, headers: Iterable[Header], body: bytes | None
-    ) -> AbstractAsyncContextManager[Answer]:
-        """The provider's answer. Leaving the context ends the call, wherever it is."""
-        url = URL(self._addresses[provider] + path, encoded=True)
-        sent = _text(forwarded(headers))
+    def call(
+        self, name: str, method: str, path: str, headers: Iterable[Header], body: bytes | None
+    ) -> AbstractAsyncContextManager[UpstreamResponse]:
+        """Send a request; the context yields the response and ends the call when it is left."""
+        url = URL(self._addresses[name] + path, encoded=True)
+        sent = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in forwarded_headers(headers)
+        ]
         request = self._session().request(
             method,
             url,
             headers=sent,
             data=body,
             allow_redirects=False,
-            skip_auto_headers=_ADDED.difference(name for name, _ in sent) or None,
+            skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
         )
-        return _Asking(request, url)
+        return _UpstreamCall(request, url)
 
     def _session(self) -> aiohttp.ClientSession:
         if self._client is None:
@@ -181,19 +185,18 @@ class Upstream:
             await self._client.close()
 
 
-def forwarded(headers: Iterable[Header]) -> list[Header]:
-    """The headers that concern the other side."""
+def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
+    """Return the headers that are passed on to the other side."""
     return [
         (name, value)
         for name, value in headers
-        if (lower := name.lower()) not in _OF_A_CONNECTION and not lower.startswith(OWN)
+        if (lower := name.lower()) not in _CONNECTION_HEADERS
+        and not lower.startswith(ENFOLD_HEADERS)
     ]
 
 
-def _text(headers: Iterable[Header]) -> list[tuple[str, str]]:
-    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
-
-
-def _unavailable(url: URL, error: Exception) -> UnavailableError:
-    why = str(error) or type(error).__name__
-    return UnavailableError(f"the provider at {url.origin()} cannot be reached: {why}; try again")
+def _unavailable_error(url: URL, error: Exception) -> UnavailableError:
+    reason = str(error) or type(error).__name__
+    return UnavailableError(
+        f"the provider at {url.origin()} cannot be reached: {reason}; try again"
+    )

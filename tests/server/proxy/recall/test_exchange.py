@@ -9,8 +9,8 @@ from typing import Any
 from enfold import records
 from enfold.engine.recognition import ClientHistory
 from enfold.identity import content_hash
-from enfold.server.proxy.bodies import parse
-from enfold.server.proxy.recall import Exchange, put_back
+from enfold.server.proxy.bodies import parse_message
+from enfold.server.proxy.recall import RecallExchange, find_replacements
 
 ASK = {"role": "user", "content": "Which colour?"}
 CALL = {
@@ -31,24 +31,26 @@ def _raws(*messages: Any) -> list[bytes]:
 
 
 def _history(raws: list[bytes], dialect: str = "openai") -> ClientHistory:
-    messages = [parse(raw, dialect) for raw in raws]
+    messages = [parse_message(raw, dialect) for raw in raws]
     return ClientHistory(
         tuple(each.role for each in messages), tuple(content_hash(each) for each in messages)
     )
 
 
-def _stored(exchange: Exchange, after: list[bytes], dialect: str = "openai") -> records.Exchange:
+def _stored(
+    exchange: RecallExchange, after: list[bytes], dialect: str = "openai"
+) -> records.Exchange:
     return exchange.record(dialect, _history(after, dialect).ids[-1], "snapshot")
 
 
 def _put_back(
     stored: records.Exchange, raws: list[bytes], name: str = "recall", dialect: str = "openai"
 ) -> dict[int, list[Any]]:
-    found = put_back([stored], _history(raws, dialect), raws, dialect=dialect, name=name)
+    found = find_replacements([stored], _history(raws, dialect), raws, dialect=dialect, name=name)
     return {at: [json.loads(raw) for raw in said] for at, said in found.items()}
 
 
-STORED = _stored(Exchange("recall", (CALL, RESULT, REPLY)), _raws(ASK))
+STORED = _stored(RecallExchange("recall", (CALL, RESULT, REPLY)), _raws(ASK))
 
 
 def test_what_was_really_said_stands_in_place_of_what_the_client_saw() -> None:
@@ -77,7 +79,7 @@ def test_held_results_join_the_clients_own() -> None:
     both = {"role": "assistant", "content": [ours, mine]}
     held = {"type": "tool_result", "tool_use_id": "r", "content": "teal"}
     theirs = {"type": "tool_result", "tool_use_id": "m", "content": "sunny"}
-    exchange = Exchange("recall", (both,), ({"role": "user", "content": [held]},))
+    exchange = RecallExchange("recall", (both,), ({"role": "user", "content": [held]},))
     stored = _stored(exchange, _raws(ASK), "anthropic")
     seen = {"role": "assistant", "content": [mine]}
     result = {"role": "user", "content": [theirs]}
@@ -93,7 +95,7 @@ def test_items_of_a_reply_are_replaced_together() -> None:
     result = {"type": "function_call_output", "call_id": "r", "output": "teal"}
     said = {"type": "message", "role": "assistant", "content": "Teal."}
     stored = _stored(
-        Exchange("recall", (thought, call, result, said)), _raws(ASK), "openai-responses"
+        RecallExchange("recall", (thought, call, result, said)), _raws(ASK), "openai-responses"
     )
     sent = _raws(ASK, {**thought, "id": "rs2"}, said, THANKS)
     assert _put_back(stored, sent, dialect="openai-responses") == {

@@ -16,16 +16,16 @@ CHAT = {"type": "function", "function": {"name": "find"}}
 
 def _offer(form: Wire, when: str = "tools", **fields: Any) -> Any:
     raw = json.dumps({form.messages_key: [{"role": "user"}], **fields}).encode()
-    return offer(bodies.bodies_read(form, raw), when)
+    return offer(bodies.parse_body(form, raw), when)
 
 
 def test_the_clients_tools_come_first_with_their_own_bytes() -> None:
     raw = b'{"messages": [{}], "tools": [ {"name":"a",  "n": 1.50} ], "max_tokens": 9}'
-    offered = offer(bodies.bodies_read(WIRES["anthropic"], raw), "tools")
+    offered = offer(bodies.parse_body(WIRES["anthropic"], raw), "tools")
     assert offered is not None
     sent = offered.body.with_messages([b"{}"])
     assert b'"tools":[{"name":"a",  "n": 1.50},{"name":"recall",' in sent
-    again = offer(bodies.bodies_read(WIRES["anthropic"], raw), "tools")
+    again = offer(bodies.parse_body(WIRES["anthropic"], raw), "tools")
     assert again is not None
     assert again.body.with_messages([b"{}"]) == sent
     assert "`recall`" in offered.note

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.server.proxy.recall import shown_key
+from enfold.server.proxy.recall import reply_hash
 from enfold.wire import WIRES
 from enfold.wire.replies import EventParser, Reply, reply_reader
 from tests.server.proxy.voices import INPUT, OUTPUT, Part, Say, Think, Use, written
@@ -66,7 +66,7 @@ def _read(form: str, headers: Any, raw: bytes) -> Reply:
 
 
 def _key(form: str, messages: Any) -> str:
-    return shown_key([json.dumps(each).encode() for each in messages], form, "recall")
+    return reply_hash([json.dumps(each).encode() for each in messages], form, "recall")
 
 
 @given(st.sampled_from(sorted(WIRES)), turns(), st.integers(1, 300))

@@ -1,0 +1,208 @@
+"""The client's side of the proxy: its HTTP request, its namespace, and the response it receives."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from hashlib import blake2b
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import parse_qs, quote, urlsplit
+
+from starlette.types import Message, Receive, Scope, Send
+
+from enfold import wire
+from enfold.errors import BlockedError, EnfoldError, facts
+from enfold.jsontext import dumps
+from enfold.llm.calls import Connection, Secret
+from enfold.server.callers import caller_in
+from enfold.server.headers import Header, find
+from enfold.server.proxy.upstream import WITHOUT_BODY
+from enfold.wire import Wire
+
+_KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
+"""The headers in which clients send the key of their provider."""
+_BEARER = "bearer "
+_KEY_NAMESPACE = "key-"
+_OVERFLOW_STATUSES = frozenset({400, 413})
+_DISCONNECT_DELAY = 0.1
+"""Seconds after which the proxy starts to watch for a client that disconnects."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A client's HTTP request with its whole body."""
+
+    method: str
+    path: str
+    """With the query, as it came."""
+    headers: list[Header]
+    raw: bytes
+    upstream: str
+    """The name of the upstream server that it is forwarded to."""
+    wire: Wire | None
+    """None for a request that is not a conversation."""
+    model: str | None = None
+    """The model, if the path names it."""
+
+    def header(self, name: bytes) -> str | None:
+        """Return the value of a header; the name is in lower case."""
+        found = find(self.headers, name)
+        return None if found is None else found.decode("latin-1")
+
+    def api_key(self) -> str | None:
+        """Return the client's key for its provider."""
+        # A header that holds nothing but the key counts before `authorization`.
+        for name in (*_KEY_HEADERS[1:], _KEY_HEADERS[0]):
+            if value := self.header(name):
+                is_bearer = value.lower().startswith(_BEARER)
+                return value[len(_BEARER) :] if is_bearer else value
+        query = parse_qs(urlsplit(self.path).query)
+        return query.get("key", [""])[0] or None
+
+    def connection(self, model: str, address: str) -> Connection | None:
+        """Return a connection to the request's model with the client's key; None without a key."""
+        key = self.api_key()
+        if self.wire is None or key is None:
+            return None
+        base_url = f"{address}{self.wire.library_path}"
+        return Connection(self.wire.provider, model, Secret(key), base_url)
+
+
+async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | None:
+    """Read a request to its end; None if the client disconnects before."""
+    chunks: list[bytes] = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunks.append(message.get("body", b""))
+        if not message.get("more_body"):
+            break
+    path, headers = scope["path"], list(scope["headers"])
+    exact_path = (scope.get("raw_path") or path.encode()).decode("latin-1")
+    query = scope.get("query_string", b"").decode("latin-1")
+    matched = wire.match_path(path) if scope["method"] == "POST" else None
+    found, model = matched or (None, None)
+    return HttpRequest(
+        method=scope["method"],
+        path=f"{exact_path}?{query}" if query else exact_path,
+        headers=headers,
+        raw=b"".join(chunks),
+        upstream=found.upstream if found is not None else wire.find_upstream(path, headers),
+        wire=found,
+        model=model,
+    )
+
+
+class ProxyNamespaces:
+    """Finds the namespace of a request."""
+
+    def __init__(self, key: bytes) -> None:
+        """`key` is the secret with which the clients' keys are hashed."""
+        self._key = key
+
+    async def __call__(self, scope: Scope) -> str:
+        """Return the namespace of the access token, else that of the client's key."""
+        caller = caller_in(scope)
+        if caller.has_token or caller.namespace:
+            return caller.namespace
+        for name in _KEY_HEADERS:
+            value = find(scope["headers"], name)
+            if value is not None:
+                digest = blake2b(value, key=self._key, digest_size=16).hexdigest()
+                return f"{_KEY_NAMESPACE}{digest}"
+        return caller.namespace
+
+
+class ClientResponse:
+    """The response that the client receives."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.has_started = False
+        """True once the status is sent: from then on the response cannot be replaced."""
+
+    async def start(
+        self, status: int, headers: Iterable[Header], length: int | None = None
+    ) -> None:
+        """Send status and headers; `length` is the size of the body, if it is known."""
+        self.has_started = True
+        lower = [(name.lower(), value) for name, value in headers]
+        if length is not None and status not in WITHOUT_BODY:
+            lower.append((b"content-length", b"%d" % length))
+        message: Message = {"type": "http.response.start", "status": status, "headers": lower}
+        await self._send(message)
+
+    async def write(self, chunk: bytes) -> None:
+        """Send a part of the body."""
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    async def end(self, last: bytes = b"") -> None:
+        """Send the last part of the body."""
+        await self._send({"type": "http.response.body", "body": last})
+
+    async def send_whole(self, status: int, headers: Iterable[Header], body: bytes) -> None:
+        """Send a complete response."""
+        await self.start(status, headers, len(body))
+        await self.end(body)
+
+
+def error_response(
+    error: EnfoldError, upstream: str, namespace: str = ""
+) -> tuple[int, list[Header], bytes]:
+    """Return the error in the upstream's format: status, headers, body.
+
+    `namespace` is the client's, if it must send it to retry or acknowledge a blocked session.
+    """
+    found = facts(error)
+    message = f"enfold: {error}"
+    if isinstance(error, BlockedError) and error.session is not None:
+        path = f"POST /api/sessions/{quote(error.session, safe='')}"
+        header = ""
+        if namespace.startswith(_KEY_NAMESPACE):
+            header = f", with the header x-enfold-namespace: {namespace}"
+        message += f" ({path}/retry, or {path}/acknowledge{header})"
+    # Client libraries retry some statuses on their own. A conflict is not solved by that.
+    should_retry = found.retryable and found.status != HTTPStatus.CONFLICT
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"x-should-retry", b"true" if should_retry else b"false"),
+    ]
+    body = wire.UPSTREAMS[upstream].error_body(found.code, found.status, message)
+    return found.status, headers, dumps(body)
+
+
+def is_overflow_response(status: int, body: bytes) -> bool:
+    """Return True if the provider refused the request because it exceeds the model's window."""
+    return status in _OVERFLOW_STATUSES and wire.says_overflow(body.decode("utf-8", "replace"))
+
+
+async def run_while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+    """Run the coroutine, and cancel it if the client disconnects."""
+    task = asyncio.current_task()
+    disconnect: asyncio.Future[Message] | None = None
+    is_over = False
+
+    def watch() -> None:
+        nonlocal disconnect
+        disconnect = asyncio.ensure_future(receive())
+        disconnect.add_done_callback(stop)
+
+    def stop(_: object) -> None:
+        if task is not None and not is_over:
+            task.cancel()
+
+    # Watching costs time. A client that is answered at once has no time to disconnect.
+    timer = asyncio.get_running_loop().call_later(_DISCONNECT_DELAY, watch)
+    try:
+        await work
+    except asyncio.CancelledError:
+        if task is None or disconnect is None or not disconnect.done() or task.uncancel():
+            raise  # the cancellation comes from outside of this function
+    finally:
+        is_over = True
+        timer.cancel()
+        if disconnect is not None:
+            disconnect.cancel()
