@@ -22,8 +22,8 @@ from enfold import wire
 from enfold.condensation import Plan
 from enfold.errors import EnfoldError
 from enfold.messages import Conversation
-from enfold.plan import Aim, plan
-from enfold.retention import zones
+from enfold.pipeline import Request, make_plan
+from enfold.retention import split
 from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
 from enfold.summaries import Summary, SummaryRequest
@@ -32,6 +32,7 @@ from enfold.summaries.prompts import build
 from enfold.tokens import count_messages, get, warm
 from enfold.tokens.tokenizers import Memo
 from enfold.transcripts import read
+from enfold.view import View
 
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import agent
@@ -71,17 +72,17 @@ def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) ->
     """The plan of condensing it without a store."""
     messages = conversation.messages
     counts = tuple(count_messages(messages, TOKENIZER))
-    aim = Aim(strategy.retention, goal or max(1, sum(counts)), room=0 if goal is None else None)
-    planned = plan(messages, counts, aim)
-    return Plan(
-        messages,
-        counts,
-        planned.split,
-        TOKENIZER,
-        summary_tokens=planned.summary_tokens,
+    retention = strategy.retention
+    request = Request(
+        View.of(messages, counts, TOKENIZER),
+        strategy,
+        retention,
+        goal or max(1, sum(counts)),
         target=goal,
-        zones=zones(counts, strategy.retention),
+        split=split(messages, counts, retention, room=0) if goal is None else None,
+        restorable_by=None,
     )
+    return make_plan(request)
 
 
 async def compare(conversations: Iterator[Conversation]) -> list[Found]:

@@ -27,7 +27,7 @@ from enfold import wire
 from enfold.condensation import Condensation, Plan, receipt_for
 from enfold.errors import EnfoldError, ReceiptError
 from enfold.messages import Message
-from enfold.plan import Aim, plan
+from enfold.pipeline import Request, make_plan
 from enfold.receipt import ItemCount, Receipt, check, make_receipt
 from enfold.retention import Retention
 from enfold.settings import Settings
@@ -35,6 +35,7 @@ from enfold.text.grammar import ITEM_CLASSES
 from enfold.text.items import extract
 from enfold.tokens import count_messages
 from enfold.transcripts import read
+from enfold.view import View
 from enfold.wiring import local_summarizer, make_strategy
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -107,8 +108,10 @@ def plan_for(messages: tuple[Message, ...], share: float) -> Plan:
     """As the stateless door sets it: the first message and the last three stay."""
     counts = tuple(count_messages(messages, TOKENIZER))
     goal = max(1, int(sum(counts) * share))
-    planned = plan(messages, counts, Aim(Retention("messages", 3, 1), goal))
-    return Plan(messages, counts, planned.split, TOKENIZER, summary_tokens=planned.summary_tokens)
+    strategy = make_strategy(Settings(), local_summarizer())
+    view = View.of(messages, counts, TOKENIZER)
+    retention = Retention("messages", 3, 1)
+    return make_plan(Request(view, strategy, retention, goal, restorable_by=None))
 
 
 def _row(name: str, made: Iterable[tuple[Plan, Condensation]]) -> str:

@@ -20,8 +20,7 @@ from typing import Any
 
 from enfold import wire
 from enfold.condensation import Condensation, EditedMessage, Plan, validate
-from enfold.plan import Aim, plan
-from enfold.retention import zones
+from enfold.retention import split, zones
 from enfold.strategies.contract import Means
 from enfold.strategies.truncation import Truncation, TruncationConfig
 from enfold.summaries.local import LocalSummarizer
@@ -44,8 +43,7 @@ def task_of(tokens: int, strategy: Truncation) -> Plan:
     """A session of about so many tokens."""
     messages = wire.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
     counts = tuple(count_messages(messages, TOKENIZER))
-    aim = Aim(strategy.retention, sum(counts), room=0)
-    divided = plan(messages, counts, aim).split
+    divided = split(messages, counts, strategy.retention, room=0)
     return Plan(messages, counts, divided, TOKENIZER, zones=zones(counts, strategy.retention))
 
 

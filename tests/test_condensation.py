@@ -158,8 +158,8 @@ RESULT = RICH[2]
     [
         (0, user("f"), "message 0 is protected and was edited"),
         (5, user("n"), "message 5 is protected and was edited"),
-        (4, user("done"), "who speaks"),
-        (4, replace(RICH[4], id="new"), "the message's id"),
+        (4, user("done"), "changed the role"),
+        (4, replace(RICH[4], id="new"), "id of the message"),
         (1, replace(SPOKEN, parts=SPOKEN.parts[1:3]), "without its call"),
         (1, replace(SPOKEN, parts=(call("1", "write"), call("2"))), "lost or changed a tool call"),
         (1, replace(SPOKEN, parts=(ToolCall("1", "read", "{"), call("2"))), "changed a tool call"),

@@ -1,13 +1,45 @@
 """How tight a compression must be."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enfold.condensation import TIGHTEST_SUMMARY, Plan
 from enfold.messages import Message
-from enfold.plan import TIGHTEST_SUMMARY, Aim, plan
+from enfold.pipeline import Request, make_plan
 from enfold.retention import Retention
+from enfold.summaries import fence_tokens
 from enfold.testing import assistant, user
+from enfold.view import ShownMessage, View
 from tests.histories import histories
+from tests.strategies.tasks import TOKENIZER, strategy
+
+NATIVE = strategy("native")
+
+
+def plan(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    retention: Retention,
+    goal: int,
+    *,
+    previous_tokens: int = 0,
+    previous_at: int = 0,
+) -> Plan:
+    shown = tuple(
+        ShownMessage(str(index), message, tokens)
+        for index, (message, tokens) in enumerate(zip(messages, counts, strict=True))
+    )
+    summary = "What was decided." if previous_tokens else None
+    view = View(
+        shown,
+        TOKENIZER,
+        summary=summary,
+        summary_tokens=previous_tokens,
+        summary_at=previous_at,
+    )
+    return make_plan(Request(view, NATIVE, retention, goal))
 
 
 def chat(size: int) -> list[Message]:
@@ -15,67 +47,62 @@ def chat(size: int) -> list[Message]:
 
 
 def test_where_there_is_room_the_policy_is_kept_as_it_is() -> None:
-    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 1_000), 6_000))
+    planned = plan(chat(100), [100] * 100, Retention("tokens", 1_000), 6_000)
     assert planned.split.cut == 90
     assert planned.summary_tokens == 900
     assert not planned.is_tightened
 
 
 def test_a_summary_takes_a_tenth_of_what_it_folds_on_top_of_the_one_before() -> None:
-    planned = plan(
-        chat(100), [100] * 100, Aim(Retention("tokens", 1_000), 6_000, previous_tokens=700)
-    )
+    planned = plan(chat(100), [100] * 100, Retention("tokens", 1_000), 6_000, previous_tokens=700)
     assert planned.summary_tokens == 1_600
 
 
 def test_a_summary_never_takes_more_than_a_third_of_the_goal() -> None:
-    planned = plan(
-        chat(100), [100] * 100, Aim(Retention("tokens", 100), 3_000, previous_tokens=9_000)
-    )
+    planned = plan(chat(100), [100] * 100, Retention("tokens", 100), 3_000, previous_tokens=9_000)
     assert planned.summary_tokens <= 1_000
 
 
 def test_a_summary_shrinks_before_the_tail_does() -> None:
-    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 2_000), 2_500))
+    planned = plan(chat(100), [100] * 100, Retention("tokens", 2_000), 2_500)
     assert planned.is_tightened
     assert planned.split.cut == 80
-    assert planned.most <= 2_500
+    assert planned.expected_tokens <= 2_500
 
 
 def test_the_tail_shrinks_where_it_must() -> None:
-    planned = plan(chat(100), [100] * 100, Aim(Retention("tokens", 5_000), 2_000))
+    planned = plan(chat(100), [100] * 100, Retention("tokens", 5_000), 2_000)
     assert planned.split.cut > 80
-    assert planned.most <= 2_000
+    assert planned.expected_tokens <= 2_000
 
 
 def test_what_cannot_reach_the_goal_gets_the_tightest_plan() -> None:
-    planned = plan(chat(3), [50, 50, 9_000], Aim(Retention("tokens", 1_000), 500))
-    assert planned.most > 500
+    planned = plan(chat(3), [50, 50, 9_000], Retention("tokens", 1_000), 500)
+    assert planned.expected_tokens > 500
     assert planned.summary_tokens == TIGHTEST_SUMMARY
 
 
 def test_nothing_to_fold_is_a_plan_too() -> None:
-    assert plan(chat(1), [10], Aim(Retention(), 100)).folds_nothing
-    assert plan([], [], Aim(Retention(), 100)).folds_nothing
+    assert plan(chat(1), [10], Retention(), 100).split.is_empty
+    assert plan([], [], Retention(), 100).split.is_empty
 
 
 def test_the_head_does_not_reach_past_the_summary_that_is_there() -> None:
-    aim = Aim(Retention("tokens", 500, keep_first=4), 3_000, previous_tokens=300, previous_at=1)
-    planned = plan(chat(50), [100] * 50, aim)
+    retention = Retention("tokens", 500, keep_first=4)
+    planned = plan(chat(50), [100] * 50, retention, 3_000, previous_tokens=300, previous_at=1)
     assert planned.split.head == 1
 
 
 def test_a_first_summary_takes_what_the_rest_leaves_of_a_goal_far_below_the_history() -> None:
     counts = [100] * 200
-    aim = Aim(Retention("tokens", 300), 2_000, fence=60)
-    planned = plan(chat(200), counts, aim)
-    assert 1_500 < planned.summary_tokens <= 2_000 - 300 - 60
-    assert planned.most <= 2_000
+    planned = plan(chat(200), counts, Retention("tokens", 300), 2_000)
+    assert 1_500 < planned.summary_tokens <= 2_000 - 300 - fence_tokens(TOKENIZER)
+    assert planned.expected_tokens <= 2_000
 
 
 def test_a_summary_that_is_continued_leaves_room() -> None:
-    aim = Aim(Retention("tokens", 300), 2_000, previous_tokens=1_000)
-    assert plan(chat(200), [100] * 200, aim).summary_tokens <= 2_000 // 3
+    planned = plan(chat(200), [100] * 200, Retention("tokens", 300), 2_000, previous_tokens=1_000)
+    assert planned.summary_tokens <= 2_000 // 3
 
 
 @given(histories(), st.integers(50, 2_000), st.integers(0, 2_000), st.integers(0, 300))
@@ -83,12 +110,11 @@ def test_a_plan_that_promises_the_goal_keeps_the_promise(
     messages: list[Message], goal: int, amount: int, previous: int
 ) -> None:
     counts = [10 + 13 * index % 90 for index in range(len(messages))]
-    aim = Aim(Retention("tokens", amount), goal, previous_tokens=previous)
-    planned = plan(messages, counts, aim)
+    planned = plan(messages, counts, Retention("tokens", amount), goal, previous_tokens=previous)
     divided = planned.split
     stays = sum(
         tokens
         for index, tokens in enumerate(counts)
         if index not in divided.middle or index == divided.pinned
     )
-    assert stays + planned.summary_tokens <= planned.most
+    assert stays + planned.summary_tokens <= planned.expected_tokens

@@ -97,9 +97,9 @@ async def test_figures_that_make_no_sense_are_refused(values: dict[str, int]) ->
 
 
 def test_options_say_where_to_end() -> None:
-    assert CondenseOptions().goal(1_000) == 1_000
-    assert CondenseOptions(window=1_000).goal(5_000) == 570
-    assert CondenseOptions(target=10, window=1_000).goal(5_000) == 10
+    assert CondenseOptions().goal is None
+    assert CondenseOptions(window=1_000).goal == 570
+    assert CondenseOptions(target=10, window=1_000).goal == 10
 
 
 NAMED = [

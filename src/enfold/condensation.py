@@ -1,14 +1,14 @@
-"""Condensation: what a strategy is given, what it gives back, and whether that may be used.
+"""Condensation: what a strategy is given, its answer, and the checks that the answer must pass.
 
-A strategy sees messages and counts, never a store, a dialect or a setting. It answers with one
-entry per message, in order: kept, edited, or folded into a summary. `validate` then checks the
-answer against the rules, so that no strategy can lose a message, break a tool pair, touch what
-retention protects, damage what it edits, or make the view larger.
+A strategy sees messages and counts, never a store, a wire format or a setting. Its answer has one
+entry per message, in order: kept, edited, or part of a summary. `validate` checks the answer
+against the rules, so that no strategy can lose a message, separate a tool call from its result,
+change a protected message, damage a message that it edits, or make the view larger.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -26,60 +26,74 @@ from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, Tool
 from enfold.receipt import Receipt, RestorableBy, check, make_receipt
 from enfold.retention import Split, Zones
 
+TIGHTEST_SUMMARY = 64
+"""The lowest limit of a summary, in tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A view to condense: its messages without the summary, which is given beside them."""
+    """What a strategy is given: a view divided into head, middle and tail, and how far to go.
+
+    The messages do not include the summary that the view shows now; it is a field of its own.
+    """
 
     messages: tuple[Message, ...]
     counts: tuple[int, ...]
+    """The tokens of each message."""
     split: Split
+    """The division into head, middle and tail. The middle is empty if nothing is summarized."""
     tokenizer: str
     previous: str | None = None
-    """The summary that the view shows now, as text. None if it shows none."""
+    """Text of the summary that the view shows now. None if it shows none."""
     previous_tokens: int = 0
-    """What that summary takes in the view."""
+    """Tokens of that summary in the view."""
     previous_at: int = 0
-    """Where it stands: before the message of this index."""
+    """The summary stands before the message of this index."""
     summary_tokens: int = 1_000
     """The limit of the new summary."""
     show_recent: bool = True
-    """Whether the summarizer may see what comes after the cutoff."""
+    """True if the summarizer may read the messages after the cutoff."""
     target: int | None = None
-    """Tokens at or below which the view should end. None: as small as it gets."""
+    """Tokens at or below which the view should end. None: as small as possible."""
     is_due: bool = False
-    """True if the target must be reached, so that another strategy takes over if one does not."""
+    """True if the target must be reached: another strategy takes over if the first misses it."""
     zones: Zones | None = None
-    """Where messages may be edited. None: where they may be folded."""
+    """Where messages may be edited. None: in the middle of the split."""
     static_tokens: int = 0
-    """Tokens of what is sent beside the view: system prompt and tools."""
+    """Tokens sent with every request besides the view: system prompt and tools."""
     restorable_by: RestorableBy | None = None
-    """How what leaves the view can be had again. None: it cannot."""
+    """How content that leaves the view can be restored. None: not at all."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
-    """What messages said before an earlier compression edited them, by index."""
+    """Messages as they were before an earlier compression edited them, by index."""
+    expected_tokens: int = 0
+    """Tokens of the view after the middle is summarized, at most."""
+    tail_start: int = 0
+    """Index of the first message of the tail, also if nothing is summarized."""
+    is_tightened: bool = False
+    """True if less stays verbatim, or the summary is shorter, than was asked for."""
 
     def original(self, index: int) -> Message:
-        """A message for whoever summarizes it: as it was said, edited since or not."""
+        """Return a message without the edits of earlier compressions."""
         return self.originals.get(index, self.messages[index])
 
     @property
     def tokens(self) -> int:
-        """What the view takes now."""
+        """Tokens of the view now."""
         return sum(self.counts) + self.previous_tokens
 
     @property
     def editable(self) -> tuple[int, ...]:
-        """Indexes of the messages that may be edited: old, and in no way protected."""
+        """Indexes of the messages that may be edited: the old ones that are not protected."""
         old = (self.zones or Zones(self.split.head, self.split.cut)).old
         protected = self.protected
         return tuple(index for index in old if index not in protected)
 
     @property
     def protected(self) -> frozenset[int]:
-        """What no edit may change, however old.
+        """Indexes of the messages that no edit may change, however old they are.
 
-        That is the last thing a user said, a running tool loop, and reasoning that is an item of
-        its own with the item that follows it: providers check those for changes.
+        These are the last user message, a running tool loop, and a reasoning item with the item
+        that follows it: providers check those for changes.
         """
         messages = self.messages
         found = set(range(open_loop_start(messages), len(messages)))
@@ -92,36 +106,36 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class KeptMessage:
-    """The message of this index, as it is."""
+    """Entry: the message of this index stays as it is."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class EditedMessage:
-    """The message of this index with other content; ids and pairs are as before."""
+    """Entry: the message of this index with other content; ids and tool pairs are unchanged."""
 
     index: int
     message: Message
     tokens: int
     shortenings: tuple[Shortening, ...] = ()
-    """The texts that were shortened without loss, if that is all that was done."""
+    """The texts that were shortened without loss, if the edit did nothing else."""
 
     @property
     def lossless(self) -> bool:
-        """True if all that it said is still in the view, here or in another message."""
+        """True if the whole content is still in the view, here or in another message."""
         shortened = self.shortenings
         return bool(shortened) and all(each.recipe.is_reference for each in shortened)
 
 
 @dataclass(frozen=True, slots=True)
 class SummarizedMessages:
-    """Messages replaced by a summary, which stands where the first of them stood."""
+    """Entry: a summary and the messages it replaces. It stands in place of the first of them."""
 
     indexes: tuple[int, ...]
     text: str
     tokens: int
-    """What the summary takes in the view, its fence included."""
+    """Tokens of the summary in the view, its fence included."""
     author: str
 
 
@@ -138,11 +152,11 @@ class Step:
 
     @property
     def reduction(self) -> float:
-        """The share of the tokens that the step took away."""
+        """Share of the tokens that the step removed, 0 to 1."""
         return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
     def as_json(self) -> dict[str, Any]:
-        """For programs."""
+        """Return the step as JSON."""
         return {
             "name": self.name,
             "tokens_before": self.tokens_before,
@@ -153,31 +167,43 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Condensation:
-    """A strategy's answer."""
+    """A strategy's answer: one entry per message, and how it was made."""
 
     strategy: str
     entries: tuple[CondensationEntry, ...]
     steps: tuple[Step, ...] = ()
     warnings: tuple[str, ...] = ()
     operations: tuple[str, ...] = ()
-    """What was done and what was skipped, by name: `<id>_completed`, `skip_<id>`."""
+    """Names of what was done and what was skipped: `<id>_completed`, `skip_<id>`."""
     cost: float | None = 0.0
-    """Of the models that were called, in US dollars. None is unknown."""
+    """Cost of the model calls in US dollars. None is unknown."""
     receipt: Receipt | None = None
-    """What became of the exact items, once the answer was accepted."""
+    """What became of the exact items; set when the answer is accepted."""
 
     def tokens(self, plan: Plan) -> int:
-        """What the view takes afterwards."""
-        folded = self.summary
-        before = 0 if folded is not None else plan.previous_tokens
-        return before + sum(_tokens(entry, plan) for entry in self.entries)
+        """Return the tokens of the view after the condensation."""
+        total = plan.previous_tokens if self.summary is None else 0
+        for entry in self.entries:
+            total += plan.counts[entry.index] if isinstance(entry, KeptMessage) else entry.tokens
+        return total
+
+    def shown(self, plan: Plan) -> dict[int, Message]:
+        """Return the messages that stay in the view, edited or not, by index."""
+        return {
+            entry.index: entry.message
+            if isinstance(entry, EditedMessage)
+            else plan.messages[entry.index]
+            for entry in self.entries
+            if not isinstance(entry, SummarizedMessages)
+        }
 
     @property
     def summary(self) -> SummarizedMessages | None:
-        """The summary, if there is one."""
-        return next(
-            (entry for entry in self.entries if isinstance(entry, SummarizedMessages)), None
-        )
+        """The summary. None if there is none."""
+        for entry in self.entries:
+            if isinstance(entry, SummarizedMessages):
+                return entry
+        return None
 
     @property
     def edits(self) -> tuple[EditedMessage, ...]:
@@ -191,74 +217,93 @@ class Condensation:
 
 
 def unchanged(plan: Plan, strategy: str, why: str) -> Condensation:
-    """The answer of a strategy that found nothing to do, and why."""
-    return Condensation(
-        strategy, tuple(map(KeptMessage, range(len(plan.messages)))), warnings=(why,)
-    )
+    """Return the answer of a strategy that found nothing to do, with the reason as a warning."""
+    entries = tuple(map(KeptMessage, range(len(plan.messages))))
+    return Condensation(strategy, entries, warnings=(why,))
 
 
-def with_middle_summarized(plan: Plan, folded: SummarizedMessages) -> tuple[CondensationEntry, ...]:
-    """The entries of an answer that folds the middle; head, tail and what is pinned stay."""
+def with_middle_summarized(
+    plan: Plan, summary: SummarizedMessages
+) -> tuple[CondensationEntry, ...]:
+    """Return the entries of an answer that replaces the middle by the summary."""
     split = plan.split
     return (
         *map(KeptMessage, range(split.head)),
-        folded,
+        summary,
         *(() if split.pinned is None else (KeptMessage(split.pinned),)),
         *map(KeptMessage, range(split.cut, len(plan.messages))),
     )
 
 
-def _tokens(entry: CondensationEntry, plan: Plan) -> int:
-    return plan.counts[entry.index] if isinstance(entry, KeptMessage) else entry.tokens
+def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
+    """Return the answer with its receipt; raise `CompressionError` if it may not be used."""
+    validate(plan, answer, may_be_unchanged=may_be_unchanged)
+    if answer.receipt is not None:
+        return answer
+    made = receipt_for(plan, answer)
+    check(made, summary_tokens=plan.summary_tokens if answer.summary is not None else None)
+    return replace(answer, receipt=made)
 
 
 def validate(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
     """Raise `CompressionError` with the reason if the answer may not be used.
 
-    One that is not smaller is a `NoGainError`, unless it says that nothing is to be changed and
-    that is fine.
+    An answer that is not smaller raises `NoGainError`. With `may_be_unchanged` an answer that
+    changes nothing passes.
     """
-    for rule in _CHECKS:
+    check_rules(plan, answer)
+    after = answer.tokens(plan)
+    if after >= plan.tokens and not (may_be_unchanged and answer.is_unchanged):
+        raise no_gain(answer, plan.tokens, after)
+
+
+def no_gain(answer: Condensation, before: int, after: int) -> NoGainError:
+    """Return the error for an answer that is not smaller than the view was."""
+    return NoGainError(
+        f"{answer.strategy}: {before:,} tokens became {after:,}; nothing was changed"
+    )
+
+
+def check_rules(plan: Plan, answer: Condensation) -> None:
+    """Raise `CompressionError` if the answer breaks a rule, whatever its size."""
+    for rule in _RULES:
         fault = rule(plan, answer)
         if fault:
             raise CompressionError(f"{answer.strategy}: {fault}; nothing was changed")
-    after = answer.tokens(plan)
-    if after >= plan.tokens and not (may_be_unchanged and answer.is_unchanged):
-        raise NoGainError(
-            f"{answer.strategy}: {plan.tokens:,} tokens became {after:,}; nothing was changed"
-        )
+
+
+# Each rule returns what is wrong with an answer, or an empty text.
 
 
 def _accounts_for_every_message(plan: Plan, answer: Condensation) -> str:
-    seen: list[int] = []
+    found: list[int] = []
     for entry in answer.entries:
-        seen.extend(entry.indexes if isinstance(entry, SummarizedMessages) else (entry.index,))
-    if sorted(seen) != list(range(len(plan.messages))):
-        return f"{len(plan.messages)} messages went in and {len(set(seen))} are accounted for"
-    shown = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
+        found.extend(entry.indexes if isinstance(entry, SummarizedMessages) else (entry.index,))
+    if sorted(found) != list(range(len(plan.messages))):
+        return f"{len(plan.messages)} messages went in and {len(set(found))} are accounted for"
+    shown = list(answer.shown(plan))
     return "" if shown == sorted(shown) else "the order of the messages changed"
 
 
-def _has_one_summary_with_text(_task: Plan, answer: Condensation) -> str:
-    folds = [entry for entry in answer.entries if isinstance(entry, SummarizedMessages)]
-    if len(folds) > 1:
-        return f"{len(folds)} summaries where there may be one"
-    return "the summary is empty" if folds and not folds[0].text.strip() else ""
+def _has_one_summary_with_text(_plan: Plan, answer: Condensation) -> str:
+    summaries = [entry for entry in answer.entries if isinstance(entry, SummarizedMessages)]
+    if len(summaries) > 1:
+        return f"{len(summaries)} summaries where there may be one"
+    return "the summary is empty" if summaries and not summaries[0].text.strip() else ""
 
 
-def _folds_what_may_be_folded(plan: Plan, answer: Condensation) -> str:
-    folded = set(answer.summary.indexes) if answer.summary is not None else set()
+def _summarizes_only_the_middle(plan: Plan, answer: Condensation) -> str:
+    if answer.summary is None:
+        return ""
     protected = {*range(plan.split.head), *range(plan.split.cut, len(plan.messages))}
-    protected.update(
-        index
-        for index in (plan.split.pinned, last_user_message(plan.messages))
-        if index is not None
-    )
-    touched = sorted(protected & folded)
-    return f"message {touched[0]} is protected and was folded" if touched else ""
+    for index in (plan.split.pinned, last_user_message(plan.messages)):
+        if index is not None:
+            protected.add(index)
+    touched = sorted(protected.intersection(answer.summary.indexes))
+    return f"message {touched[0]} is protected and was summarized" if touched else ""
 
 
-def _edits_what_may_be_edited(plan: Plan, answer: Condensation) -> str:
+def _edits_no_protected_message(plan: Plan, answer: Condensation) -> str:
     if not answer.edits:
         return ""
     editable, protected = set(plan.editable), plan.protected
@@ -269,7 +314,7 @@ def _edits_what_may_be_edited(plan: Plan, answer: Condensation) -> str:
 
 
 def _keeps_tool_pairs(plan: Plan, answer: Condensation) -> str:
-    shown = _shown(plan, answer)
+    shown = list(answer.shown(plan).values())
     if len(orphans(shown)) > len(orphans(plan.messages)):
         return f"message {orphans(shown)[0]} of the result holds a tool result without its call"
     if len(unanswered(shown)) > len(unanswered(plan.messages)):
@@ -286,17 +331,11 @@ def _edits_keep_the_shape(plan: Plan, answer: Condensation) -> str:
 
 
 def _shortenings_hold(plan: Plan, answer: Condensation) -> str:
-    """Whether all that was left out without loss is in view, or set aside to be put back."""
+    """Check that every text removed without loss is in the view, or in the edit's recipe."""
     edits = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
     if not edits:
         return ""
-    shown = {
-        entry.index: entry.message
-        if isinstance(entry, EditedMessage)
-        else plan.messages[entry.index]
-        for entry in answer.entries
-        if not isinstance(entry, SummarizedMessages)
-    }
+    shown = answer.shown(plan)
     for index, shortenings in edits.items():
         if not explains(plan.messages[index], shown[index], shortenings):
             return f"message {index} was changed in more than the texts that were shortened"
@@ -305,9 +344,9 @@ def _shortenings_hold(plan: Plan, answer: Condensation) -> str:
 
 
 def _misshapen(before: Message, after: Message) -> str:
-    """What an edit did that none may do. Empty if it kept to the rules."""
+    """Return what an edit changed that no edit may change, or an empty text."""
     if _frame(before) != _frame(after):
-        return "changed who speaks, or the message's id"
+        return "changed the role, name, dialect or id of the message"
     if list(_skeleton(before)) != list(_skeleton(after)):
         return "lost or changed a tool call, a result's id or error, or an attachment"
     if any(isinstance(part, Reasoning) for part in after.parts):
@@ -320,7 +359,7 @@ def _frame(message: Message) -> tuple[Any, ...]:
 
 
 def _skeleton(message: Message) -> Iterator[Any]:
-    """What of a message an edit leaves as it is: all but words, arguments and reasoning."""
+    """Yield what an edit leaves as it is: everything but words, arguments and reasoning."""
     for part in message.parts:
         match part:
             case ToolCall(id, name, arguments):
@@ -333,7 +372,7 @@ def _skeleton(message: Message) -> Iterator[Any]:
 
 
 def _is_object(arguments: Any) -> bool:
-    """Whether a call's arguments are a JSON object, or a text that holds one."""
+    """Return True if a call's arguments are a JSON object, or a text that holds one."""
     if not isinstance(arguments, str):
         return True
     try:
@@ -342,68 +381,45 @@ def _is_object(arguments: Any) -> bool:
         return False
 
 
-def _shown(plan: Plan, answer: Condensation) -> Sequence[Message]:
-    return [
-        entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
-        for entry in answer.entries
-        if not isinstance(entry, SummarizedMessages)
-    ]
-
-
-_CHECKS = (
+_RULES = (
     _accounts_for_every_message,
     _has_one_summary_with_text,
-    _folds_what_may_be_folded,
-    _edits_what_may_be_edited,
+    _summarizes_only_the_middle,
+    _edits_no_protected_message,
     _keeps_tool_pairs,
     _edits_keep_the_shape,
     _shortenings_hold,
 )
 
 
-def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
-    """The answer with its receipt; `CompressionError` with the reason if it may not be used.
-
-    One that is not smaller is a `NoGainError`, unless it says that nothing is to be changed and
-    that is fine.
-    """
-    validate(plan, answer, may_be_unchanged=may_be_unchanged)
-    if answer.receipt is not None:
-        return answer
-    made = receipt_for(plan, answer)
-    check(made, summary_tokens=plan.summary_tokens if answer.summary is not None else None)
-    return replace(answer, receipt=made)
-
-
 def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
-    """What becomes of the exact items of what the answer folds, or takes out by editing."""
-    gone = tuple(_gone(plan, answer))
-    view = tuple(_view(plan, answer)) if gone else ()
-    return make_receipt(gone, view, plan.restorable_by is not None, by=plan.restorable_by)
+    """Return what becomes of the exact items that the answer takes out of the view."""
+    removed = tuple(_removed(plan, answer))
+    view = tuple(_view(plan, answer)) if removed else ()
+    return make_receipt(removed, view, plan.restorable_by is not None, by=plan.restorable_by)
 
 
-def _gone(plan: Plan, answer: Condensation) -> Iterator[Message]:
-    """What the view no longer says: folded messages, an earlier summary, the edited parts."""
+def _removed(plan: Plan, answer: Condensation) -> Iterator[Message]:
+    """Yield what leaves the view: summarized messages, an earlier summary, the edited parts."""
     for entry in answer.entries:
         if isinstance(entry, SummarizedMessages):
             if plan.previous is not None:
                 yield Message("system", (Text(plan.previous),))
             yield from (plan.original(index) for index in entry.indexes)
         elif isinstance(entry, EditedMessage):
-            yield taken_out(plan.original(entry.index), entry.message)
+            yield removed_parts(plan.original(entry.index), entry.message)
 
 
-def taken_out(said: Message, shown: Message) -> Message:
-    """A message with only those of its parts that an edit did not leave as they were."""
-    return replace(said, parts=tuple(part for part in said.parts if part not in shown.parts))
+def removed_parts(original: Message, shown: Message) -> Message:
+    """Return the message with only those of its parts that an edit changed or removed."""
+    return replace(
+        original, parts=tuple(part for part in original.parts if part not in shown.parts)
+    )
 
 
 def _view(plan: Plan, answer: Condensation) -> Iterator[Message]:
-    """What the model is sent."""
-    if answer.summary is None and plan.previous is not None:
-        yield Message("system", (Text(plan.previous),))
-    for entry in answer.entries:
-        if isinstance(entry, SummarizedMessages):
-            yield Message("system", (Text(entry.text),))
-        else:
-            yield entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
+    """Yield the messages that the model is sent, the summary first."""
+    summary = plan.previous if answer.summary is None else answer.summary.text
+    if summary is not None:
+        yield Message("system", (Text(summary),))
+    yield from answer.shown(plan).values()

@@ -7,6 +7,7 @@ of a user's message, after any tool result, because those must come first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -51,6 +52,15 @@ class View:
     """So many of the messages shown stand at or before the snapshot's cutoff."""
     cutoff: str | None = None
     """The last message that the snapshot covers, shown or not."""
+
+    @classmethod
+    def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
+        """Return the view of messages that are not stored, with their token counts."""
+        shown = (
+            ShownMessage("", message, tokens)
+            for message, tokens in zip(messages, counts, strict=True)
+        )
+        return cls(tuple(shown), tokenizer)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

@@ -39,9 +39,9 @@ async def emptied(engine: Engine) -> None:
             await asyncio.sleep(0.02)
 
 
-def entry(session: Session, asked_at: int, attempts: int = 1) -> OutboxEntry:
+def entry(session: Session, requested_at: int, attempts: int = 1) -> OutboxEntry:
     assert session.tip is not None
-    return OutboxEntry("e", session.key, session.tip, outbox.COMPRESSION, attempts, asked_at)
+    return OutboxEntry("e", session.key, session.tip, outbox.COMPRESSION, attempts, requested_at)
 
 
 async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> None:

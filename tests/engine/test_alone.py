@@ -42,9 +42,9 @@ async def test_the_second_waits_for_the_first(store: Store, session: SessionReco
 async def test_who_lives_keeps_it_longer_than_it_lasts(
     store: Store, session: SessionRecord
 ) -> None:
-    async with session_lease(store, session, 30, lasting=0.6):
+    async with session_lease(store, session, 30, seconds=0.6):
         await asyncio.sleep(1.2)
-        with pytest.raises(SummaryError, match="another compression of session 'chat'"):
+        with pytest.raises(SummaryError, match="session 'chat' is already being compressed"):
             async with session_lease(store, session, 0.1):
                 raise AssertionError("two at once")
 

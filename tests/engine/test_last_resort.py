@@ -64,7 +64,7 @@ async def test_the_receipt_and_the_record_say_so_too(bench: Bench) -> None:
     (snapshot,) = await session.summaries()
     assert snapshot.content["warnings"][0].endswith("the model is away")
     receipt = await session.receipt(done.snapshot)
-    assert ("path", "/etc/mooring/quay.conf") in receipt.having("restorable")
+    assert ("path", "/etc/mooring/quay.conf") in receipt.with_fate("restorable")
     failures = await bench.engine.store.read(catalog.failures_by_day, "")
     assert [(day.code, day.failures) for day in failures] == [("summary_failed", 1)]
 

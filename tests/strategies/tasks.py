@@ -1,21 +1,22 @@
-"""Tasks and strategies for the tests, as a conversation without a store would have them."""
+"""Plans and strategies for the tests, as for a conversation without a store."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from enfold.condensation import Plan
 from enfold.messages import Message
-from enfold.plan import Aim
-from enfold.plan import plan as make_plan
-from enfold.retention import zones
+from enfold.pipeline import Request, make_plan
+from enfold.retention import split
 from enfold.strategies import contract
 from enfold.strategies.contract import Means, Strategy
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 from enfold.testing import ScriptedSummarizer
 from enfold.tokens import count_messages
+from enfold.view import View
 
 TOKENIZER = "o200k_base"
 
@@ -34,17 +35,16 @@ def plan_for(
     messages: Sequence[Message], how: Strategy, *, target: int | None = None, **values: Any
 ) -> Plan:
     """The plan that a strategy is given where its own config says what stays."""
-    counts = tuple(count_messages(messages, TOKENIZER))
+    counts = count_messages(messages, TOKENIZER)
+    view = View.of(messages, counts, TOKENIZER)
     retention = keeping_instructions(how.retention, messages)
-    aim = Aim(retention, target or sum(counts) or 1, room=target or 0)
-    planned = make_plan(messages, counts, aim)
-    return Plan(
-        tuple(messages),
-        counts,
-        planned.split,
-        TOKENIZER,
-        summary_tokens=planned.summary_tokens,
+    request = Request(
+        view,
+        how,
+        retention,
+        goal=target or view.tokens or 1,
         target=target,
-        zones=zones(counts, retention),
-        **values,
+        split=None if target else split(messages, counts, retention, room=0),
+        restorable_by=None,
     )
+    return replace(make_plan(request), **values)

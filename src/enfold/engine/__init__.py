@@ -5,7 +5,8 @@ from plan to record, `viewing` stands between messages and stored rows.
 """
 
 from enfold.engine.engine import Engine
-from enfold.engine.results import Outcome, Prepared, Preview, Status
+from enfold.engine.results import Prepared, Preview, Status
 from enfold.engine.session import Session
+from enfold.pipeline import Outcome
 
 __all__ = ["Engine", "Outcome", "Prepared", "Preview", "Session", "Status"]

@@ -40,7 +40,7 @@ async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> Non
             means: RestorableBy = (
                 "recall" if entry.kind == outbox.COMPRESSION_WITH_RECALL else "store"
             )
-            await session.compress(asked_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
+            await session.compress(requested_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
         except CompressionError as error:
             if facts(error).retryable and entry.attempts < _MAX_ATTEMPTS:
                 raise

@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Literal, TypeAlias
 
 from enfold import records
-from enfold.condensation import taken_out
+from enfold.condensation import removed_parts
 from enfold.engine.state import SettingsLevel, message_of, read_session_settings
 from enfold.messages import Message, Text
 from enfold.receipt import Receipt, RestorableBy, make_receipt
@@ -48,7 +48,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
         if name not in after:
             gone.append(said[name])
         elif after[name] != shown:
-            gone.append(taken_out(said[name], after[name]))
+            gone.append(removed_parts(said[name], after[name]))
     recorded = snapshot.content.get("receipt") or {}
     means: RestorableBy = "recall" if recorded.get("restorable_by") == "recall" else "store"
     return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means)

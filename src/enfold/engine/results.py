@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from enfold import wire
 from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
-from enfold.receipt import Receipt
-from enfold.report import Report
-from enfold.strategies.fallback import OPERATION
+from enfold.pipeline import Outcome
 from enfold.view import View
-
-OutcomeName: TypeAlias = Literal[
-    "compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,67 +35,6 @@ class Prepared:
         messages = (*self.view.messages_for(dialect), *self.pending)
         rendered = wire.render(Conversation(messages, dialect), dialect)
         return list(rendered)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of a compression. That there was nothing to do is an outcome, not an error."""
-
-    outcome: OutcomeName
-    tokens_before: int
-    tokens_after: int
-    messages: int = 0
-    """How many were folded."""
-    edited: int = 0
-    """How many are shown with other content."""
-    snapshot: str | None = None
-    cutoff: str | None = None
-    summary: str | None = None
-    author: str | None = None
-    strategy: str | None = None
-    """Which did it; not the one that was asked for if another took its place."""
-    seconds: float = 0.0
-    """Without the receipt, which has its own."""
-    receipt: Receipt | None = None
-    """What became of the exact items of what left the view. None if nothing did."""
-    steps: tuple[Step, ...] = ()
-    operations: tuple[str, ...] = ()
-    """What ran and what was left out: `<id>_completed`, `skip_<id>`."""
-    warnings: tuple[str, ...] = ()
-    cost: float | None = 0.0
-    """Of the models that were called, in US dollars. None is unknown."""
-    saved: float | None = None
-    """With every later request, in US dollars. None is unknown."""
-
-    @property
-    def report(self) -> Report:
-        """The same as a report, for people and for programs."""
-        return Report(
-            strategy=self.strategy or "",
-            tokens_before=self.tokens_before,
-            tokens_after=self.tokens_after,
-            seconds=self.seconds,
-            steps=self.steps,
-            operations=self.operations,
-            warnings=self.warnings,
-            cost=self.cost,
-            saved=self.saved,
-        )
-
-    @property
-    def compressed(self) -> bool:
-        """True if a snapshot was recorded."""
-        return self.outcome == "compressed"
-
-    @property
-    def is_truncated(self) -> bool:
-        """True if the summary failed and old content went without one, as `on_failure` allows."""
-        return OPERATION in self.operations
-
-    @property
-    def reduction(self) -> float:
-        """The share of the tokens that is gone from the view."""
-        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
 
 @dataclass(frozen=True, slots=True)

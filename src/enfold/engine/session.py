@@ -6,16 +6,14 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from enfold import records
-from enfold.budget import AUTO_FLOOR
+from enfold.budget import AUTO_FLOOR, Decision
 from enfold.engine import compression
-from enfold.engine import compression as blocking
 from enfold.engine.changes import read_change
-from enfold.engine.compression import Job, draft_edited_summary, session_lease
 from enfold.engine.presets import check_strategies
-from enfold.engine.results import Outcome, Prepared, Preview, Status
+from enfold.engine.results import Prepared, Preview, Status
 from enfold.engine.state import (
     CallOptions,
     KeepAmount,
@@ -35,6 +33,8 @@ from enfold.engine.state import (
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool
+from enfold.modelconfig import ModelConfig
+from enfold.pipeline import Outcome, Request
 from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
@@ -45,10 +45,20 @@ from enfold.store.search import search
 from enfold.store.store import Result
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
+from enfold.view import View
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
-    from enfold.modelconfig import ModelConfig
+    from enfold.engine.profiles import Roster
+
+
+class _Decided(NamedTuple):
+    """A session's state, its view, and whether the view must be compressed."""
+
+    state: SessionState
+    model: ModelConfig
+    view: View
+    decision: Decision
 
 
 class Session:
@@ -116,23 +126,21 @@ class Session:
         the model has answered. `settings` hold for this call alone.
         """
         given = as_messages(() if pending is None else (pending,))
-        request = CallOptions(given, system, tuple(tools), max_output, settings)
-        state, model = await self._state(settings)
-        view, decision = decide_for(state, model, request)
+        options = CallOptions(given, system, tuple(tools), max_output, settings)
+        state, _, view, decision = await self._decide(options)
         if decision.action != "must":
             return Prepared(view, decision, pending=given)
-        if blocking.is_acknowledged(state.rows.session):
-            return Prepared(view, decision, pending=given, warnings=(blocking.ACCEPTED,))
+        if compression.is_acknowledged(state.rows.session):
+            return Prepared(view, decision, pending=given, warnings=(compression.ACCEPTED,))
         try:
-            blocking.refuse_if_blocked(state.rows.session, state.settings.on_failure)
-            done = await self.make_room(request)
+            compression.refuse_if_blocked(state.rows.session, state.settings.on_failure)
+            outcome = await self.compress_due(options)
         except BlockedError:
             if state.settings.on_failure != "pass":
                 raise
-            return Prepared(view, decision, pending=given, warnings=(blocking.PASSED,))
-        state, model = await self._state(settings)
-        view, decision = decide_for(state, model, request)
-        return Prepared(view, decision, done, given, done.warnings)
+            return Prepared(view, decision, pending=given, warnings=(compression.PASSED,))
+        _, _, view, decision = await self._decide(options)
+        return Prepared(view, decision, outcome, given, outcome.warnings)
 
     async def compress(
         self,
@@ -140,45 +148,50 @@ class Session:
         force: bool = True,
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
-        asked_at: int | None = None,
+        requested_at: int | None = None,
         restorable_by: RestorableBy = "store",
         **settings: Any,
     ) -> Outcome:
-        """Compress now; without `force` only if it is due, with `asked_at` unless done since then.
+        """Compress the session now; without `force` only if it is due.
 
-        `keep_tokens` or `keep_messages` is the retention of this run alone, and so are `settings`.
-        `restorable_by` is how whoever is asked can have again what leaves the view.
+        `keep_tokens` or `keep_messages` replaces the retention, and `settings` the settings, for
+        this run alone. With `requested_at` nothing is done if a compression happened since then.
+        `restorable_by` says how the caller can get back what leaves the view.
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
             return Outcome("kept", status.decision.tokens, status.decision.tokens)
         record = await self.record()
         keep = keeping(keep_tokens, keep_messages)
-        async with blocking.report_failures(self._store, self._events, record, automatic=False):
-            request = CallOptions(settings=settings, asked_at=asked_at, restorable_by=restorable_by)
+        async with compression.report_failures(self._store, self._events, record, automatic=False):
+            request = CallOptions(
+                settings=settings, requested_at=requested_at, restorable_by=restorable_by
+            )
             done = await self._compress(request, keep=keep)
         if done.compressed:
-            await blocking.unblock(self._store, self._events, record, acknowledged=False)
+            await compression.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
-    async def make_room(self, request: CallOptions) -> Outcome:
+    async def compress_due(self, request: CallOptions) -> Outcome:
         """Compress because it is due for that request; a failure blocks the session."""
         record = await self.record()
         try:
-            async with blocking.report_failures(self._store, self._events, record, automatic=True):
-                done = await self._compress(request, automatic=True)
+            async with compression.report_failures(
+                self._store, self._events, record, automatic=True
+            ):
+                done = await self._compress(request, is_due=True)
         except CompressionError as error:
-            raise await blocking.block(self._store, self._events, record, error) from error
-        await blocking.unblock(self._store, self._events, record, acknowledged=False)
+            raise await compression.block(self._store, self._events, record, error) from error
+        await compression.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
     async def retry(self) -> Outcome:
         """Try again the compression whose failure blocked the session."""
-        return await self.make_room(CallOptions())
+        return await self.compress_due(CallOptions())
 
     async def acknowledge(self) -> None:
         """Accept the risk: requests go on without the compression that failed."""
         record = await self.record()
-        await blocking.unblock(self._store, self._events, record, acknowledged=True)
+        await compression.unblock(self._store, self._events, record, acknowledged=True)
 
     async def preview(
         self,
@@ -188,9 +201,11 @@ class Session:
         **settings: Any,
     ) -> Preview:
         """What `compress` would do; no model is asked and nothing is written."""
-        state, model = await self._state(settings)
-        job = await self._job(state, model, CallOptions(), keep=keeping(keep_tokens, keep_messages))
-        return await compression.preview(self._store, job)
+        options, roster = CallOptions(settings=settings), await self._engine.profiles.roster()
+        found = await self._decide(options)
+        keep = keeping(keep_tokens, keep_messages)
+        request = await self._request(found, options, roster, keep=keep)
+        return await compression.preview(request, roster.price)
 
     async def status(
         self,
@@ -202,8 +217,8 @@ class Session:
     ) -> Status:
         """How full the context is, and what a compression would keep."""
         given = as_messages(() if pending is None else (pending,))
-        state, model = await self._state(settings)
-        view, decision = decide_for(state, model, CallOptions(given, system, tuple(tools)))
+        options = CallOptions(given, system, tuple(tools), settings=settings)
+        state, model, view, decision = await self._decide(options)
         policy = retention_of(state, model)
         divided = split(view.messages, [shown.tokens for shown in view.shown], policy)
         return Status(
@@ -289,11 +304,11 @@ class Session:
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
-        async with blocking.report_failures(
+        async with compression.report_failures(
             self._store, self._events, state.rows.session, automatic=False
         ):
             return await self._compress(
-                CallOptions(settings=settings), instead_of=state.rows.snapshot
+                CallOptions(settings=settings), replaces=state.rows.snapshot
             )
 
     async def edit_summary(self, text: str) -> records.Snapshot:
@@ -304,7 +319,7 @@ class Session:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
-        draft = draft_edited_summary(current, text, model.tokenizer)
+        draft = compression.draft_edited_summary(current, text, model.tokenizer)
         return await self._store.write(snapshots.record, self.key, draft, expected=current.id)
 
     async def delete_summary(self, id: str) -> records.Snapshot:
@@ -370,69 +385,90 @@ class Session:
     async def _state(
         self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
     ) -> tuple[SessionState, ModelConfig]:
+        static = self._engine.static_settings
         state = await self._store.read(
-            read_state,
-            self.key,
-            call or {},
-            self._engine.static_settings,
-            tip=self.tip,
-            without=without,
+            read_state, self.key, call or {}, static, tip=self.tip, without=without
         )
         return state, state.model or await self._engine.models.get(state.model_id)
 
+    async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
+        state, model = await self._state(options.settings, without=without)
+        return _Decided(state, model, *decide_for(state, model, options))
+
     async def _compress(
         self,
-        request: CallOptions,
+        options: CallOptions,
         *,
-        automatic: bool = False,
+        is_due: bool = False,
         keep: KeepAmount | None = None,
-        instead_of: records.Snapshot | None = None,
+        replaces: records.Snapshot | None = None,
     ) -> Outcome:
-        state, _ = await self._state(request.settings)
-        async with session_lease(self._store, state.rows.session, state.settings.timeout):
+        """Run the pipeline under the session's lease, on the state that is found then."""
+        state, _ = await self._state(options.settings)
+        session = state.rows.session
+        async with compression.session_lease(self._store, session, state.settings.timeout):
             without: Collection[str] = ()
-            if instead_of is not None:
-                without = await self._store.read(snapshots.wordings, self.key, instead_of.id)
-            state, model = await self._state(request.settings, without=without)
-            provider, _, name = model.id.partition(":")
-            known = prices(provider, name, state.own_prices)
-            job = await self._job(state, model, request, keep=keep)
-            job = replace(job, automatic=automatic, instead_of=instead_of, prices=known)
-            if (automatic and job.decision.action != "must") or is_done_since(state, request):
-                return Outcome("kept", job.view.tokens, job.view.tokens)
-            done = await compression.compress(self._store, self._events, job)
-        if done.compressed and not automatic and done.tokens_before < AUTO_FLOOR:
-            note = f"only {done.tokens_before:,} tokens were there to compress"
-            return replace(done, warnings=(*done.warnings, note))
-        return done
+            if replaces is not None:
+                without = await self._store.read(snapshots.wordings, self.key, replaces.id)
+            found = await self._decide(options, without=without)
+            is_kept = is_due and found.decision.action != "must"
+            if is_kept or is_done_since(found.state, options):
+                return Outcome("kept", found.view.tokens, found.view.tokens)
+            roster = await self._engine.profiles.roster()
+            request = await self._request(found, options, roster, keep=keep, is_due=is_due)
+            if replaces is not None:
+                request = replace(request, split=compression.split_of(replaces, request.view))
+            outcome = await compression.compress(
+                self._store,
+                self._events,
+                found.state.rows.session,
+                request,
+                usage=roster.used,
+                replaces=replaces,
+            )
+        if outcome.compressed and not is_due and outcome.tokens_before < AUTO_FLOOR:
+            note = f"only {outcome.tokens_before:,} tokens were there to compress"
+            return replace(outcome, warnings=(*outcome.warnings, note))
+        return outcome
 
-    async def _job(
+    async def _request(
         self,
-        state: SessionState,
-        model: ModelConfig,
-        request: CallOptions,
+        found: _Decided,
+        options: CallOptions,
+        roster: Roster,
         *,
         keep: KeepAmount | None = None,
-    ) -> Job:
-        view, decision = decide_for(state, model, request)
-        roster = await self._engine.profiles.roster()
-        summarizer = roster.summarizer(state.settings, state.rows.session.profile, request.own)
+        is_due: bool = False,
+    ) -> Request:
+        """Return the request of the pipeline for the view that was decided on."""
+        state, model, sent, decision = found
+        settings = state.settings
+        summarizer = roster.summarizer(settings, state.rows.session.profile, options.client_model)
 
         def by_profile(name: str) -> Summarizer:
-            return roster.summarizer(state.settings.model_copy(update={"summarizer": name}), None)
+            return roster.summarizer(settings.model_copy(update={"summarizer": name}), None)
 
-        return Job(
-            session=state.rows.session,
+        view = sent
+        if any(shown.points_to for shown in sent.shown):
+            view = await self._store.read(compression.without_pointers, self.key, sent)
+        # The decision counts estimates; the pipeline works with exact counts alone.
+        goal = max(1, decision.goal - sent.estimate)
+        provider, _, name = model.id.partition(":")
+        return Request(
             view=view,
-            decision=decision,
-            strategy=self._engine.strategy(state.settings, summarizer, by_profile, state.notes),
+            strategy=self._engine.strategy(settings, summarizer, by_profile, state.notes),
+            retention=keeping_instructions(retention_of(state, model, keep), sent.messages),
+            goal=goal,
+            target=goal if is_due or view.tokens > goal else None,
+            summary_tokens=settings.summary_tokens,
+            is_due=is_due,
+            allowed=decision.threshold_tokens - sent.estimate,
+            sent_view=sent,
+            static_tokens=decision.load.system + decision.load.tools,
+            share_across_branches=settings.share_across_branches,
+            restorable_by=options.restorable_by,
             author=summarizer.name,
-            retention=keeping_instructions(retention_of(state, model, keep), view.messages),
-            summary_tokens=state.settings.summary_tokens,
-            share_across_branches=state.settings.share_across_branches,
-            timeout=state.settings.timeout,
-            may_truncate=state.settings.on_failure == "truncate",
-            restorable_by=request.restorable_by,
-            usage=roster.used,
-            price_of=roster.price,
+            timeout=settings.timeout,
+            may_truncate=settings.on_failure == "truncate",
+            prices=prices(provider, name, state.own_prices),
         )

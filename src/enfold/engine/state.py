@@ -71,11 +71,11 @@ class CallOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
     static_tokens: tuple[int, int] = (0, 0)
     """Tokens of a system prompt and of tools that somebody has counted already."""
-    own: ClientModel | None = None
+    client_model: ClientModel | None = None
     """Who writes where neither a setting nor a profile says so."""
     restorable_by: RestorableBy = "store"
     """How what leaves the view can be had again by whoever is asked."""
-    asked_at: int | None = None
+    requested_at: int | None = None
     """When it was asked for, if nobody waits: a summary made since will do as well."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
@@ -357,9 +357,9 @@ def keeping(tokens: int | None, messages: int | None) -> KeepAmount | None:
 def is_done_since(state: SessionState, request: CallOptions) -> bool:
     """Whether nobody waits for it, and the view was compressed since it was asked for."""
     snapshot = state.rows.snapshot
-    if request.asked_at is None or snapshot is None:
+    if request.requested_at is None or snapshot is None:
         return False
-    return snapshot.created_at >= request.asked_at
+    return snapshot.created_at >= request.requested_at
 
 
 def retention_of(

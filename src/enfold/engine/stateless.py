@@ -1,60 +1,58 @@
-"""Condensing one conversation without a store: in comes a wire value, out comes a smaller one.
+"""Conversations without a store: a wire value comes in, a smaller one goes out.
 
-What was taken out is in the ledger, so the input can be restored exactly.
+The ledger holds what was taken out, so that the input can be restored exactly. The steps are
+those of `enfold.pipeline`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
-from enfold import ledger
-from enfold import wire as dialects
+from enfold import ledger, pipeline, wire
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
 from enfold.condensation import (
     Condensation,
     EditedMessage,
+    Plan,
     SummarizedMessages,
     accept,
     receipt_for,
     unchanged,
 )
-from enfold.condensation import Plan as Task
 from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
-from enfold.messages import Conversation, Message
-from enfold.plan import Aim, SizedSplit, plan, plan_for
+from enfold.messages import Conversation
+from enfold.pipeline import Request
 from enfold.receipt import Receipt
 from enfold.report import Report
-from enfold.retention import Retention, split, zones
+from enfold.retention import Retention, split
 from enfold.strategies.contract import Strategy
 from enfold.strategies.native import keeping_instructions
-from enfold.summaries import fence_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
 
 _MESSAGE_FIELDS = ("messages", "input", "contents")
-"""Where request bodies have their messages."""
+"""The fields in which request bodies have their messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class CondenseOptions:
-    """How far to go."""
+    """How far to condense a conversation."""
 
     tokenizer: str = "o200k_base"
     target: int | None = None
     """Tokens to end at or below. None: see `window`."""
     window: int | None = None
-    """The model's window: end at or below 60 % of what it takes. None: as small as it gets."""
+    """The model's window: end at or below 60 % of it. None: as small as possible."""
     keep_tokens: int | None = None
-    """Newest tokens that stay verbatim. None: what the strategy's config says."""
+    """Number of recent tokens kept verbatim. None: what the strategy's config says."""
     prices: Prices | None = None
-    """Of the model that the conversation is for: what makes savings known. None is unknown."""
+    """Prices of the conversation's model, for the savings. None is unknown."""
 
     def __post_init__(self) -> None:
         for name in ("target", "window"):
@@ -63,23 +61,17 @@ class CondenseOptions:
                 raise ConfigError(f"{name} is {value}, at least 1 expected")
 
     def retention(self, strategy: Strategy) -> Retention:
-        """What stays verbatim: what was asked for, else what the strategy itself would keep."""
+        """Return what stays verbatim: `keep_tokens`, else the strategy's own retention."""
         if self.keep_tokens is not None:
             return Retention("tokens", self.keep_tokens, strategy.retention.keep_first)
         return strategy.retention
 
     @property
-    def has_goal(self) -> bool:
-        """True if it matters where the conversation ends."""
-        return self.target is not None or self.window is not None
-
-    def goal(self, tokens: int) -> int:
-        """Where a conversation of so many tokens should end."""
-        if self.target is not None:
-            return self.target
-        if self.window is not None:
+    def goal(self) -> int | None:
+        """Tokens at or below which the conversation should end. None: as small as possible."""
+        if self.target is None and self.window is not None:
             return int(self.window * (1 - SAFETY_MARGIN) * FREED_TARGET)
-        return tokens
+        return self.target
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +79,11 @@ class Condensed:
     """A condensed conversation."""
 
     messages: Any = field(repr=False)
-    """In the dialect and the shape in which it came: an array, or a request body."""
+    """In the dialect and the shape of the input: an array, or a request body."""
     report: Report
     ledger: Ledger = field(repr=False)
     receipt: Receipt = field(repr=False)
-    """Here what is in the ledger is restorable: a program can put it back, the model cannot."""
+    """What is in the ledger counts as restorable: a program can put it back, the model cannot."""
 
 
 async def condense(
@@ -101,41 +93,40 @@ async def condense(
     *,
     whole: Conversation | None = None,
 ) -> Condensed:
-    """The conversation, smaller; as it was, with the reason, if there is nothing to do.
+    """Return the conversation made smaller, or unchanged with the reason as a warning.
 
-    `whole` is what it is only a branch of, if it is: then the ledger leads back to that.
+    `whole` is the conversation that this one is a branch of, if it is one: then the ledger
+    restores that.
     """
     started = perf_counter()
-    static_tokens = count_conversation(replace(conversation, messages=()), options.tokenizer).total
-    plan = _task(conversation, strategy, options, static_tokens)
-    answer = await _answer(plan, strategy)
-    receipt = answer.receipt or receipt_for(plan, answer)
-    smaller = _apply(conversation, plan, answer)
-    wire = dialects.render(smaller)
-    report = Report(
-        strategy=answer.strategy,
-        tokens_before=static_tokens + plan.tokens,
-        tokens_after=static_tokens + answer.tokens(plan),
-        seconds=perf_counter() - started - receipt.seconds,
-        steps=answer.steps,
-        operations=answer.operations,
-        warnings=(*answer.warnings, *_missed(plan, answer)),
-        cost=answer.cost,
-        saved=_saved(static_tokens + plan.tokens, static_tokens + answer.tokens(plan), options),
+    static = count_conversation(replace(conversation, messages=()), options.tokenizer).total
+    request = _request(conversation, strategy, options, static)
+    plan = pipeline.make_plan(request)
+    try:
+        answer = await pipeline.run_strategy(request, plan)
+    except NoGainError as error:
+        answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
+    outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
+    before, after = static + plan.tokens, static + answer.tokens(plan)
+    report = replace(
+        outcome.report,
+        tokens_before=before,
+        tokens_after=after,
+        warnings=(*answer.warnings, *_warnings(plan, after)),
+        saved=savings(before, after, options.prices).later_turn,
     )
-    before, after = _messages_in(dialects.render(whole or conversation)), _messages_in(wire)
+    rendered = wire.render(_apply(conversation, plan, answer))
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    written = ledger.write(before, after, {} if whole else shortened)
-    return Condensed(wire, report, written, receipt)
-
-
-def _saved(before: int, after: int, options: CondenseOptions) -> float | None:
-    """What every later request costs less, sent without a prompt cache."""
-    return savings(before, after, options.prices).later_turn
+    written = ledger.write(
+        _messages_in(wire.render(whole or conversation)),
+        _messages_in(rendered),
+        {} if whole else shortened,
+    )
+    return Condensed(rendered, report, written, answer.receipt or receipt_for(plan, answer))
 
 
 def restore(value: Any, written: Ledger) -> Any:
-    """The conversation of before, in the shape in which the condensed one comes."""
+    """Return the original conversation, in the shape of the condensed one."""
     restored = ledger.restore(_messages_in(value), written)
     if isinstance(value, list):
         return restored
@@ -143,73 +134,54 @@ def restore(value: Any, written: Ledger) -> Any:
     return {**value, key: restored if isinstance(value[key], list) else restored[0]}
 
 
-def _plan(
-    messages: Sequence[Message], counts: Sequence[int], aim: Aim, options: CondenseOptions
-) -> SizedSplit:
-    """As tight as the goal asks for; where there is none, exactly what retention says stays."""
-    if options.has_goal:
-        return plan(messages, counts, aim)
-    return plan_for(counts, split(messages, counts, aim.retention, room=0), aim)
-
-
-def _task(
-    conversation: Conversation, strategy: Strategy, options: CondenseOptions, static_tokens: int
-) -> Task:
-    counts = tuple(count_messages(conversation.messages, options.tokenizer))
-    goal = max(1, options.goal(sum(counts) + static_tokens) - static_tokens)
-    retention = keeping_instructions(options.retention(strategy), conversation.messages)
-    aim = Aim(retention, goal, fence=fence_tokens(options.tokenizer))
-    planned = _plan(conversation.messages, counts, aim, options)
-    return Task(
-        conversation.messages,
-        counts,
-        planned.split,
-        options.tokenizer,
-        summary_tokens=planned.summary_tokens,
-        target=goal if options.has_goal else None,
-        zones=zones(counts, retention),
-        static_tokens=static_tokens,
+def _request(
+    conversation: Conversation, strategy: Strategy, options: CondenseOptions, static: int
+) -> Request:
+    messages = conversation.messages
+    counts = count_messages(messages, options.tokenizer)
+    view = View.of(messages, counts, options.tokenizer)
+    retention = keeping_instructions(options.retention(strategy), messages)
+    goal = None if options.goal is None else max(1, options.goal - static)
+    return Request(
+        view=view,
+        strategy=strategy,
+        retention=retention,
+        goal=max(1, view.tokens) if goal is None else goal,
+        target=goal,
+        # Without a goal exactly what the retention says stays.
+        split=split(messages, counts, retention, room=0) if goal is None else None,
+        static_tokens=static,
         restorable_by="ledger",
+        may_be_unchanged=True,
+        prices=options.prices,
     )
 
 
-async def _answer(plan: Task, strategy: Strategy) -> Condensation:
-    """What the strategy makes of it; everything kept, with a warning, where it makes nothing."""
-    try:
-        answer = await strategy.condense(plan)
-        return await asyncio.to_thread(accept, plan, answer, may_be_unchanged=True)
-    except NoGainError as error:
-        return accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
-
-
-def _missed(plan: Task, answer: Condensation) -> tuple[str, ...]:
-    """What to say where the conversation does not end where it should."""
-    after = answer.tokens(plan)
-    if plan.target is None or after <= plan.target:
+def _warnings(plan: Plan, after: int) -> tuple[str, ...]:
+    """Return a warning if the conversation does not end at or below its target."""
+    if plan.target is None or after <= plan.static_tokens + plan.target:
         return ()
-    static = plan.static_tokens
-    over = f"{static + after:,} tokens stay, more than {static + plan.target:,}"
+    over = f"{after:,} tokens stay, more than {plan.static_tokens + plan.target:,}"
     return (f"{over}: what must stay verbatim is too much, or the strategy does not go further",)
 
 
-def _apply(conversation: Conversation, plan: Task, answer: Condensation) -> Conversation:
-    """The conversation that the answer describes, the summary placed as its dialect has it."""
+def _apply(conversation: Conversation, plan: Plan, answer: Condensation) -> Conversation:
+    """Return the conversation that the answer describes, the summary placed for its dialect."""
     shown: list[ShownMessage] = []
     summary, summary_at = None, 0
     for entry in answer.entries:
         if isinstance(entry, SummarizedMessages):
             summary, summary_at = entry.text, len(shown)
         else:
-            message = (
-                entry.message if isinstance(entry, EditedMessage) else plan.messages[entry.index]
-            )
+            edit = entry if isinstance(entry, EditedMessage) else None
+            message = plan.messages[entry.index] if edit is None else edit.message
             shown.append(ShownMessage("", message, 0))
     view = View(tuple(shown), plan.tokenizer, summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))
 
 
 def _messages_in(value: Any) -> Sequence[Any]:
-    """The messages of a wire value: of an array, or of a request body."""
+    """Return the messages of a wire value: of an array, or of a request body."""
     if isinstance(value, list):
         return value
     for key in _MESSAGE_FIELDS:

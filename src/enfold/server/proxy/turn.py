@@ -394,7 +394,7 @@ class ProxyPipeline:
             session = await self._record(analysis)
             connection = request.connect() if recognised.settings.proxy_client_key else None
             async with open_client_model(connection) as client_model:
-                outcome = await session.make_room(replace(options, own=client_model))
+                outcome = await session.compress_due(replace(options, client_model=client_model))
         except (BlockedError, CompressionError):
             if recognised.settings.on_failure == "pass":
                 return analysis.forward(NOT_COMPRESSED)

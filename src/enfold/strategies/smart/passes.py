@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any, TypeAlias
 
 from enfold.condensation import (
+    TIGHTEST_SUMMARY,
     Condensation,
     CondensationEntry,
     EditedMessage,
@@ -34,7 +35,6 @@ from enfold.messages import (
     ToolCall,
     ToolResult,
 )
-from enfold.plan import TIGHTEST_SUMMARY
 from enfold.retention import Split, Zones
 from enfold.strategies.contract import Means
 from enfold.strategies.native import fold, is_instruction, is_worth_folding

@@ -1,0 +1,398 @@
+"""The pipeline: plan, condense, validate. Steps over four values that know no store and no wire.
+
+    Request       a view with its token counts, the goal, and what must stay
+    Plan          what a strategy is given: head, middle and tail, the summary's limit
+    Condensation  the strategy's answer
+    Outcome       the accepted answer with its figures, receipt and report
+
+`budget.decide` says whether a view must be compressed; everything after that is here. Stored
+sessions, `enfold.condense`, the proxy and the adapters run these steps and differ only in where
+the messages come from and where the result goes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from enfold.condensation import (
+    TIGHTEST_SUMMARY,
+    Condensation,
+    KeptMessage,
+    Plan,
+    Step,
+    accept,
+    no_gain,
+)
+from enfold.errors import CompressionError, SummaryError, UncompressibleError
+from enfold.llm.costs import savings
+from enfold.llm.prices import Prices
+from enfold.messages import Message
+from enfold.receipt import Receipt, RestorableBy
+from enfold.report import Report
+from enfold.retention import Retention, Split, split, zones
+from enfold.strategies.contract import Strategy
+from enfold.strategies.fallback import OPERATION, truncated
+from enfold.summaries import fence_tokens
+from enfold.view import ShownMessage, View
+
+NATIVE = "native"
+"""The strategy that only summarizes the middle, so that the plan predicts its result."""
+
+SUMMARY_SHARE = 10
+"""One token of summary for this many tokens of the messages it replaces."""
+SMALLEST_SUMMARY = 256
+"""The lowest limit of a summary that is not tightened, in tokens."""
+
+_TIGHTER = ((1.0, 1.0), (1.0, 0.5), (0.5, 0.5), (0.25, 0.25), (0.0, 0.25), (0.0, 0.05))
+"""Shares of the retention and of the summary's limit that are tried, from loose to tight."""
+
+OutcomeName: TypeAlias = Literal[
+    "compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"
+]
+
+_log = logging.getLogger("enfold.engine")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A view to condense, and how far."""
+
+    view: View
+    """The messages with their counts, and the summary that the view shows now."""
+    strategy: Strategy
+    retention: Retention
+    """What stays verbatim."""
+    goal: int
+    """Exact tokens at or below which the view should end."""
+    target: int | None = None
+    """The goal, if a strategy may stop there. None: it makes the view as small as possible."""
+    split: Split | None = None
+    """A division to use as it is. None: the loosest one that reaches the goal."""
+    summary_tokens: int | None = None
+    """The summary's limit. None: a tenth of the messages that it replaces."""
+    is_due: bool = False
+    """True if nothing can be sent without it: then failures and misses are errors."""
+    allowed: int | None = None
+    """The most exact tokens that the view may have if the compression is due."""
+    sent_view: View | None = None
+    """The view as it is sent now, if edits in it point to other messages. None: `view`."""
+    originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
+    """Messages as they were before an earlier compression edited them, by index."""
+    static_tokens: int = 0
+    """Tokens sent with every request besides the view: system prompt and tools."""
+    share_across_branches: bool = False
+    """True if the summary may serve other branches, so that it must not tell what comes after."""
+    restorable_by: RestorableBy | None = "store"
+    """How content that leaves the view can be restored. None: not at all."""
+    author: str = ""
+    """The name of the summarizer."""
+    timeout: float | None = None
+    """Seconds after which the strategy is cancelled. None: never."""
+    may_truncate: bool = False
+    """True if old content may go without a summary where a due summary fails."""
+    may_be_unchanged: bool = False
+    """True if an answer that changes nothing is accepted. False: it is a `NoGainError`."""
+    prices: Prices | None = None
+    """Prices of the model that the view is for. None is unknown."""
+
+    @property
+    def tokens_before(self) -> int:
+        """Tokens of the view as it is sent now."""
+        return (self.sent_view or self.view).tokens
+
+    @property
+    def estimate(self) -> int:
+        """Tokens of the view that have no exact count."""
+        return (self.sent_view or self.view).estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The result of a compression. Nothing to do is an outcome, not an error."""
+
+    outcome: OutcomeName
+    tokens_before: int
+    tokens_after: int
+    messages: int = 0
+    """Number of messages that the summary replaces."""
+    edited: int = 0
+    """Number of messages that are shown with other content."""
+    snapshot: str | None = None
+    cutoff: str | None = None
+    summary: str | None = None
+    author: str | None = None
+    strategy: str | None = None
+    """The strategy whose answer was accepted. It may have replaced the one that was chosen."""
+    seconds: float = 0.0
+    """Duration without that of the receipt."""
+    receipt: Receipt | None = None
+    """What became of the exact items that left the view. None if nothing left it."""
+    steps: tuple[Step, ...] = ()
+    operations: tuple[str, ...] = ()
+    """Names of what ran and what was skipped: `<id>_completed`, `skip_<id>`."""
+    warnings: tuple[str, ...] = ()
+    cost: float | None = 0.0
+    """Cost of the model calls in US dollars. None is unknown."""
+    saved: float | None = None
+    """What every later request saves in US dollars. None is unknown."""
+
+    @property
+    def report(self) -> Report:
+        """The figures as a report, for people and for programs."""
+        return Report(
+            strategy=self.strategy or "",
+            tokens_before=self.tokens_before,
+            tokens_after=self.tokens_after,
+            seconds=self.seconds,
+            steps=self.steps,
+            operations=self.operations,
+            warnings=self.warnings,
+            cost=self.cost,
+            saved=self.saved,
+        )
+
+    @property
+    def compressed(self) -> bool:
+        """True if a snapshot was recorded."""
+        return self.outcome == "compressed"
+
+    @property
+    def is_truncated(self) -> bool:
+        """True if the summary failed and old content was removed without one."""
+        return OPERATION in self.operations
+
+    @property
+    def reduction(self) -> float:
+        """Share of the tokens that left the view, 0 to 1."""
+        return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
+
+
+def make_plan(request: Request) -> Plan:
+    """Return the loosest plan whose view ends at or below the goal, or the tightest one.
+
+    The limit of a summary is enforced, so the largest size of the view is known before any model
+    is called.
+    """
+    view, counts = request.view, tuple(shown.tokens for shown in request.view.shown)
+    base = Plan(
+        messages=view.messages,
+        counts=counts,
+        split=request.split or Split(0, 0, None, 0, 0),
+        tokenizer=view.tokenizer,
+        previous=view.summary,
+        previous_tokens=view.summary_tokens,
+        previous_at=view.summary_at,
+        show_recent=not request.share_across_branches,
+        target=request.target,
+        is_due=request.is_due,
+        zones=zones(counts, request.retention),
+        static_tokens=request.static_tokens,
+        restorable_by=request.restorable_by,
+        originals=request.originals,
+    )
+    if request.split is not None:
+        return _with_split(base, request, request.split)
+    tried: list[Plan] = []
+    for kept_share, summary_share in _TIGHTER:
+        plan = _tightened(base, request, kept_share, summary_share)
+        is_empty = plan.split.is_empty
+        if is_empty and not tried and view.tokens <= request.goal:
+            return plan
+        if not is_empty and plan.expected_tokens <= request.goal:
+            return plan
+        tried.append(plan)
+    summarizing = (plan for plan in tried if not plan.split.is_empty)
+    return min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
+
+
+def _tightened(base: Plan, request: Request, kept_share: float, summary_share: float) -> Plan:
+    """Return the plan that keeps these shares of the retention and of the summary's limit."""
+    view = request.view
+    retention = replace(request.retention, amount=request.retention.amount * kept_share)
+    divided = split(base.messages, base.counts, retention, room=request.goal)
+    if view.summary_tokens and divided.head > view.summary_at:
+        divided = replace(divided, head=view.summary_at)
+    plan = _with_split(base, request, divided, summary_share)
+    return replace(plan, is_tightened=kept_share * summary_share < 1)
+
+
+def _with_split(base: Plan, request: Request, divided: Split, summary_share: float = 1.0) -> Plan:
+    """Return the plan for a division, with the summary's limit and the largest expected size."""
+    counts = base.counts
+    middle = sum(counts[index] for index in divided.middle if index != divided.pinned)
+    kept = sum(counts) - middle + fence_tokens(base.tokenizer)
+    limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
+    limit = max(TIGHTEST_SUMMARY, limit)
+    # What the last summary left is not summarized again until something new joins it.
+    has_nothing_new = divided.is_empty or divided.cut <= request.view.settled
+    return replace(
+        base,
+        split=replace(divided, cut=divided.head) if has_nothing_new else divided,
+        summary_tokens=limit,
+        expected_tokens=kept + limit,
+        tail_start=divided.cut,
+    )
+
+
+def _summary_limit(request: Request, middle: int, kept: int) -> int:
+    """Return a tenth of the middle on top of the previous summary; at most a third of the goal.
+
+    A first summary may take everything that the rest leaves of the goal: where that is more, the
+    goal is far below the history and nothing else needs the space. A summary that continues
+    another one may not, or it would fill the view in the end.
+    """
+    previous = request.view.summary_tokens
+    wanted = previous + middle // SUMMARY_SHARE
+    most = request.goal // 3
+    if not previous:
+        most = max(most, request.goal - kept)
+    return min(max(SMALLEST_SUMMARY, wanted), most)
+
+
+def refuse_impossible(request: Request, plan: Plan) -> None:
+    """Raise `UncompressibleError` if a due compression cannot succeed, before a model is called.
+
+    Only the size of the native strategy's result is known in advance.
+    """
+    if not request.is_due or request.allowed is None or request.strategy.id != NATIVE:
+        return
+    expected = request.view.tokens if plan.split.is_empty else plan.expected_tokens
+    if expected > request.allowed:
+        raise UncompressibleError(
+            f"what must stay verbatim takes {expected + request.estimate:,} tokens with the "
+            f"shortest summary, and {request.allowed + request.estimate:,} are allowed; use a "
+            f"model with a larger window, or branch before message "
+            f"{request.view.shown[plan.tail_start].id}"
+        )
+
+
+async def run_strategy(
+    request: Request,
+    plan: Plan,
+    on_fallback: Callable[[CompressionError], Awaitable[None]] | None = None,
+) -> Condensation:
+    """Return the strategy's answer, accepted; raise `CompressionError` if there is none.
+
+    Where a compression is due and may truncate, truncation takes the place of a failed summary;
+    `on_fallback` is awaited with the error before it does.
+    """
+    try:
+        return await _accept(request, plan, await _answer(request, plan))
+    except CompressionError as error:
+        if not (request.is_due and request.may_truncate):
+            raise
+        if on_fallback is not None:
+            await on_fallback(error)
+        return await _truncate(request, plan, error)
+
+
+async def _answer(request: Request, plan: Plan) -> Condensation:
+    try:
+        async with asyncio.timeout(request.timeout):
+            return await request.strategy.condense(plan)
+    except TimeoutError:
+        raise SummaryError(
+            f"the summary by {request.author!r} was given up after {request.timeout:g} s; try again"
+        ) from None
+
+
+async def _accept(request: Request, plan: Plan, answer: Condensation) -> Condensation:
+    answer = await asyncio.to_thread(
+        accept, plan, answer, may_be_unchanged=request.may_be_unchanged
+    )
+    if answer.is_unchanged:
+        return answer
+    after = tokens_after(request, plan, answer)
+    if after >= request.tokens_before:
+        raise no_gain(answer, request.tokens_before, after)
+    if request.is_due and request.allowed is not None and after > request.allowed:
+        raise UncompressibleError(
+            f"the strategy {answer.strategy} ends at {after + request.estimate:,} tokens, and "
+            f"{request.allowed + request.estimate:,} are allowed; use a model with a larger "
+            "window, or another strategy"
+        )
+    return answer
+
+
+async def _truncate(request: Request, plan: Plan, error: CompressionError) -> Condensation:
+    """Return the view with old content cut or left out; raise the error if that fails too."""
+    target = request.goal if request.allowed is None else min(request.goal, request.allowed)
+    plan = replace(plan, target=target)
+    try:
+        answer = await asyncio.to_thread(truncated, plan, str(error))
+        return await _accept(request, plan, answer)
+    except CompressionError as other:
+        raise type(error)(f"{error}; truncating did not help either: {other}") from error
+
+
+def tokens_after(request: Request, plan: Plan, answer: Condensation) -> int:
+    """Return the tokens of the view after the condensation."""
+    pointers = pointers_that_hold(request, answer)
+    fewer = sum(plan.counts[index] - shown.tokens for index, shown in pointers.items())
+    return answer.tokens(plan) - fewer
+
+
+def pointers_that_hold(request: Request, answer: Condensation) -> Mapping[int, ShownMessage]:
+    """Return the edits that point to other messages and may be shown again, by index.
+
+    A strategy works on a view without such pointers. Afterwards an edit may return if nothing was
+    summarized, it was kept, and what it points to is kept too, in full or by an edit that holds.
+    """
+    sent = request.sent_view
+    if sent is None or answer.summary is not None:
+        return {}
+    kept = {entry.index for entry in answer.entries if isinstance(entry, KeptMessage)}
+    places = {shown.id: index for index, shown in enumerate(sent.shown)}
+    pointing = {index for index, shown in enumerate(sent.shown) if shown.points_to}
+    holding = pointing & kept
+    while True:
+        firm = (kept - pointing) | holding
+        still = {
+            index
+            for index in holding
+            if all(places.get(id) in firm for id in sent.shown[index].points_to)
+        }
+        if still == holding:
+            return {index: sent.shown[index] for index in holding}
+        holding = still
+
+
+def make_outcome(request: Request, plan: Plan, answer: Condensation, *, seconds: float) -> Outcome:
+    """Return the outcome of an accepted answer; `seconds` include the time of the receipt."""
+    summary, after = answer.summary, tokens_after(request, plan, answer)
+    return Outcome(
+        "compressed",
+        tokens_before=request.tokens_before,
+        tokens_after=after,
+        messages=len(summary.indexes) if summary is not None else 0,
+        edited=len(answer.edits),
+        summary=summary.text if summary is not None else None,
+        author=summary.author if summary is not None else answer.strategy,
+        strategy=answer.strategy,
+        seconds=seconds - (answer.receipt.seconds if answer.receipt is not None else 0.0),
+        receipt=answer.receipt,
+        cost=answer.cost,
+        saved=savings(request.tokens_before, after, request.prices).later_turn,
+        steps=answer.steps,
+        operations=answer.operations,
+        warnings=(*plan_warnings(request, plan, after), *answer.warnings),
+    )
+
+
+def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
+    """Return what the user should know about the size of the result."""
+    warnings: list[str] = []
+    if plan.split.overshoot:
+        warnings.append(
+            f"{plan.split.tail_tokens:,} tokens stay verbatim, {plan.split.overshoot:,} more than "
+            "asked for: tool calls stay with their results, and the last user message stays"
+        )
+    if plan.is_tightened:
+        warnings.append("the context is tight: less stays verbatim, or the summary is shorter")
+    if after > request.goal:
+        warnings.append("the context is critically limited: the next compression is not far away")
+    return tuple(warnings)
