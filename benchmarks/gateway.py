@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from enfold.llm.calls import Call, Connection, Reply, Secret
+from enfold.llm.calls import Call, Connection, ModelReply, Secret
 from enfold.llm.gateway import ModelGateway
 from enfold.testing import assistant, user
 
@@ -127,7 +127,7 @@ async def run(url: str, rounds: int, messages: int) -> bool:
         async def our_stream() -> None:
             async for item in gateway.stream(connection, call):
                 last = item
-            assert isinstance(last, Reply)
+            assert isinstance(last, ModelReply)
 
         async def bare_stream() -> None:
             options = {"include_usage": True}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-from enfold.llm.calls import Call, Connection, Delta, Reply
+from enfold.llm.calls import Call, Connection, Delta, ModelReply
 
 
 class Halting:
@@ -16,12 +16,12 @@ class Halting:
         self.error = error
         self.closed = False
 
-    async def complete(self, _connection: Connection, _call: Call) -> Reply:
+    async def complete(self, _connection: Connection, _call: Call) -> ModelReply:
         raise AssertionError("a turn streams")
 
     async def stream(
         self, _connection: Connection, _call: Call
-    ) -> AsyncGenerator[Delta | Reply, None]:
+    ) -> AsyncGenerator[Delta | ModelReply, None]:
         """The pieces, and then the wait."""
         try:
             for piece in self.pieces:

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from enfold.errors import RateLimitError, SummaryError
-from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.messages import Reasoning, Text, ToolCall
 from enfold.summaries import SummaryRequest
 from enfold.testing import (
@@ -76,7 +76,7 @@ async def test_a_gateway_counts_what_was_said() -> None:
 
 
 async def test_a_gateway_can_give_a_whole_reply_in_its_own_time() -> None:
-    async def cut_off(connection: Connection, call: Call) -> Reply:
+    async def cut_off(connection: Connection, call: Call) -> ModelReply:
         return reply("Once upon", connection, call, ending="length")
 
     assert (await ScriptedGateway(cut_off).complete(CONNECTION, QUESTION)).ending == "length"
@@ -87,7 +87,7 @@ async def test_a_stream_says_it_word_by_word_and_then_whole(text: str) -> None:
     gateway = ScriptedGateway(text)
     *deltas, last = [item async for item in gateway.stream(CONNECTION, QUESTION)]
     assert "".join(item.text for item in deltas if isinstance(item, Delta)) == text
-    assert isinstance(last, Reply)
+    assert isinstance(last, ModelReply)
     assert last.message == assistant(text)
     assert not gateway.abandoned
 

@@ -21,6 +21,7 @@ from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import loads
 from enfold.summaries import Style
+from enfold.wire import UPSTREAMS
 
 LEVELS = ("call", "session", "profile", "database", "config file", "environment", "default")
 
@@ -494,25 +495,17 @@ def server_settings(environment: Mapping[str, str] | None = None) -> ServerSetti
     return ServerSettings(**values)
 
 
-UPSTREAMS: Mapping[str, str] = {
-    "openai": "https://api.openai.com",
-    "anthropic": "https://api.anthropic.com",
-    "gemini": "https://generativelanguage.googleapis.com",
-}
-"""The public addresses that the proxy forwards to."""
-
-
 def upstreams() -> dict[str, str]:
-    """Return the addresses that the proxy forwards to: `ENFOLD_OPENAI_BASE_URL` and so on.
+    """Return the addresses that the proxy forwards to: `ENFOLD_<NAME>_BASE_URL`, or the public one.
 
     A version at the end, as client libraries want it, is removed: the forwarded path has it.
     """
     return {
-        name: os.environ.get(f"ENFOLD_{name.upper()}_BASE_URL", public)
+        name: os.environ.get(f"ENFOLD_{name.upper()}_BASE_URL", wire.address)
         .rstrip("/")
         .removesuffix("/v1")
         .removesuffix("/v1beta")
-        for name, public in UPSTREAMS.items()
+        for name, wire in UPSTREAMS.items()
     }
 
 

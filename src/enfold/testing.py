@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from enfold.amounts import CallUsage
 from enfold.llm.calls import Call, Connection, Delta, Ending
-from enfold.llm.calls import Reply as WholeReply
+from enfold.llm.calls import ModelReply as WholeReply
 from enfold.messages import Message, Part, Reasoning, Text, ToolCall, ToolResult, text_of
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_messages, get

@@ -11,7 +11,7 @@ import pytest
 import enfold
 from enfold.chat.controller import ChatController, profile_chooser
 from enfold.engine import Engine
-from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.messages import text_of
 from enfold.testing import ScriptedGateway, ScriptedSummarizer, assistant, user
 
@@ -56,10 +56,12 @@ class Switch:
 
     gateway: Gateway = field(default_factory=ScriptedGateway)
 
-    async def complete(self, connection: Connection, call: Call) -> Reply:
+    async def complete(self, connection: Connection, call: Call) -> ModelReply:
         return await self.gateway.complete(connection, call)
 
-    def stream(self, connection: Connection, call: Call) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(
+        self, connection: Connection, call: Call
+    ) -> AsyncGenerator[Delta | ModelReply, None]:
         return self.gateway.stream(connection, call)
 
 

@@ -21,7 +21,7 @@ from enfold.errors import (
     SummaryError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, Connection, Reply, Secret
+from enfold.llm.calls import Call, Connection, ModelReply, Secret
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
 from tests.engine.conftest import WINDOW, talk
@@ -333,7 +333,7 @@ async def test_what_summaries_use_is_on_record_those_in_vain_included(
     assert total.cost == pytest.approx(in_vain.cost + done.cost)
 
 
-async def _cut_off(connection: Connection, call: Call) -> Reply:
+async def _cut_off(connection: Connection, call: Call) -> ModelReply:
     return reply("They agreed on", connection, call, ending="length")
 
 

@@ -12,7 +12,7 @@ from enfold.engine.transfer import export_archive, export_branch, import_transcr
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads
 from enfold.testing import assistant, user
-from enfold.transcripts import Entry, Transcript, read
+from enfold.transcripts import Transcript, TranscriptEntry, read
 from tests.engine.conftest import Bench
 
 ODD: list[dict[str, Any]] = [
@@ -53,21 +53,22 @@ async def test_an_archive_carries_every_branch_to_another_database(
 
 
 async def test_a_transcript_without_a_name_gets_a_free_one(bench: Bench) -> None:
-    transcript = Transcript((Entry(user("a"), "1"),), tip="1")
+    transcript = Transcript((TranscriptEntry(user("a"), "1"),), tip="1")
     assert (await import_transcript(bench.engine, transcript)).id == "imported-1"
     assert (await import_transcript(bench.engine, transcript)).id == "imported-2"
 
 
 async def test_a_long_conversation_is_imported_in_batches(bench: Bench) -> None:
     entries = tuple(
-        Entry(user(f"message {n}"), str(n), str(n - 1) if n else None) for n in range(2_500)
+        TranscriptEntry(user(f"message {n}"), str(n), str(n - 1) if n else None)
+        for n in range(2_500)
     )
     session = await import_transcript(bench.engine, Transcript(entries, tip="2499", id="long"))
     assert (await session.status()).messages == 2_500
 
 
 async def test_a_parent_that_is_not_there_is_an_error(bench: Bench) -> None:
-    transcript = Transcript((Entry(user("a"), "1", "gone"),), tip="1")
+    transcript = Transcript((TranscriptEntry(user("a"), "1", "gone"),), tip="1")
     with pytest.raises(InputError, match="'gone'"):
         await import_transcript(bench.engine, transcript)
 

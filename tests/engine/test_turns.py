@@ -27,7 +27,7 @@ from enfold.errors import (
     SummaryError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.llm.prices import Prices
 from enfold.messages import text_of
 from enfold.testing import ScriptedGateway, assistant, call, reply
@@ -183,7 +183,7 @@ async def test_what_cannot_stand_in_a_session_is_refused(
 ) -> None:
     session = await bench.session()
 
-    async def given(connection: Connection, asked: Call) -> Reply:
+    async def given(connection: Connection, asked: Call) -> ModelReply:
         return replace(reply("", connection, asked), message=message)  # type: ignore[arg-type] # a table of cases
 
     with pytest.raises(BadReplyError, match=words):
@@ -195,7 +195,7 @@ async def test_a_stream_that_ends_without_a_reply_is_no_answer(bench: Bench) -> 
     class Mute(Halting):
         async def stream(
             self, _connection: Connection, _call: Call
-        ) -> AsyncGenerator[Delta | Reply, None]:
+        ) -> AsyncGenerator[Delta | ModelReply, None]:
             yield Delta("It")
 
     session = await bench.session()

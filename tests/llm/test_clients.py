@@ -6,14 +6,15 @@ import pytest
 
 from enfold.errors import AuthenticationError, GatewayError
 from enfold.llm.calls import Connection, Secret
-from enfold.llm.clients import ROUTES, Clients, route, takes_temperature
+from enfold.llm.clients import CLIENTS, Clients, check_connection, takes_temperature
+from enfold.llm.providers import PROVIDERS
 
 KEY = Secret("sk-secret")
 HERE = "http://127.0.0.1:9"
 
 
 def test_the_providers() -> None:
-    assert set(ROUTES) == {
+    assert set(CLIENTS) == set(PROVIDERS) == {
         "anthropic", "azure", "bedrock", "compatible", "google", "openai", "openrouter", "vertex",
     }  # fmt: skip
 
@@ -33,7 +34,7 @@ def test_what_is_missing_is_said(
     connection: Connection, kind: type[GatewayError], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
-        route(connection)
+        check_connection(connection)
 
 
 async def test_a_client_library_names_the_setting_it_misses() -> None:

@@ -12,9 +12,9 @@ from enfold.condensation import Plan
 from enfold.errors import ConfigError
 from enfold.llm.costs import (
     UNKNOWN,
-    Billed,
+    BilledTokens,
+    CallCost,
     Candidate,
-    Cost,
     Figures,
     Savings,
     compare,
@@ -40,7 +40,7 @@ FIGURES = Figures(8_000, 1_000, calls=1)
 
 
 def test_an_estimate_is_what_the_figures_cost() -> None:
-    assert estimate(FIGURES, SONNET) == Cost(0.024, 0.015, 0, 0)
+    assert estimate(FIGURES, SONNET) == CallCost(0.024, 0.015, 0, 0)
     assert estimate(Figures(16_000, 2_000, calls=2), SONNET).total == pytest.approx(0.078)
     cached = estimate(replace(FIGURES, cached_share=0.5), SONNET)
     assert cached.total == pytest.approx(0.012 + 0.0012 + 0.015)
@@ -195,7 +195,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
     expected = (await strategy.estimate(task, pricing({"scripted": SONNET}))).cost
     assert summarizer.requests == []
     await strategy.condense(task)
-    actual = sum((_cost_of_call(each, length) for each in summarizer.requests), Cost()).total
+    actual = sum((_cost_of_call(each, length) for each in summarizer.requests), CallCost()).total
     assert actual is not None
     assert expected.dollars == pytest.approx(actual, rel=0.2)
     figures = Figures(expected.input_tokens, expected.output_tokens, expected.calls)
@@ -218,9 +218,9 @@ def test_a_strategy_asks_by_name_and_hears_what_is_known() -> None:
     assert price("nobody", 0, 0) == 0
 
 
-def _cost_of_call(request: SummaryRequest, length: int) -> Cost:
+def _cost_of_call(request: SummaryRequest, length: int) -> CallCost:
     """What a model would have charged for it."""
     count = get(request.tokenizer).count
     prompt = build(request)
     reply = count("The parser drops brackets. " * length)
-    return cost_of(SONNET, Billed(count(prompt.system) + count(prompt.user), reply))
+    return cost_of(SONNET, BilledTokens(count(prompt.system) + count(prompt.user), reply))

@@ -8,7 +8,7 @@ import pytest
 
 from enfold.errors import AuthenticationError, BadReplyError, GatewayError, UnavailableError
 from enfold.llm.calls import Connection, Secret
-from enfold.llm.discovery import Found, discover
+from enfold.llm.discovery import ModelLimits, discover
 from tests.llm.servers.loopback import Answer, Loopback, Step
 
 KEY = "sk-very-secret-7f3a"
@@ -28,19 +28,19 @@ def listed(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("fields", "found"),
     [
-        ({"max_model_len": 32_768}, Found(32_768)),
-        ({"meta": {"n_ctx": 2_048, "n_ctx_train": 8_192}}, Found(2_048)),
-        ({"meta": {"n_ctx_train": 8_192}}, Found(8_192)),
-        ({"context_window": 131_072, "max_completion_tokens": 8_192}, Found(131_072, 8_192)),
+        ({"max_model_len": 32_768}, ModelLimits(32_768)),
+        ({"meta": {"n_ctx": 2_048, "n_ctx_train": 8_192}}, ModelLimits(2_048)),
+        ({"meta": {"n_ctx_train": 8_192}}, ModelLimits(8_192)),
+        ({"context_window": 131_072, "max_completion_tokens": 8_192}, ModelLimits(131_072, 8_192)),
         (
             {"context_length": 9_000, "top_provider": {"max_completion_tokens": 500}},
-            Found(9_000, 500),
+            ModelLimits(9_000, 500),
         ),
         (
             {"context_length": 9_000, "top_provider": {"context_length": 8_000}},
-            Found(8_000),
+            ModelLimits(8_000),
         ),
-        ({"max_context_length": 4_096}, Found(4_096)),
+        ({"max_context_length": 4_096}, ModelLimits(4_096)),
         ({}, None),
         ({"context_length": 0, "meta": None}, None),
         ({"context_length": "many", "top_provider": 3, "max_model_len": True}, None),
@@ -49,7 +49,7 @@ def listed(**fields: Any) -> dict[str, Any]:
 )
 @pytest.mark.parametrize("provider", ["openai", "compatible", "openrouter"])
 async def test_servers_with_openais_protocol(
-    provider: str, fields: dict[str, Any], found: Found | None
+    provider: str, fields: dict[str, Any], found: ModelLimits | None
 ) -> None:
     async with Loopback(Answer.of(listed(**fields))) as server:
         assert await discover(connection(provider, server)) == found
@@ -67,7 +67,7 @@ async def test_anthropic() -> None:
     said = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
     async with Loopback(Answer.of(said)) as server:
         found = await discover(connection("anthropic", server, "claude-x"))
-    assert found == Found(200_000, 64_000)
+    assert found == ModelLimits(200_000, 64_000)
     (request,) = server.requests
     assert request.path == "/v1/models/claude-x"
     assert request.headers["x-api-key"] == KEY
@@ -78,7 +78,7 @@ async def test_google() -> None:
     said = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
     async with Loopback(Answer.of(said)) as server:
         found = await discover(connection("google", server, "g"))
-    assert found == Found(1_048_576, 65_536)
+    assert found == ModelLimits(1_048_576, 65_536)
     (request,) = server.requests
     assert request.path == "/v1beta/models/g"
     assert request.headers["x-goog-api-key"] == KEY
@@ -130,5 +130,5 @@ async def test_the_key_does_not_follow_a_redirection() -> None:
 async def test_nobody_is_there() -> None:
     async with Loopback(Answer.of({})) as server:
         gone = connection("compatible", server)
-    with pytest.raises(UnavailableError, match="out of reach; check the base URL"):
+    with pytest.raises(UnavailableError, match="cannot be reached; check the base URL"):
         await discover(gone)

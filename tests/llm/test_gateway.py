@@ -22,7 +22,7 @@ from enfold.errors import (
     RefusedError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, Connection, Delta, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.llm.gateway import ModelGateway
 from enfold.messages import Message, Text, ToolCall, text_of
 from tests.llm.servers.anthropic import ANTHROPIC
@@ -54,7 +54,7 @@ async def gateway() -> AsyncIterator[ModelGateway]:
         yield gateway
 
 
-async def streamed(gateway: Gateway, connection: Connection, call: Call) -> tuple[str, Reply]:
+async def streamed(gateway: Gateway, connection: Connection, call: Call) -> tuple[str, ModelReply]:
     """The text as it came, and the reply at the end."""
     text = ""
     reply = None
@@ -68,7 +68,9 @@ async def streamed(gateway: Gateway, connection: Connection, call: Call) -> tupl
     return text, reply
 
 
-async def asked(gateway: Gateway, connection: Connection, call: Call, *, stream: bool) -> Reply:
+async def asked(
+    gateway: Gateway, connection: Connection, call: Call, *, stream: bool
+) -> ModelReply:
     """The reply, one way or the other."""
     if stream:
         return (await streamed(gateway, connection, call))[1]

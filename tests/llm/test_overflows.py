@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from enfold.llm.failures import says_overflow
+from enfold.wire import says_overflow
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from enfold.errors import ContextOverflowError, SummaryError
-from enfold.llm.calls import Call, Connection, Delta, Reply
+from enfold.llm.calls import Call, Connection, Delta, ModelReply
 from enfold.llm.gateway import ModelGateway
 from enfold.messages import Message
 from enfold.testing import assistant, user
@@ -47,7 +47,7 @@ async def test_a_stream_adds_up_to_the_answer(
     call = Call((user("Count to five."),), max_tokens=24, temperature=0.0)
     pieces = [piece async for piece in gateway.stream(connection, call)]
     whole = pieces[-1]
-    assert isinstance(whole, Reply)
+    assert isinstance(whole, ModelReply)
     said = "".join(piece.text for piece in pieces if isinstance(piece, Delta))
     assert said == "".join(part.text for part in whole.message.parts if hasattr(part, "text"))
     assert len(pieces) > 3

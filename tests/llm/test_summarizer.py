@@ -17,7 +17,7 @@ from enfold.errors import (
     SummaryError,
     UnavailableError,
 )
-from enfold.llm.calls import Call, Connection, Delta, Ending, Reply, Secret
+from enfold.llm.calls import Call, Connection, Delta, Ending, ModelReply, Secret
 from enfold.llm.prices import Prices
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Reasoning, Text, ToolCall, text_of
@@ -70,8 +70,8 @@ def test_what_it_can_read_is_the_models_limit_as_we_count() -> None:
     assert writer(ScriptedGateway()).max_input == 80_000
 
 
-def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> Reply:
-    return Reply(Message("assistant", parts), CallUsage(), ending, "gpt-4o-mini")
+def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> ModelReply:
+    return ModelReply(Message("assistant", parts), CallUsage(), ending, "gpt-4o-mini")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> Rep
     ],
     ids=str,
 )
-async def test_what_is_no_summary_is_not_taken_for_one(answer: Reply, words: str) -> None:
+async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words: str) -> None:
     with pytest.raises(SummaryError, match=rf"cheap \(openai:gpt-4o-mini\): .*{words}"):
         await writer(ScriptedGateway(answer)).summarize(REQUEST)
 
@@ -129,9 +129,9 @@ async def test_an_error_of_the_gateway_keeps_its_words_and_its_cause(error: Gate
 
 
 async def test_usage_and_cost_are_those_of_the_call() -> None:
-    async def cached(connection: Connection, call: Call) -> Reply:
+    async def cached(connection: Connection, call: Call) -> ModelReply:
         made = reply("In the drawer.", connection, call)
-        return Reply(made.message, CallUsage(1_000, 100, 600, 200), made.ending, made.model)
+        return ModelReply(made.message, CallUsage(1_000, 100, 600, 200), made.ending, made.model)
 
     prices = Prices(input=1, output=10, cache_writes=2, cache_reads=0.1)
     summary = await writer(ScriptedGateway(cached), prices).summarize(REQUEST)
@@ -151,7 +151,7 @@ async def test_an_answer_that_never_ends_is_none() -> None:
     class Unfinished(ScriptedGateway):
         async def stream(
             self, connection: Connection, call: Call
-        ) -> AsyncGenerator[Delta | Reply, None]:
+        ) -> AsyncGenerator[Delta | ModelReply, None]:
             self.connections.append(connection)
             self.calls.append(call)
             yield Delta("Once")

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from enfold.errors import InputError
 from enfold.jsontext import dumps
-from enfold.transcripts.source import Source, located, opened, split, within
+from enfold.transcripts.source import TranscriptSource, located, opened, split, within
 
 
-def source(content: bytes, chunk: int = 1 << 20) -> Source:
+def source(content: bytes, chunk: int = 1 << 20) -> TranscriptSource:
     chunks = (content[at : at + chunk] for at in range(0, len(content), chunk))
     return split("chats.json", chunks)
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from enfold.errors import DialectError, NotFoundError
 from enfold.messages import Message, Text
-from enfold.transcripts import Entry, Transcript
+from enfold.transcripts import Transcript, TranscriptEntry
 from enfold.transcripts.transcript import Ids, parents_first
 
 
-def entry(own: str, parent: str | None) -> Entry:
-    return Entry(Message("user", (Text(own),)), own, parent)
+def entry(own: str, parent: str | None) -> TranscriptEntry:
+    return TranscriptEntry(Message("user", (Text(own),)), own, parent)
 
 
 TREE = Transcript(
@@ -22,7 +22,7 @@ TREE = Transcript(
 )
 
 
-def ids(entries: tuple[Entry, ...]) -> str:
+def ids(entries: tuple[TranscriptEntry, ...]) -> str:
     return "".join(each.id for each in entries)
 
 

@@ -23,7 +23,7 @@ from enfold.ledger import Ledger
 from enfold.settings import Settings
 from enfold.strategies.contract import Strategy
 from enfold.transcripts import FORMATS, Transcript, conversations, document, recognised
-from enfold.transcripts.source import Record, Source, located
+from enfold.transcripts.source import Record, TranscriptSource, located
 from enfold.wire import AUTO
 from enfold.wiring import open_strategy
 
@@ -194,7 +194,7 @@ class CondenseTask:
         with recognised(place.source, dialect=self.dialect) as (name, source):
             yield _is_array(name, source), self._units(name, source)
 
-    def _units(self, name: str, source: Source) -> Iterator[BulkItem]:
+    def _units(self, name: str, source: TranscriptSource) -> Iterator[BulkItem]:
         if name == conversations.NAME:
             for record in source.records:
                 yield BulkItem(record, record.at, len(record.text) + 1)
@@ -260,12 +260,14 @@ class RestoreTask:
         return ItemResult(dumps(restored), tally=Totals(1))
 
 
-def _is_array(name: str, source: Source) -> bool:
+def _is_array(name: str, source: TranscriptSource) -> bool:
     """True for an array of conversations; one of messages is a conversation."""
     return source.layout == "array" and name != document.NAME
 
 
-def _with_ledgers(name: str, source: Source, ledgers: Source) -> Iterator[BulkItem]:
+def _with_ledgers(
+    name: str, source: TranscriptSource, ledgers: TranscriptSource
+) -> Iterator[BulkItem]:
     records = source.records if name == conversations.NAME else _as_one(source)
     for record in records:
         ledger = next(ledgers.records, None)
@@ -276,7 +278,7 @@ def _with_ledgers(name: str, source: Source, ledgers: Source) -> Iterator[BulkIt
         raise RestoreError(f"{source.file}: fewer conversations than {ledgers.file} has ledgers")
 
 
-def _as_one(source: Source) -> Iterator[Record]:
+def _as_one(source: TranscriptSource) -> Iterator[Record]:
     """The one conversation that the whole file is."""
     parts = [record.text for record in source.records]
     if not parts and source.layout == "value":

@@ -17,7 +17,7 @@ from enfold.jsontext import dumps
 from enfold.records import ROOT, AppendPlace, MessageDraft, SessionKey, SessionUpdate, StoredMessage
 from enfold.store import sessions, tree
 from enfold.store.database import Database
-from enfold.transcripts import Entry, Transcript
+from enfold.transcripts import Transcript, TranscriptEntry
 from enfold.transcripts.archive import FORMAT, VERSION
 
 if TYPE_CHECKING:
@@ -81,9 +81,9 @@ def _fill(
     sessions.update(db, key, SessionUpdate(settings=settings))
 
 
-def _runs(entries: Sequence[Entry]) -> Iterator[list[Entry]]:
+def _runs(entries: Sequence[TranscriptEntry]) -> Iterator[list[TranscriptEntry]]:
     """Entries that follow each other, in batches."""
-    run: list[Entry] = []
+    run: list[TranscriptEntry] = []
     for entry in entries:
         if run and (entry.parent_id != run[-1].id or len(run) == _BATCH):
             yield run

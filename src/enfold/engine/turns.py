@@ -14,7 +14,7 @@ Doors show a turn while it runs; what they hear is in `Progress`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -24,23 +24,15 @@ from enfold.amounts import CallUsage
 from enfold.engine.results import Prepared
 from enfold.engine.session import Session
 from enfold.errors import BadReplyError, NotFoundError
-from enfold.llm.calls import Call, Connection, Delta, Ending, Gateway, Reply
+from enfold.llm.calls import Call, Connection, Delta, Ending, Gateway, ModelReply
 from enfold.llm.prices import Prices
+from enfold.llm.providers import dialect_of
 from enfold.llm.summarizer import cost_of_call
 from enfold.messages import Message, ToolCall, text_of
 from enfold.records import StoredMessage, UsageEvent
 
 INTERRUPTED = "interrupted"
 """The field of a stored answer that was stopped while it was written."""
-
-_DIALECTS: Mapping[str, str] = {
-    "anthropic": "anthropic",
-    "bedrock": "anthropic",
-    "google": "gemini",
-    "vertex": "gemini",
-}
-"""How a provider's models are spoken to, where a summary must not become the system prompt."""
-_OTHER_DIALECT = "openai"
 
 Result = TypeVar("Result")
 
@@ -145,19 +137,19 @@ async def _answer(
     return Answer(stored, text, reply.ending, prepared, reply.usage, cost, seconds)
 
 
-async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> Reply:
-    dialect = _DIALECTS.get(answerer.connection.provider, _OTHER_DIALECT)
+async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> ModelReply:
+    dialect = dialect_of(answerer.connection.provider)
     messages = (*prepared.view.messages_for(dialect), *prepared.pending)
     call = Call(messages, system=answerer.system or None)
     async with aclosing(answerer.gateway.stream(answerer.connection, call)) as items:
         async for item in items:
-            if isinstance(item, Reply):
+            if isinstance(item, ModelReply):
                 return _checked(item, answerer.connection)
             received.take(item)
     raise BadReplyError(f"{answerer.connection.name} ended its answer without completing it")
 
 
-def _checked(reply: Reply, connection: Connection) -> Reply:
+def _checked(reply: ModelReply, connection: Connection) -> ModelReply:
     """The reply, if it can stand in a session: with text, and without calls nobody will answer."""
     if any(isinstance(part, ToolCall) for part in reply.message.parts):
         raise BadReplyError(f"{connection.name} called a tool, and none was offered; ask again")
@@ -178,7 +170,7 @@ def is_interrupted(message: Message) -> bool:
 
 
 async def _record_usage(
-    session: Session, stored: str, reply: Reply, answerer: Answerer, cost: float | None
+    session: Session, stored: str, reply: ModelReply, answerer: Answerer, cost: float | None
 ) -> None:
     used = UsageEvent(
         kind="reply",

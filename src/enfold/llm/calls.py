@@ -73,7 +73,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """A whole answer."""
 
     message: Message
@@ -94,11 +94,13 @@ class Delta:
 class Gateway(Protocol):
     """The only place that calls models. Failures are `GatewayError`s."""
 
-    async def complete(self, connection: Connection, call: Call) -> Reply:
+    async def complete(self, connection: Connection, call: Call) -> ModelReply:
         """The answer, whole."""
         ...
 
-    def stream(self, connection: Connection, call: Call) -> AsyncGenerator[Delta | Reply, None]:
+    def stream(
+        self, connection: Connection, call: Call
+    ) -> AsyncGenerator[Delta | ModelReply, None]:
         """The answer as it is written; its last item is the whole `Reply`.
 
         Closing the generator ends the call at the provider.

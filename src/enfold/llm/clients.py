@@ -12,15 +12,15 @@ import logging
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.amounts import CallUsage
 from enfold.errors import AuthenticationError, GatewayError, InputError
 from enfold.llm.calls import Call, Connection
 from enfold.llm.failures import misfit
+from enfold.llm.providers import PROVIDERS, Provider
 from enfold.messages import (
     Attachment,
     Data,
@@ -58,7 +58,7 @@ def _compatible(connection: Connection) -> Model[Any]:
     from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-    url = connection.base_url or ""  # asked for by the route
+    url = connection.base_url or ""  # checked by check_connection
     provider = OpenAICompatibleProvider("compatible", base_url=url, api_key=_key(connection))
     provider.client.max_retries = 0
     # The older name of the setting is the one that every such server knows.
@@ -166,30 +166,17 @@ def _whole_streams() -> OpenAIModelProfile:
     return OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How a provider is reached, and what its protocol can say."""
-
-    build: Callable[[Connection], Model[Any]]
-    needs: tuple[str, ...] = ("key",)
-    """What a connection must have: `key`, `base_url`, or options by name."""
-    inline_system: bool = True
-    """Whether a system message may stand inside a conversation, not only before it."""
-    image_urls: bool = True
-    """Whether the provider fetches an image from an address itself."""
-
-
-ROUTES: dict[str, Route] = {
-    "openai": Route(_openai),
-    "anthropic": Route(_anthropic, inline_system=False),
-    "google": Route(_google, inline_system=False, image_urls=False),
-    "azure": Route(_azure, ("key", "base_url")),
-    "bedrock": Route(_bedrock, ("region",), inline_system=False, image_urls=False),
-    "vertex": Route(_vertex, (), inline_system=False, image_urls=False),
-    "openrouter": Route(_openrouter),
-    "compatible": Route(_compatible, ("base_url",)),
+CLIENTS: Mapping[str, Callable[[Connection], Model[Any]]] = {
+    "openai": _openai,
+    "anthropic": _anthropic,
+    "google": _google,
+    "azure": _azure,
+    "bedrock": _bedrock,
+    "vertex": _vertex,
+    "openrouter": _openrouter,
+    "compatible": _compatible,
 }
-"""The providers, by the names that connections use."""
+"""Sets up the client library of each provider."""
 
 _Identity: TypeAlias = tuple[object, ...]
 
@@ -220,20 +207,20 @@ class Clients:
         await self._open.aclose()
 
 
-def route(connection: Connection) -> Route:
-    """The row of the connection's provider, once it is sure that nothing it needs is missing."""
-    found = ROUTES.get(connection.provider)
+def check_connection(connection: Connection) -> Provider:
+    """Return the connection's provider; raise an error if something that it needs is missing."""
+    found = PROVIDERS.get(connection.provider)
     if found is None:
         raise GatewayError(
-            f"there is no provider {connection.provider!r}; there are {', '.join(ROUTES)}"
+            f"there is no provider {connection.provider!r}; there are {', '.join(PROVIDERS)}"
         )
-    for need in found.needs:
-        if need == "key" and connection.key is None:
-            raise AuthenticationError(f"{connection.name} needs a key and has none; give it one")
-        if need == "base_url" and not connection.base_url:
-            raise GatewayError(f"{connection.name} has no base URL; say where its server is")
-        if need not in {"key", "base_url"} and not connection.options.get(need):
-            raise GatewayError(f"{connection.name} has no {need}; give it as an option")
+    if found.needs_key and connection.key is None:
+        raise AuthenticationError(f"{connection.name} needs a key and has none; give it one")
+    if found.needs_base_url and not connection.base_url:
+        raise GatewayError(f"{connection.name} has no base URL; set the address of its server")
+    for option in found.needs_options:
+        if not connection.options.get(option):
+            raise GatewayError(f"{connection.name} has no {option}; give it as an option")
     return found
 
 
@@ -268,7 +255,7 @@ def _identity(connection: Connection) -> _Identity:
 def _built(connection: Connection) -> Model[Any] | GatewayError:
     """The model; or why there is none, handed back so that no library's words come along."""
     try:
-        model = ROUTES[connection.provider].build(connection)
+        model = CLIENTS[connection.provider](connection)
     except ImportError:
         return GatewayError(
             f"{connection.name} cannot be asked: its client library is not installed; "

@@ -1,11 +1,9 @@
-"""Costs: what calls of models cost, did cost, or would cost, and what a compression saves.
+"""Costs of model calls, in US dollars, and the savings of a compression.
 
-All in US dollars. A cost whose price nobody knows is None, and so is every sum with it.
+A cost with an unknown price is None, and so is every sum with it.
 
-Providers report cached tokens in two ways. Anthropic's `input_tokens` are those that were not
-cached, and what was written to the cache or read from it is beside them. OpenAI's are all of them,
-the cached ones included. `Billed` is the same for both: each token once, as what it is billed for.
-`ACCOUNTINGS` says who reports how.
+Providers report cached tokens in two ways: some count them in `input_tokens`, others separately.
+`BilledTokens` is the same for both: it counts each token once, by the way it is billed.
 """
 
 from __future__ import annotations
@@ -13,42 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from enfold.amounts import add, dollars
 from enfold.errors import ConfigError, InputError
 from enfold.llm.prices import NAMES, PROFILE_NAMES, Overrides, Prices, prices
 from enfold.tokens import correction
 
-Accounting: TypeAlias = Literal["anthropic", "openai"]
 ModelPrices: TypeAlias = Prices | Mapping[str, Any] | None
 """Prices, or what else describes a model and has them among its fields."""
 
-ACCOUNTINGS: Mapping[str, Accounting] = {
-    "anthropic": "anthropic",
-    "bedrock": "anthropic",  # Converse counts like Anthropic, whoever made the model
-    "aws": "anthropic",
-    "openai": "openai",
-    "azure": "openai",
-    "openrouter": "openai",  # for Claude too: it translates
-    "google": "openai",
-    "gemini": "openai",
-    "vertex": "openai",
-}
-"""By provider; one that is not here speaks OpenAI's wire. See `accounting` for Claude elsewhere."""
-_CLAUDE_ON_ITS_OWN_WIRE = frozenset({"azure", "google", "vertex"})
 _PER = 1_000_000
 
 
-def accounting(provider: str, model: str = "") -> Accounting:
-    """How a provider reports cached tokens; Claude reports as at home wherever its wire is used."""
-    if provider in _CLAUDE_ON_ITS_OWN_WIRE and model.startswith("claude"):
-        return "anthropic"
-    return ACCOUNTINGS.get(provider, "openai")
-
-
 @dataclass(frozen=True, slots=True)
-class Billed:
+class BilledTokens:
     """Tokens, each counted once, by what they are billed as."""
 
     input: int = 0
@@ -70,20 +47,24 @@ class Billed:
     @classmethod
     def reported(
         cls,
-        how: Accounting,
         input_tokens: int,
         output_tokens: int,
         cache_creation_input_tokens: int = 0,
         cache_read_input_tokens: int = 0,
-    ) -> Billed:
-        """What a provider reported, each token once."""
+        *,
+        includes_cached: bool,
+    ) -> BilledTokens:
+        """Return reported counts, each token once.
+
+        `includes_cached`: cached tokens are part of `input_tokens`.
+        """
         cached = cache_creation_input_tokens + cache_read_input_tokens
-        plain = input_tokens if how == "anthropic" else max(0, input_tokens - cached)
+        plain = max(0, input_tokens - cached) if includes_cached else input_tokens
         return cls(plain, output_tokens, cache_creation_input_tokens, cache_read_input_tokens)
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CallCost:
     """US dollars, part by part. None is unknown."""
 
     input: float | None = 0.0
@@ -101,21 +82,21 @@ class Cost:
         """All of it. None as soon as a part is unknown."""
         return add(self.parts)
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(*map(add, zip(self.parts, other.parts, strict=True)))
+    def __add__(self, other: CallCost) -> CallCost:
+        return CallCost(*map(add, zip(self.parts, other.parts, strict=True)))
 
     def as_json(self) -> dict[str, float | None]:
         """For programs."""
         return {**dict(zip(NAMES, self.parts, strict=True)), "total": self.total}
 
 
-UNKNOWN = Cost(None, None, None, None)
+UNKNOWN = CallCost(None, None, None, None)
 
 
-def cost_of(prices: Prices | None, billed: Billed) -> Cost:
+def cost_of(prices: Prices | None, billed: BilledTokens) -> CallCost:
     """What the tokens of one request and its reply cost, part by part."""
     reached = (prices or Prices()).at(billed.sent)
-    return Cost(*(_dollars(getattr(billed, name), _price(reached, name)) for name in NAMES))
+    return CallCost(*(_dollars(getattr(billed, name), _price(reached, name)) for name in NAMES))
 
 
 def calculate_api_cost_anthropic(
@@ -130,12 +111,12 @@ def calculate_api_cost_anthropic(
     `model` has the prices: `Prices`, or a mapping with its names or those of a profile
     (`inputPrice`, …); what else is in a mapping is not looked at. `cost_of` gives the parts.
     """
-    billed = Billed.reported(
-        "anthropic",
+    billed = BilledTokens.reported(
         input_tokens,
         output_tokens,
         cache_creation_input_tokens,
         cache_read_input_tokens,
+        includes_cached=False,
     )
     return cost_of(_prices_in(model), billed).total
 
@@ -151,12 +132,12 @@ def calculate_api_cost_openai(
 
     `model` is as in `calculate_api_cost_anthropic`.
     """
-    billed = Billed.reported(
-        "openai",
+    billed = BilledTokens.reported(
         input_tokens,
         output_tokens,
         cache_creation_input_tokens,
         cache_read_input_tokens,
+        includes_cached=True,
     )
     return cost_of(_prices_in(model), billed).total
 
@@ -216,11 +197,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class CostEstimate:
     """What the run would cost with a candidate."""
 
     name: str
-    cost: Cost
+    cost: CallCost
     saved: float | None = None
     """Dollars less than with the one it is compared with. None is unknown."""
     share: float | None = None
@@ -266,12 +247,12 @@ class Savings:
         return None if self.later_turn <= 0 else 2 + int(missing / self.later_turn)
 
 
-def estimate(figures: Figures, known: Prices | None, *, factor: float = 1.0) -> Cost:
+def estimate(figures: Figures, known: Prices | None, *, factor: float = 1.0) -> CallCost:
     """What a run of these figures would cost; `factor` model's tokens for each that was counted."""
     if not figures.calls:
-        return Cost()
+        return CallCost()
     one = cost_of(known, _average_call(figures, factor))
-    return Cost(*(None if part is None else part * figures.calls for part in one.parts))
+    return CallCost(*(None if part is None else part * figures.calls for part in one.parts))
 
 
 def pricing(
@@ -283,14 +264,14 @@ def pricing(
     """
 
     def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
-        return cost_of(by_name.get(name), Billed(input_tokens, output_tokens)).total
+        return cost_of(by_name.get(name), BilledTokens(input_tokens, output_tokens)).total
 
     return price
 
 
 def compare(
     figures: Figures, candidates: Sequence[Candidate], current: str | None = None
-) -> tuple[Offer, ...]:
+) -> tuple[CostEstimate, ...]:
     """Every candidate with its cost, cheapest first and unknown ones last.
 
     Savings are against `current`, or against the dearest where none is named.
@@ -334,46 +315,46 @@ def savings(
     compression itself took.
     """
     if cached:
-        old, new = Billed(cache_reads=before), Billed(cache_reads=after)
-        first = Billed(cache_writes=after)
+        old, new = BilledTokens(cache_reads=before), BilledTokens(cache_reads=after)
+        first = BilledTokens(cache_writes=after)
     else:
-        old, new = Billed(before), Billed(after)
+        old, new = BilledTokens(before), BilledTokens(after)
         first = new
     return Savings(_less(known, old, first), _less(known, old, new), cost)
 
 
-def _average_call(figures: Figures, factor: float) -> Billed:
+def _average_call(figures: Figures, factor: float) -> BilledTokens:
     """One of the calls, if they were alike; the length of each decides on its price."""
     sent = ceil(figures.input_tokens * factor / figures.calls)
     cached = round(sent * figures.cached_share)
     reply = ceil(figures.output_tokens * factor / figures.calls)
-    return Billed(sent - cached, reply, cache_reads=cached)
+    return BilledTokens(sent - cached, reply, cache_reads=cached)
 
 
-def _estimate(figures: Figures, candidate: Candidate) -> Cost:
+def _estimate(figures: Figures, candidate: Candidate) -> CallCost:
     if candidate.prices is None:
         return UNKNOWN
     return estimate(figures, candidate.prices, factor=candidate.correction)
 
 
-def _offer(name: str, cost: Cost, against: float | None) -> Offer:
+def _offer(name: str, cost: CallCost, against: float | None) -> CostEstimate:
     if cost.total is None or against is None:
-        return Offer(name, cost)
+        return CostEstimate(name, cost)
     saved = against - cost.total
-    return Offer(name, cost, saved, saved / against if against else 0.0)
+    return CostEstimate(name, cost, saved, saved / against if against else 0.0)
 
 
-def _rank(offer: Offer) -> tuple[float, str]:
+def _rank(offer: CostEstimate) -> tuple[float, str]:
     total = offer.cost.total
     return (inf if total is None else total, offer.name)
 
 
-def _less(known: Prices | None, old: Billed, new: Billed) -> float | None:
+def _less(known: Prices | None, old: BilledTokens, new: BilledTokens) -> float | None:
     past, coming = cost_of(known, old).total, cost_of(known, new).total
     return None if past is None or coming is None else past - coming
 
 
-def _reason(best: Offer, offers: Sequence[Offer], current: str | None) -> str:
+def _reason(best: CostEstimate, offers: Sequence[CostEstimate], current: str | None) -> str:
     unknown = sum(offer.cost.total is None for offer in offers)
     aside = f"; the price of {unknown} more is unknown" if unknown else ""
     cost = dollars(best.cost.total)

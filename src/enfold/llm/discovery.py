@@ -1,8 +1,7 @@
-"""Discovery: what a provider's own list says of a model's limits.
+"""Limits of models as their providers state them.
 
-Some say nothing: OpenAI, Azure, Bedrock and Vertex list names alone. Servers with OpenAI's protocol
-say it in one of several words, and a local one knows the window that it was started with, which may
-be far smaller than what the model was trained for. This is the only place that asks for such lists.
+Some providers list names only. Compatible servers state the limit in one of several fields; a local
+server states the window that it was started with, which may be far smaller than the model's.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from typing import IO, Any
@@ -19,52 +18,43 @@ from urllib.parse import quote
 from enfold.errors import AuthenticationError, BadReplyError, InputError, UnavailableError
 from enfold.jsontext import loads
 from enfold.llm.calls import Connection
+from enfold.llm.providers import PROVIDERS, ModelList, ModelListFormat
 
 TIMEOUT = 10.0
-"""Seconds without a sign of life."""
+"""Seconds without any response."""
 _MOST_BYTES = 32_000_000
-"""OpenRouter's list has over a megabyte."""
+"""The largest lists have over a megabyte."""
 _NO_ENTRY = frozenset({400, 404, 405, 501})
-"""Statuses with which servers say that they have no such list, or no such model in it."""
+"""The statuses of servers that have no such list, or no such model in it."""
 _DENIED = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """A model's limits as its provider says them."""
+class ModelLimits:
+    """A model's limits as its provider states them."""
 
     window: int
-    """Input and reply together."""
+    """Input and reply together, in tokens."""
     max_output: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
-    """How a provider is asked."""
-
-    base_url: str
-    path: Callable[[Connection], str]
-    key_header: str
-    read: Callable[[Any, str], Found | None]
-    key_prefix: str = ""
-    headers: Mapping[str, str] | None = None
-
-
-async def discover(connection: Connection, *, timeout: float = TIMEOUT) -> Found | None:  # noqa: ASYNC109 - of each read, not of the whole
-    """The limits of the connection's model. None where the provider does not say them."""
-    listing = _LISTS.get(connection.provider)
+async def discover(connection: Connection, *, timeout: float = TIMEOUT) -> ModelLimits | None:  # noqa: ASYNC109 - of each read, not of the whole
+    """Return the limits of the connection's model. None: the provider does not state them."""
+    row = PROVIDERS.get(connection.provider)
+    listing = row.model_list if row is not None else None
     if listing is None:
         return None
     value = await asyncio.to_thread(_ask, listing, connection, timeout)
-    return None if value is None else listing.read(value, connection.model)
+    return None if value is None else _read(value, connection.model, listing.format)
 
 
-def _ask(listing: _List, connection: Connection, seconds: float) -> Any:
-    """What the provider answers, read; None where it has no such list."""
+def _ask(listing: ModelList, connection: Connection, seconds: float) -> Any:
+    """Return the provider's answer as a JSON value; None if it has no such list."""
     base = (connection.base_url or listing.base_url).rstrip("/")
-    request = urllib.request.Request(f"{base}{listing.path(connection)}")  # noqa: S310 - profiles have http and https addresses only
+    path = listing.path.format(model=quote(connection.model, safe=""))
+    request = urllib.request.Request(f"{base}{path}")  # noqa: S310 - profiles have http and https addresses only
     request.add_header("user-agent", "enfold")
-    for name, value in (listing.headers or {}).items():
+    for name, value in listing.headers:
         request.add_header(name, value)
     if connection.key is not None:
         request.add_header(listing.key_header, f"{listing.key_prefix}{connection.key.reveal()}")
@@ -76,8 +66,8 @@ def _ask(listing: _List, connection: Connection, seconds: float) -> Any:
         error.close()
         status = error.code
     except (OSError, HTTPException):
-        # Its words may hold the address and more; what to do is the same in any case.
-        raise UnavailableError(f"{where} is out of reach; check the base URL") from None
+        # The error's text may hold the address and more.
+        raise UnavailableError(f"{where} cannot be reached; check the base URL") from None
     except InputError:
         raise BadReplyError(f"{where} cannot be read; check the base URL") from None
     if status in _DENIED:
@@ -88,7 +78,7 @@ def _ask(listing: _List, connection: Connection, seconds: float) -> Any:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Goes nowhere else: the key is for the address that the profile names."""
+    """Follows no redirect: the key is for the address in the profile only."""
 
     def redirect_request(
         self,
@@ -99,14 +89,29 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         headers: Any,
         newurl: str,
     ) -> None:
-        """No request."""
+        """Make no request."""
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
-def _openai(value: Any, model: str) -> Found | None:
-    """One of the words that servers with OpenAI's protocol have for it."""
+_SINGLE_MODEL: Mapping[ModelListFormat, str] = {
+    "max_input_tokens": "max_tokens",
+    "inputTokenLimit": "outputTokenLimit",
+}
+"""The field with the output limit, by the field with the input limit."""
+
+
+def _read(value: Any, model: str, form: ModelListFormat) -> ModelLimits | None:
+    if form == "list":
+        return _read_list(value, model)
+    window = _first(_field(value, form))
+    output = _first(_field(value, _SINGLE_MODEL[form]))
+    return None if window is None else ModelLimits(window, output)
+
+
+def _read_list(value: Any, model: str) -> ModelLimits | None:
+    """Return the limits from a list of models, which has one of several fields for them."""
     entry = next(
         (each for each in _entries(value) if model in (each.get("id"), each.get("name"))), None
     )
@@ -117,23 +122,13 @@ def _openai(value: Any, model: str) -> Found | None:
         entry.get("max_model_len"),  # vLLM
         meta.get("n_ctx"),  # llama.cpp: as it was started
         meta.get("n_ctx_train"),
-        top.get("context_length"),  # OpenRouter: of the one who serves it
+        top.get("context_length"),  # a router: of the server behind it
         entry.get("context_length"),
         entry.get("context_window"),
         entry.get("max_context_length"),
     )
     output = _first(top.get("max_completion_tokens"), entry.get("max_completion_tokens"))
-    return None if window is None else Found(window, output)
-
-
-def _anthropic(value: Any, _model: str) -> Found | None:
-    window = _first(_field(value, "max_input_tokens"))
-    return None if window is None else Found(window, _first(_field(value, "max_tokens")))
-
-
-def _google(value: Any, _model: str) -> Found | None:
-    window = _first(_field(value, "inputTokenLimit"))
-    return None if window is None else Found(window, _first(_field(value, "outputTokenLimit")))
+    return None if window is None else ModelLimits(window, output)
 
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -152,7 +147,7 @@ def _field(value: Any, name: str) -> Any:
 
 
 def _first(*numbers: Any) -> int | None:
-    """The first that is a number of tokens; 0 is how some say that they do not know."""
+    """Return the first positive integer; some servers write 0 for unknown."""
     return next(
         (
             each
@@ -161,31 +156,3 @@ def _first(*numbers: Any) -> int | None:
         ),
         None,
     )
-
-
-def _all_models(_connection: Connection) -> str:
-    return "/models"
-
-
-_BEARER = "Bearer "
-_LISTS: Mapping[str, _List] = {
-    "openai": _List("https://api.openai.com/v1", _all_models, "authorization", _openai, _BEARER),
-    "compatible": _List("", _all_models, "authorization", _openai, _BEARER),
-    "openrouter": _List(
-        "https://openrouter.ai/api/v1", _all_models, "authorization", _openai, _BEARER
-    ),
-    "anthropic": _List(
-        "https://api.anthropic.com",
-        lambda connection: f"/v1/models/{quote(connection.model, safe='')}",
-        "x-api-key",
-        _anthropic,
-        headers={"anthropic-version": "2023-06-01"},
-    ),
-    "google": _List(
-        "https://generativelanguage.googleapis.com",
-        lambda connection: f"/v1beta/models/{quote(connection.model, safe='')}",
-        "x-goog-api-key",
-        _google,
-    ),
-}
-"""By provider; those that are not here say nothing of limits."""

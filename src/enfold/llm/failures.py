@@ -47,7 +47,7 @@ _SERVER_ERRORS = range(500, 600)
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CallFailure:
     """An error, and whether the call may be repeated after a pause."""
 
     error: GatewayError
@@ -57,7 +57,7 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FailureKind:
     """One way to fail: our error, what happened, and what to do about it."""
 
     error: type[GatewayError]
@@ -69,47 +69,53 @@ class Kind:
         return self.error(f"{connection.name} {self.what}{note}; {self.advice}")
 
 
-_KEY = Kind(AuthenticationError, "does not accept the key", "check it, and what it may be used for")
-_NO_CREDENTIALS = Kind(
+_KEY = FailureKind(
+    AuthenticationError, "does not accept the key", "check it, and what it may be used for"
+)
+_NO_CREDENTIALS = FailureKind(
     AuthenticationError,
     "found no valid credentials on this machine",
     "log in with the provider's own tool, or give the connection a key",
 )
-_RATE = Kind(RateLimitError, "takes no more requests for now", "wait, or use another profile")
-_QUOTA = Kind(
+_RATE = FailureKind(
+    RateLimitError, "takes no more requests for now", "wait, or use another profile"
+)
+_QUOTA = FailureKind(
     RateLimitError, "has no quota left for this key", "look into the account, or use another key"
 )
-_TOO_LONG = Kind(
+_TOO_LONG = FailureKind(
     ContextOverflowError,
     "cannot take so long a request",
     "compress the conversation, or use a model with a larger window",
 )
-_SILENT = Kind(UnavailableError, "gave no sign of life", "try again, or allow a longer time-out")
-_OUT_OF_REACH = Kind(
+_SILENT = FailureKind(
+    UnavailableError, "gave no sign of life", "try again, or allow a longer time-out"
+)
+_OUT_OF_REACH = FailureKind(
     UnavailableError, "is out of reach", "check the network and the base URL, and try again"
 )
-_FAILING = Kind(UnavailableError, "is failing", "try again later, or use another profile")
-DECLINED = Kind(RefusedError, "declined to answer", "say it otherwise, or use another model")
-_ABSENT = Kind(
+_FAILING = FailureKind(UnavailableError, "is failing", "try again later, or use another profile")
+DECLINED = FailureKind(RefusedError, "declined to answer", "say it otherwise, or use another model")
+_ABSENT = FailureKind(
     GatewayError, "is not there", "check the model's name, the base URL and what the key may use"
 )
-_REJECTED = Kind(
+_REJECTED = FailureKind(
     GatewayError, "does not take this request", "check the model's name, limits and settings"
 )
-_MISFIT = Kind(
+_MISFIT = FailureKind(
     GatewayError, "cannot be asked as it is set up", "check its key, base URL and options"
 )
-_UNREADABLE = Kind(
+_UNREADABLE = FailureKind(
     BadReplyError, "gave an answer that cannot be read", "try again, and check the base URL"
 )
-BROKEN_OFF = Kind(BadReplyError, "broke off before its answer was complete", "try again")
-EMPTY = Kind(BadReplyError, "gave an empty answer", "try again, or use another model")
-USED_UP = Kind(
+BROKEN_OFF = FailureKind(BadReplyError, "broke off before its answer was complete", "try again")
+EMPTY = FailureKind(BadReplyError, "gave an empty answer", "try again, or use another model")
+USED_UP = FailureKind(
     BadReplyError, "used up its tokens before it wrote anything", "allow more output tokens"
 )
 
 
-def failure_of(error: Exception, connection: Connection, *, begun: bool = False) -> Failure:
+def failure_of(error: Exception, connection: Connection, *, begun: bool = False) -> CallFailure:
     """What an error of a client library means. `begun`: a part of the answer had arrived."""
     from pydantic_ai.exceptions import (
         ContentFilterError,
@@ -126,14 +132,14 @@ def failure_of(error: Exception, connection: Connection, *, begun: bool = False)
         passing = kind is _RATE or (
             isinstance(error, ModelHTTPError) and error.status_code in _SERVER_ERRORS
         )
-        return Failure(ours, passing and not error.in_stream and not begun, error.retry_after)
+        return CallFailure(ours, passing and not error.in_stream and not begun, error.retry_after)
     if isinstance(error, ContentFilterError):
-        return Failure(DECLINED.at(connection))
+        return CallFailure(DECLINED.at(connection))
     if isinstance(error, UserError | NotImplementedError):
-        return Failure(_REJECTED.at(connection))
+        return CallFailure(_REJECTED.at(connection))
     if type(error).__name__ in _CREDENTIALS | _SETTINGS:
-        return Failure(misfit(error, connection))
-    return Failure(_UNREADABLE.at(connection))
+        return CallFailure(misfit(error, connection))
+    return CallFailure(_UNREADABLE.at(connection))
 
 
 def misfit(error: Exception, connection: Connection) -> GatewayError:
@@ -147,7 +153,7 @@ def misfit(error: Exception, connection: Connection) -> GatewayError:
     return _MISFIT.at(connection, reason)
 
 
-def _kind(error: ModelAPIError, *, begun: bool) -> Kind:
+def _kind(error: ModelAPIError, *, begun: bool) -> FailureKind:
     """The first that fits, from the most to the least particular."""
     from pydantic_ai import exceptions as theirs
 
@@ -155,7 +161,7 @@ def _kind(error: ModelAPIError, *, begun: bool) -> Kind:
         return DECLINED
     if _is_overflow(error):
         return _TOO_LONG
-    table: tuple[tuple[type[ModelAPIError], Kind], ...] = (
+    table: tuple[tuple[type[ModelAPIError], FailureKind], ...] = (
         (theirs.ModelAuthenticationError, _KEY),
         (theirs.ModelQuotaExceededError, _QUOTA),
         (theirs.ModelRateLimitError, _RATE),

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from enfold.llm.calls import Call, Connection, Delta, Ending, Reply
+from enfold.llm.calls import Call, Connection, Delta, Ending, ModelReply
 from enfold.llm.clients import (
     Clients,
+    check_connection,
     from_library,
-    route,
     takes_temperature,
     text_in,
     to_library,
     tools_of,
     usage_of,
 )
-from enfold.llm.failures import BROKEN_OFF, DECLINED, EMPTY, USED_UP, Failure, failure_of
+from enfold.llm.failures import BROKEN_OFF, DECLINED, EMPTY, USED_UP, CallFailure, failure_of
 from enfold.messages import Message, Text, ToolCall
 
 if TYPE_CHECKING:
@@ -65,18 +65,18 @@ class ModelGateway:
         self._longest_pause = longest_pause
         self._clients = Clients()
 
-    async def complete(self, connection: Connection, call: Call) -> Reply:
+    async def complete(self, connection: Connection, call: Call) -> ModelReply:
         """The answer, whole."""
         question = await self._question(connection, call)
         attempt = 0
-        while isinstance(response := await _answer(question), Failure):
+        while isinstance(response := await _answer(question), CallFailure):
             await self._pause(response, connection, attempt)
             attempt += 1
         return _reply(response, connection)
 
     async def stream(
         self, connection: Connection, call: Call
-    ) -> AsyncGenerator[Delta | Reply, None]:
+    ) -> AsyncGenerator[Delta | ModelReply, None]:
         """The answer as it is written; its last item is the whole `Reply`."""
         question = await self._question(connection, call)
         attempt = 0
@@ -87,7 +87,7 @@ class ModelGateway:
                         yield piece
                     else:
                         ended = piece
-            if not isinstance(ended, Failure):
+            if not isinstance(ended, CallFailure):
                 break
             await self._pause(ended, connection, attempt)
             attempt += 1
@@ -109,13 +109,17 @@ class ModelGateway:
         await self.aclose()
 
     async def _question(self, connection: Connection, call: Call) -> _Question:
-        way = route(connection)
+        provider = check_connection(connection)
         model = await self._clients.model(connection)
-        messages = to_library(call, inline_system=way.inline_system, image_urls=way.image_urls)
+        messages = to_library(
+            call,
+            inline_system=provider.has_inline_system,
+            image_urls=provider.fetches_images,
+        )
         settings = _settings(connection, call, model)
         return _Question(connection, model, messages, settings, tools_of(call))
 
-    async def _pause(self, failure: Failure, connection: Connection, attempt: int) -> None:
+    async def _pause(self, failure: CallFailure, connection: Connection, attempt: int) -> None:
         """Wait before the call is repeated; or raise, if it is not to be."""
         asked = failure.pause or 0.0
         if not failure.repeatable or attempt >= connection.retries or asked > self._longest_pause:
@@ -136,7 +140,7 @@ def _settings(connection: Connection, call: Call, model: Model[Any]) -> ModelSet
     return settings
 
 
-async def _answer(question: _Question) -> ModelResponse | Failure:
+async def _answer(question: _Question) -> ModelResponse | CallFailure:
     """The library's answer. A failure is handed back, not raised: its cause holds their words."""
     from pydantic_ai.direct import model_request
 
@@ -152,7 +156,7 @@ async def _answer(question: _Question) -> ModelResponse | Failure:
         return failure_of(error, question.connection)
 
 
-_Piece: TypeAlias = "Delta | ModelResponse | Failure"
+_Piece: TypeAlias = "Delta | ModelResponse | CallFailure"
 
 
 async def _writing(question: _Question) -> AsyncGenerator[_Piece, None]:
@@ -199,7 +203,7 @@ async def _read(question: _Question, pieces: asyncio.Queue[_Piece | None]) -> No
         pieces.put_nowait(None)
 
 
-def _reply(response: ModelResponse, connection: Connection) -> Reply:
+def _reply(response: ModelResponse, connection: Connection) -> ModelReply:
     """The answer as ours, if it is one."""
     if response.finish_reason == "content_filter":
         raise DECLINED.at(connection)
@@ -209,7 +213,9 @@ def _reply(response: ModelResponse, connection: Connection) -> Reply:
     ending = _ending(response, message)
     if ending is None:
         raise BROKEN_OFF.at(connection)
-    return Reply(message, usage_of(response.usage), ending, response.model_name or connection.model)
+    return ModelReply(
+        message, usage_of(response.usage), ending, response.model_name or connection.model
+    )
 
 
 def _ending(response: ModelResponse, message: Message) -> Ending | None:

@@ -17,23 +17,21 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.errors import ConfigError
+from enfold.llm.providers import MAJOR_PROVIDERS, price_library_id
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig, Source
 from enfold.tokens import correction
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo
 
-_LIBRARY_NAMES = {"bedrock": "aws", "vertex": "google", "gemini": "google"}
-"""Providers that the library calls otherwise."""
-
 
 def find(provider: str, model: str) -> ModelInfo | None:
     """The library's entry for a provider's model. None if it has none."""
     from genai_prices.data_snapshot import get_snapshot
 
-    name = _LIBRARY_NAMES.get(provider, provider)
+    library_id = price_library_id(provider)
     try:
-        _, info = get_snapshot().find_provider_model(model, None, name, None)
+        _, info = get_snapshot().find_provider_model(model, None, library_id, None)
     except LookupError:
         return None
     return info
@@ -168,7 +166,6 @@ def _over(known: Prices, own: Prices) -> Prices:
 
 _LARGEST_REPLY = 64_000
 _REPLY_SHARE = 8
-_CURRENT_PROVIDERS = ("openai", "anthropic", "google")
 
 
 def detect(id: str) -> ModelConfig:
@@ -196,7 +193,7 @@ def current() -> Iterator[ModelConfig]:
 
     shipped = {config.id for config in SHIPPED}
     for provider in get_snapshot().providers:
-        if provider.id not in _CURRENT_PROVIDERS:
+        if provider.id not in MAJOR_PROVIDERS:
             continue
         for model in provider.models:
             id = f"{provider.id}:{model.id}"

@@ -13,8 +13,8 @@ from math import ceil
 
 from enfold.amounts import CallUsage
 from enfold.errors import BadReplyError, GatewayError, SummaryError
-from enfold.llm.calls import Call, Connection, Gateway, Reply
-from enfold.llm.costs import Billed, cost_of
+from enfold.llm.calls import Call, Connection, Gateway, ModelReply
+from enfold.llm.costs import BilledTokens, cost_of
 from enfold.llm.prices import Prices
 from enfold.messages import Message, Text, text_of
 from enfold.modelconfig import ModelConfig
@@ -87,11 +87,11 @@ class ModelSummarizer:
             cost,
         )
 
-    async def _reply(self, call: Call) -> Reply:
+    async def _reply(self, call: Call) -> ModelReply:
         """The whole answer. It is streamed, so that a slow model shows that it is at work."""
         reply = None
         async for item in self.gateway.stream(self.connection, call):
-            reply = item if isinstance(item, Reply) else None
+            reply = item if isinstance(item, ModelReply) else None
         if reply is None:
             raise BadReplyError(f"{self.connection.name} ended its answer without completing it")
         return reply
@@ -106,7 +106,7 @@ class ModelSummarizer:
             temperature=TEMPERATURE,
         )
 
-    def _checked(self, reply: Reply) -> str:
+    def _checked(self, reply: ModelReply) -> str:
         """The summary in the reply, without the thinking that some servers leave before it."""
         text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
         fault = _fault(text, reply)
@@ -115,7 +115,7 @@ class ModelSummarizer:
         return text
 
 
-def _fault(text: str, reply: Reply) -> str:
+def _fault(text: str, reply: ModelReply) -> str:
     """Why the text is no summary; empty if it is one."""
     if reply.ending == "length":
         return "the answer was cut off before its end"
@@ -134,11 +134,11 @@ def cost_of_call(usage: CallUsage, prices: Prices | None) -> float | None:
     """US dollars of one call of the gateway; None if a price or a count is unknown."""
     if usage.input_tokens is None or usage.output_tokens is None:
         return None
-    billed = Billed.reported(
-        "openai",  # the gateway's input tokens are all of them, whoever counted
+    billed = BilledTokens.reported(
         usage.input_tokens,
         usage.output_tokens,
         usage.cache_write_tokens or 0,
         usage.cache_read_tokens or 0,
+        includes_cached=True,  # the gateway always counts them in the input
     )
     return cost_of(prices, billed).total

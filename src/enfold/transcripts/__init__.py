@@ -15,16 +15,16 @@ from typing import Any, Protocol
 
 from enfold.errors import ConfigError, InputError
 from enfold.transcripts import archive, chatgpt, claude_code, codex, conversations, document
-from enfold.transcripts.source import Origin, Record, Source, opened
-from enfold.transcripts.transcript import Entry, Problem, Transcript, problems
+from enfold.transcripts.source import Origin, Record, TranscriptSource, opened
+from enfold.transcripts.transcript import Problem, Transcript, TranscriptEntry, problems
 from enfold.wire.fields import kind_of
 
 __all__ = [
     "FORMATS",
-    "Entry",
     "Origin",
     "Problem",
     "Transcript",
+    "TranscriptEntry",
     "problems",
     "read",
     "recognised",
@@ -38,7 +38,7 @@ class Format(Protocol):
     NAME: str
 
     def fits(self, value: Any) -> bool: ...
-    def read(self, source: Source, dialect: str) -> Iterator[Transcript]: ...
+    def read(self, source: TranscriptSource, dialect: str) -> Iterator[Transcript]: ...
 
 
 FORMATS: dict[str, Format] = {
@@ -77,7 +77,7 @@ def recognised(
     *,
     dialect: str = "auto",
     format: str = "auto",  # noqa: A002 - likewise
-) -> Iterator[tuple[str, Source]]:
+) -> Iterator[tuple[str, TranscriptSource]]:
     """The name of the file's format, and its records, all still to be read."""
     with opened(origin) as source:
         name, whole = _recognise(source, format)
@@ -91,7 +91,7 @@ def sniff(origin: Origin) -> str:
         return _recognise(source, "auto")[0]
 
 
-def _recognise(source: Source, wanted: str) -> tuple[str, Source]:
+def _recognise(source: TranscriptSource, wanted: str) -> tuple[str, TranscriptSource]:
     """The format's name, and the source with all its records still to be read."""
     if wanted in FORMATS:
         return wanted, source
@@ -102,7 +102,7 @@ def _recognise(source: Source, wanted: str) -> tuple[str, Source]:
     return name, replace(source, records=chain(head, source.records))
 
 
-def _first_fit(source: Source, head: list[Record]) -> str:
+def _first_fit(source: TranscriptSource, head: list[Record]) -> str:
     """The format of the first record that tells one; the records looked at are put into `head`."""
     first: Any = None
     for record in islice(source.records, _LOOKED_AT):

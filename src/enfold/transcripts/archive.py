@@ -8,8 +8,8 @@ from typing import Any
 from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING
-from enfold.transcripts.source import Source, located
-from enfold.transcripts.transcript import Entry, Transcript, parents_first
+from enfold.transcripts.source import TranscriptSource, located
+from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
 from enfold.wire.fields import as_object, each, text_field
 
 NAME = "archive"
@@ -22,7 +22,7 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and value.get("format") == FORMAT
 
 
-def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """One transcript a record; the dialects are in the file."""
     for record in source.records:
         value = record.value()
@@ -56,7 +56,7 @@ def _transcript(value: Any) -> Transcript:
     )
 
 
-def _entry(value: Any) -> Entry:
+def _entry(value: Any) -> TranscriptEntry:
     raw = as_object(value)
     name = text_field(raw, "dialect")
     if name not in wire.DIALECTS:
@@ -66,4 +66,4 @@ def _entry(value: Any) -> Entry:
     except DialectError as error:
         raise error.at("message") from None
     parent = text_field(raw, "parent_id", default="") or None
-    return Entry(message, text_field(raw, "id"), parent, NOTHING)
+    return TranscriptEntry(message, text_field(raw, "id"), parent, NOTHING)

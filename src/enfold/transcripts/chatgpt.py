@@ -30,8 +30,8 @@ from enfold.messages import (
     Unknown,
     text_of,
 )
-from enfold.transcripts.source import Source, located, within
-from enfold.transcripts.transcript import Entry, Transcript, parents_first
+from enfold.transcripts.source import TranscriptSource, located, within
+from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
 from enfold.wire.fields import as_object, choice_field, each, list_field, object_field, text_field
 
 ContentPart: TypeAlias = ResultPart | Reasoning
@@ -170,7 +170,7 @@ def fits(value: Any) -> bool:
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
-def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """One transcript a conversation."""
     for record in source.records:
         value = record.value()
@@ -214,7 +214,7 @@ class _Tree:
 
     def __init__(self, parents: dict[str, str | None]) -> None:
         self.parents = parents
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, TranscriptEntry] = {}
         self.stands_for: dict[str | None, str | None] = {None: None}
         """The entry of every node: its own, or the nearest one before it."""
         self.empty = 0
@@ -236,7 +236,7 @@ class _Tree:
         elif before is not None and self._is_more_of(before, own, message):
             self.entries[before] = _joined(self.entries[before], message, node)
         else:
-            self.entries[own] = Entry(message, own, before, {"nodes": [node]})
+            self.entries[own] = TranscriptEntry(message, own, before, {"nodes": [node]})
             self.stands_for[own] = own
 
     def _message(self, own: str, raw: dict[str, Any], before: str | None) -> Message | None:
@@ -273,7 +273,7 @@ def _result(
     return ToolResult(call, plain, content.get("content_type") == "system_error", name)
 
 
-def _joined(entry: Entry, message: Message, node: dict[str, Any]) -> Entry:
+def _joined(entry: TranscriptEntry, message: Message, node: dict[str, Any]) -> TranscriptEntry:
     """A result and more of it as one, because a call has one result."""
     match entry.message.parts, message.parts:
         case (ToolResult() as result,), (ToolResult() as more,):

@@ -23,8 +23,8 @@ from typing import Any
 
 from enfold import wire
 from enfold.messages import Message, ToolCall, ToolResult
-from enfold.transcripts.source import Log, Source, located, within
-from enfold.transcripts.transcript import Entry, Transcript
+from enfold.transcripts.source import Log, TranscriptSource, located, within
+from enfold.transcripts.transcript import Transcript, TranscriptEntry
 from enfold.wire.fields import object_field, text_field
 
 DIALECT = "anthropic"
@@ -62,10 +62,10 @@ class Thread:
         """The reply that a draft of results answers."""
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[TranscriptEntry, ...]:
         """The messages so far."""
         return tuple(
-            Entry(
+            TranscriptEntry(
                 replace(draft.message, id=draft.id),
                 draft.id,
                 draft.parent_id,
@@ -201,7 +201,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """The session, then each of its sub-agents; nothing where no one has said anything yet."""
     log = Log(source)
     session = _Session(log)

@@ -17,8 +17,8 @@ from typing import Any
 from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import Message, Text, text_of
-from enfold.transcripts.source import Log, Source, located, within
-from enfold.transcripts.transcript import Entry, Ids, Transcript
+from enfold.transcripts.source import Log, TranscriptSource, located, within
+from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry
 from enfold.wire.fields import object_field, text_field
 
 NAME = "codex"
@@ -60,7 +60,7 @@ def fits(value: Any) -> bool:
     return "record_type" in value or ("type" not in value and value.keys() >= _BARE_HEADER)
 
 
-def read(source: Source, _dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """The one transcript; none where the log has no items yet."""
     log = Log(source)
     rollout = _Rollout(log)
@@ -76,7 +76,7 @@ class _Rollout:
     """The session as far as the log has been read."""
 
     log: Log
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TranscriptEntry] = field(default_factory=list)
     meta: Mapping[str, Any] = field(default_factory=dict)
     context: Mapping[str, Any] = field(default_factory=dict)
     compactions: list[dict[str, Any]] = field(default_factory=list)
@@ -120,7 +120,7 @@ class _Rollout:
         message = wire.get(DIALECT).parse_message(item)
         if message.role == "user" and not _is_injected(message):
             self.turns.append(self.tip)
-        entry = Entry(message, self.ids.take(item.get("id")), self.tip, line)
+        entry = TranscriptEntry(message, self.ids.take(item.get("id")), self.tip, line)
         self.entries.append(entry)
         self.tip = entry.id
 

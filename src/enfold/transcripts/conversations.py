@@ -13,8 +13,8 @@ from typing import Any
 from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING, Message
-from enfold.transcripts.source import Source, located
-from enfold.transcripts.transcript import Entry, Ids, Transcript, parents_first
+from enfold.transcripts.source import TranscriptSource, located
+from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry, parents_first
 
 NAME = "conversations"
 
@@ -29,7 +29,7 @@ def fits(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def read(source: Source, dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
     """One transcript a record."""
     for record in source.records:
         value = record.value()
@@ -64,7 +64,7 @@ def _text(beside: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _tip(entries: Sequence[Entry], beside: Mapping[str, Any]) -> str | None:
+def _tip(entries: Sequence[TranscriptEntry], beside: Mapping[str, Any]) -> str | None:
     tip = beside.get("tip")
     if tip is None:
         return entries[-1].id if entries else None
@@ -73,7 +73,7 @@ def _tip(entries: Sequence[Entry], beside: Mapping[str, Any]) -> str | None:
     raise DialectError(f"no message has the id {tip!r}", place="tip")
 
 
-def _entries(messages: Sequence[Message]) -> tuple[Entry, ...]:
+def _entries(messages: Sequence[Message]) -> tuple[TranscriptEntry, ...]:
     taken = Ids()
     given = [message.id or message.extras.get("id") for message in messages]
     ids = [taken.take(own) for own in given]
@@ -82,7 +82,7 @@ def _entries(messages: Sequence[Message]) -> tuple[Entry, ...]:
     else:
         parents = [None, *ids][: len(ids)]
     by_id = {
-        own: Entry(message, own, parent)
+        own: TranscriptEntry(message, own, parent)
         for message, own, parent in zip(messages, ids, parents, strict=True)
     }
     return tuple(by_id[own] for own in parents_first(dict(zip(ids, parents, strict=True))))

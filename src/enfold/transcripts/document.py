@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from enfold.transcripts import conversations
-from enfold.transcripts.source import Source, located
+from enfold.transcripts.source import TranscriptSource, located
 from enfold.transcripts.transcript import Transcript
 
 NAME = "json"
@@ -22,7 +22,7 @@ def fits(value: Any) -> bool:
     )
 
 
-def read(source: Source, dialect: str) -> Iterator[Transcript]:
+def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
     """The one transcript."""
     values = [record.value() for record in source.records]
     is_body = source.layout == "value" and not _is_message(values[0])

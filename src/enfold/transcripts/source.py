@@ -65,7 +65,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TranscriptSource:
     """What a file is made of. The records can be read once."""
 
     file: str
@@ -74,7 +74,7 @@ class Source:
 
 
 @contextmanager
-def opened(origin: Origin) -> Iterator[Source]:
+def opened(origin: Origin) -> Iterator[TranscriptSource]:
     """The source behind bytes, a path or a stream; a stream is left open."""
     match origin:
         case bytes():
@@ -108,7 +108,7 @@ def within(field: str) -> Iterator[None]:
         raise error.at(field) from None
 
 
-def split(file: str, chunks: Iterable[bytes]) -> Source:
+def split(file: str, chunks: Iterable[bytes]) -> TranscriptSource:
     """The records of a file that comes in chunks."""
     lines = _lines(_utf8(file, chunks))
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
@@ -120,13 +120,13 @@ def split(file: str, chunks: Iterable[bytes]) -> Source:
     if second is None:
         return _whole(file, first, number)
     numbered = chain([(number, first), second], filled)
-    return Source(file, "lines", (_line_record(file, *line) for line in numbered))
+    return TranscriptSource(file, "lines", (_line_record(file, *line) for line in numbered))
 
 
-def _whole(file: str, text: bytes, line: int) -> Source:
+def _whole(file: str, text: bytes, line: int) -> TranscriptSource:
     if _is_array(text):
-        return Source(file, "array", _item_records(file, text, line))
-    return Source(file, "value", iter([Record(text, file, line=line)]))
+        return TranscriptSource(file, "array", _item_records(file, text, line))
+    return TranscriptSource(file, "value", iter([Record(text, file, line=line)]))
 
 
 def _item_records(file: str, text: bytes, line: int) -> Iterator[Record]:
@@ -261,7 +261,7 @@ def _in_file(error: InputError, file: str, at: str = "") -> InputError:
 class Log:
     """The events of a log, read once, and notes of what was not made into a message."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: TranscriptSource) -> None:
         self._records = source.records
         self._skipped: Counter[str] = Counter()
         self._truncated = ""

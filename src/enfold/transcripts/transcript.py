@@ -15,7 +15,7 @@ def _nothing() -> Extras:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranscriptEntry:
     """A message and its place in the tree."""
 
     message: Message
@@ -31,7 +31,7 @@ class Entry:
 class Transcript:
     """One conversation of a file."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[TranscriptEntry, ...]
     """In file order, but no message before its parent."""
     dialect: str = "enfold"
     id: str = ""
@@ -63,12 +63,12 @@ class Transcript:
         messages = tuple(entry.message for entry in self.entries)
         return replace(self.conversation(), messages=messages)
 
-    def branch(self, tip: str | None = None) -> tuple[Entry, ...]:
+    def branch(self, tip: str | None = None) -> tuple[TranscriptEntry, ...]:
         """The entries from the root to `tip`, or to the end of the active branch."""
         by_id = {entry.id: entry for entry in self.entries}
         return tuple(_branch(by_id, self.tip if tip is None else tip))
 
-    def branches(self) -> Iterator[tuple[Entry, ...]]:
+    def branches(self) -> Iterator[tuple[TranscriptEntry, ...]]:
         """Every branch, in the order of `leaves`."""
         by_id = {entry.id: entry for entry in self.entries}
         for leaf in self.leaves:
@@ -81,8 +81,8 @@ class Transcript:
         return tuple(entry.id for entry in self.entries if entry.id not in parents)
 
 
-def _branch(by_id: Mapping[str, Entry], tip: str | None) -> list[Entry]:
-    entries: list[Entry] = []
+def _branch(by_id: Mapping[str, TranscriptEntry], tip: str | None) -> list[TranscriptEntry]:
+    entries: list[TranscriptEntry] = []
     at = tip
     while at is not None:
         if at not in by_id:

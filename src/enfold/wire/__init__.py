@@ -17,9 +17,26 @@ from typing import Any
 from enfold.errors import ConfigError
 from enfold.messages import Conversation
 from enfold.wire import anthropic, enfold, gemini, langchain, openai, openai_responses
-from enfold.wire.contract import Dialect as Dialect
-from enfold.wire.contract import Wire as Wire
-from enfold.wire.detection import detect as detect
+from enfold.wire.contract import Dialect, Wire
+from enfold.wire.detection import detect
+
+__all__ = [
+    "AUTO",
+    "DIALECTS",
+    "UPSTREAMS",
+    "WIRES",
+    "Dialect",
+    "Wire",
+    "detect",
+    "find_upstream",
+    "get",
+    "has_inline_system",
+    "image_tokens",
+    "match_path",
+    "parse",
+    "render",
+    "says_overflow",
+]
 
 _MODULES: tuple[Dialect, ...] = (
     openai,

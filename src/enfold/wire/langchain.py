@@ -506,7 +506,7 @@ _TYPE_NAMES = {type_: type_ for type_ in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class MessageShape:
     """One way to hold a message's fields."""
 
     read: Callable[[Any], tuple[str, dict[str, Any]]]
@@ -610,11 +610,11 @@ def _make_lc(type_: str, fields: dict[str, Any]) -> Any:
     return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
 
 
-SHAPES: Mapping[str, Shape] = {
-    "object": Shape(_read_object, _change_object, _make_object),
-    "data": Shape(_read_data, _change_data, _make_data),
-    "flat": Shape(_read_flat, _change_flat, _make_flat),
-    "lc": Shape(_read_lc, _change_lc, _make_lc),
+SHAPES: Mapping[str, MessageShape] = {
+    "object": MessageShape(_read_object, _change_object, _make_object),
+    "data": MessageShape(_read_data, _change_data, _make_data),
+    "flat": MessageShape(_read_flat, _change_flat, _make_flat),
+    "lc": MessageShape(_read_lc, _change_lc, _make_lc),
 }
 """By name."""
 

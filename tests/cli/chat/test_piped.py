@@ -10,7 +10,7 @@ import pytest
 
 from enfold.cli.chat import answer_piped_text
 from enfold.errors import ConfigError, InputError, UnavailableError
-from enfold.llm.calls import Call, Connection, Reply
+from enfold.llm.calls import Call, Connection, ModelReply
 from enfold.testing import ScriptedGateway, reply
 from tests.chat.setup import ChatSetup, fill, stored_texts
 from tests.gateways import Halting
@@ -54,7 +54,7 @@ async def test_retry_answers_what_waits(chat_setup: ChatSetup, capsys: Capture) 
 
 
 async def test_an_answer_that_was_cut_off_is_said(chat_setup: ChatSetup, capsys: Capture) -> None:
-    async def cut(connection: Connection, call: Call) -> Reply:
+    async def cut(connection: Connection, call: Call) -> ModelReply:
         return reply("It", connection, call, ending="length")
 
     chat_setup.answer_with(ScriptedGateway(cut))

@@ -12,7 +12,7 @@ from enfold.engine.profiles import Listed
 from enfold.errors import AccessError, ConfigError, EnfoldError
 from enfold.llm import profiles as profiles_module
 from enfold.llm.calls import Secret
-from enfold.llm.costs import Candidate, Figures, Offer, compare, recommend
+from enfold.llm.costs import Candidate, CostEstimate, Figures, compare, recommend
 from enfold.llm.keys import STORED
 from enfold.llm.prices import NAMES as PRICED
 from enfold.llm.prices import prices
@@ -291,7 +291,7 @@ class CostTable:
                 is_best = advice is not None and offer.name == advice.name
                 self._row(offer, models[offer.name], current=current, is_best=is_best)
 
-    def _row(self, offer: Offer, model: str, *, current: str | None, is_best: bool) -> None:
+    def _row(self, offer: CostEstimate, model: str, *, current: str | None, is_best: bool) -> None:
         with ui.element("tr"):
             with ui.element("td"), ui.element("div").classes("ef-row"):
                 ui.label(offer.name).classes("ef-wrap")
