@@ -310,8 +310,3 @@ def _refuse_below(
             f"{reached:,} of {count.total:,} ({reached / count.total:.0%}) {what}, where at least "
             f"{floor:.1%} are expected; nothing was changed"
         )
-
-
-Means = RestorableBy
-Count = ItemCount
-receipt = make_receipt

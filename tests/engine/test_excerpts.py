@@ -17,7 +17,7 @@ def test_a_short_text_is_shown_whole() -> None:
     )
 
 
-def test_what_was_found_is_shown_with_words_around_it() -> None:
+def test_an_excerpt_has_words_around_the_find() -> None:
     text = "padding words " * 40 + "the brass sextant lies in the chart room " + "and more " * 40
     start, piece = excerpt(text, phrases_about("Where is the sextant?"))
     assert "sextant" in piece
@@ -35,12 +35,12 @@ def test_the_place_with_most_of_the_words_is_shown() -> None:
     "wanted",
     ["in the chart room of the old packet boat that nobody had", "notes/keel/plan.txt"],
 )
-def test_what_was_looked_for_as_it_stands_is_shown_whole(wanted: str) -> None:
+def test_a_quoted_phrase_is_shown_whole(wanted: str) -> None:
     text = f"{'The chart boat has notes on the keel. ' * 20}It is {wanted}, and more. {'So. ' * 20}"
     assert excerpt(text, phrases_about(f'Where is "{wanted}"?')).text.startswith(wanted)
 
 
-def test_without_a_find_the_words_that_say_most_are_shown() -> None:
+def test_without_a_find_the_content_words_are_shown() -> None:
     text = (
         "Yeah. Um, okay. So I mean yeah. The harbour master closed the northern pier at dawn today."
     )
@@ -57,7 +57,7 @@ def test_an_excerpt_is_a_piece_of_the_text(text: str, question: str) -> None:
     assert piece or not text
 
 
-def test_scripts_without_blanks_are_cut_too() -> None:
+def test_scripts_without_spaces_are_cut_too() -> None:
     text = (
         "我们昨天在会议上讨论了很多事情" * 20
         + "灯塔的灯坏了需要修理"
@@ -69,5 +69,5 @@ def test_scripts_without_blanks_are_cut_too() -> None:
     assert text[start : start + len(piece)] == piece
 
 
-def test_a_word_without_end_is_cut_short() -> None:
+def test_a_very_long_word_is_cut() -> None:
     assert len(excerpt("a" * 5_000, ()).text) == 120

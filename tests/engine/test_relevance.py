@@ -28,7 +28,7 @@ def order(found: PhraseOccurrences, spots: list[MessageLocation]) -> list[int]:
     return [each.location.depth for each in rank(found, [spots])]
 
 
-def test_what_has_the_word_comes_first_then_what_is_near() -> None:
+def test_messages_with_the_word_come_first_then_their_neighbours() -> None:
     found = PhraseOccurrences({TEA: [50]}, 100)
     ranked = order(found, branch(100))
     assert ranked[:2] == [50, 51]
@@ -36,24 +36,24 @@ def test_what_has_the_word_comes_first_then_what_is_near() -> None:
     assert ranked[-1] == 1
 
 
-def test_what_comes_after_the_word_is_nearer_than_what_was_before() -> None:
+def test_later_neighbours_rank_above_earlier_ones() -> None:
     ranked = order(PhraseOccurrences({TEA: [50]}, 100), branch(100))
     assert all(ranked.index(50 + n) < ranked.index(50 - n) for n in range(1, 50))
 
 
-def test_rare_words_tell_more_than_frequent_ones() -> None:
+def test_rare_words_weigh_more_than_frequent_ones() -> None:
     found = PhraseOccurrences({TEA: [20], COMMON: [*range(60, 100)]}, 100)
     assert order(found, branch(100))[0] == 20
 
 
-def test_words_together_tell_more_than_one_word_again_and_again() -> None:
+def test_different_words_weigh_more_than_repetitions() -> None:
     found = PhraseOccurrences({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
     ranked = order(found, branch(200))
     assert ranked[0] == 21
     assert ranked.index(22) < min(ranked.index(72), ranked.index(152))
 
 
-def test_who_is_asked_for_weighs() -> None:
+def test_the_name_of_a_speaker_counts() -> None:
     ada = Phrase(("ada",))
     found = PhraseOccurrences({TEA: [50], ada: [90]}, 100)
     silent = rank(found, [branch(100)])
@@ -64,7 +64,7 @@ def test_who_is_asked_for_weighs() -> None:
     assert after[52] > after[48]
 
 
-def test_a_long_message_in_between_is_no_wall() -> None:
+def test_a_long_message_does_not_separate_its_neighbours() -> None:
     spots = branch(9)
     spots[4] = MessageLocation(5, "5", 5, "tool", None, 50_000)
     near = {
@@ -85,7 +85,7 @@ def test_of_equals_the_newest_comes_first() -> None:
         st.lists(st.integers(1, 30_000), min_size=1, max_size=600, unique=True).map(sorted),
     )
 )
-def test_ranges_are_few_apart_and_hold_the_best_finds(depths: dict[Phrase, list[int]]) -> None:
+def test_ranges_do_not_overlap_and_contain_the_best_finds(depths: dict[Phrase, list[int]]) -> None:
     found = PhraseOccurrences(depths, 30_000)
     stretches = ranges(found)
     assert all(1 <= first <= last <= 30_000 for first, last in stretches)

@@ -1,4 +1,4 @@
-"""How much must still be there."""
+"""The least shares of items that a receipt must reach."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from enfold.text.grammar import ITEM_CLASSES, ItemClass
 
 def made(
     counts: Mapping[ItemClass, ItemCount],
-    said: Mapping[ItemClass, ItemCount] | None = None,
+    stated: Mapping[ItemClass, ItemCount] | None = None,
     by: RestorableBy | None = None,
 ) -> Receipt:
     """A receipt with these counts."""
     none = dict.fromkeys(ITEM_CLASSES, ItemCount())
     fates = {kind: dict(_fates(count)) for kind, count in {**none, **counts}.items()}
-    return Receipt(fates, {**none, **(said or {})}, by)
+    return Receipt(fates, {**none, **(stated or {})}, by)
 
 
 def _fates(count: ItemCount) -> Iterator[tuple[str, Fate]]:
@@ -47,7 +47,7 @@ def test_every_class_has_floors_that_are_not_zero() -> None:
         assert FLOORS.stated[kind] < FLOORS.within_reach[kind]
 
 
-def test_what_falls_below_is_refused_with_class_share_and_floor() -> None:
+def test_a_receipt_below_a_floor_is_refused_with_class_share_and_floor() -> None:
     poor = made({"path": ItemCount(1, 0, 99)}, by="store")
     with pytest.raises(ReceiptError, match=r"1 of 100 \(1%\) path items .* at least 90\.0%"):
         check(poor, FLOORS)
@@ -55,33 +55,33 @@ def test_what_falls_below_is_refused_with_class_share_and_floor() -> None:
         check(made({}, {"date": ItemCount(0, 10, 0)}, by="store"))
 
 
-def test_what_holds_the_floors_passes() -> None:
+def test_a_receipt_above_the_floors_passes() -> None:
     check(made({"path": ItemCount(1, 99, 0)}, {"path": ItemCount(2, 8, 0)}, by="store"))
     check(made({"path": ItemCount(1, 0, 99)}, {"path": ItemCount(2, 0, 8)}))
     check(made({}))
 
 
-def test_without_a_way_to_restore_the_summary_alone_is_judged() -> None:
+def test_without_restoring_only_the_summary_counts() -> None:
     nothing_kept = made({"identifier": ItemCount(0, 0, 200)})
     with pytest.raises(ReceiptError, match="identifier"):
         check(nothing_kept)
     check(made({"identifier": ItemCount(2, 0, 198)}))
 
 
-def test_a_class_with_few_items_is_not_judged_by_one() -> None:
+def test_a_class_with_few_items_requires_none() -> None:
     check(made({}, {"path": ItemCount(0, 4, 0)}, by="store"))
     with pytest.raises(ReceiptError):
         check(made({}, {"path": ItemCount(0, 5, 0)}, by="store"))
 
 
-def test_no_more_is_asked_of_a_summary_than_it_has_room_for() -> None:
+def test_the_length_of_a_summary_limits_the_required_items() -> None:
     poor = made({}, {"path": ItemCount(1, 99, 0)}, by="store")
     check(poor, summary_tokens=299)
     with pytest.raises(ReceiptError):
         check(poor, summary_tokens=300)
 
 
-def test_floors_of_your_own() -> None:
+def test_custom_floors() -> None:
     strict = Floors({"path": 1.0}, {})
     check(make_receipt([user("src/a.py")], [user("src/a.py")]), strict)
     with pytest.raises(ReceiptError, match="path"):
@@ -89,14 +89,14 @@ def test_floors_of_your_own() -> None:
 
 
 @pytest.mark.parametrize("values", [{"path": 1.5}, {"path": -0.1}, {"paths": 0.5}])
-def test_what_is_no_floor_is_refused_by_name(values: dict[ItemClass, float]) -> None:
+def test_invalid_floors_are_refused_by_name(values: dict[ItemClass, float]) -> None:
     with pytest.raises(ConfigError, match="floor 'path"):
         Floors(values, {})
     with pytest.raises(ConfigError, match="floor 'path"):
         Floors({}, values)
 
 
-def test_the_error_is_one_of_compressions_and_holds_no_item() -> None:
+def test_the_error_is_a_compression_error_without_items() -> None:
     paths = " ".join(f"src/secret_plan_{n}.py" for n in range(20))
     with pytest.raises(CompressionError) as refused:
         check(make_receipt([user(paths)], [system("A summary.")], restorable=True, by="store"))
@@ -104,8 +104,12 @@ def test_the_error_is_one_of_compressions_and_holds_no_item() -> None:
     assert facts(refused.value).code == "items_lost"
 
 
-def test_decisions_weigh_as_much_as_users_words() -> None:
-    told = [assistant(f"We decided to use lib_{n}_core.") for n in range(10)]
+def test_decisions_count_like_users_words() -> None:
+    decided = [assistant(f"We decided to use lib_{n}_core.") for n in range(10)]
     with pytest.raises(ReceiptError, match="identifier"):
-        check(make_receipt(told, [system("They chose libraries.")], restorable=True, by="recall"))
-    check(make_receipt(told, [system("lib_1_core and lib_2_core")], restorable=True, by="recall"))
+        check(
+            make_receipt(decided, [system("They chose libraries.")], restorable=True, by="recall")
+        )
+    check(
+        make_receipt(decided, [system("lib_1_core and lib_2_core")], restorable=True, by="recall")
+    )

@@ -1,4 +1,4 @@
-"""What became of the exact items of what left the view."""
+"""The fates of exact items that left the view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GONE = [
 ]
 
 
-def test_an_item_is_kept_if_the_view_says_it() -> None:
+def test_an_item_is_kept_if_the_view_contains_it() -> None:
     made = make_receipt(GONE, [system("Fixing src/a.py; KeyError after 45 ms"), user("Go on.")])
     assert made.items["path"] == {"src/a.py": "kept", "config.yaml": "lost", "src/b.py": "lost"}
     assert made.items["error"] == {"KeyError": "kept"}
@@ -31,7 +31,7 @@ def test_an_item_is_kept_if_the_view_says_it() -> None:
     assert made.restorable_by is None
 
 
-def test_what_is_not_kept_is_restorable_where_there_is_a_way() -> None:
+def test_other_items_are_restorable_if_there_is_a_way() -> None:
     made = make_receipt(GONE, [], restorable=True, by="ledger")
     assert made.total == ItemCount(0, made.total.total, 0)
     assert made.restorable_by == "ledger"
@@ -55,7 +55,7 @@ def test_json_is_read_before_it_is_compared() -> None:
     assert make_receipt(gone, shown).total == ItemCount(2, 0, 0)
 
 
-def test_what_users_said_and_what_was_decided_is_counted_apart() -> None:
+def test_users_words_and_decisions_are_counted_separately() -> None:
     made = make_receipt(GONE, [system("asyncpg_pool and src/a.py")])
     assert made.stated["path"] == ItemCount(1, 0, 1), "src/b.py was said by a tool"
     assert made.stated["identifier"] == ItemCount(1, 0, 0), "other_thing was not decided"
@@ -70,7 +70,7 @@ def test_an_item_counts_once() -> None:
     assert made.counts["path"] == ItemCount(0, 0, 1)
 
 
-def test_programs_get_figures_and_a_bounded_list() -> None:
+def test_the_json_form_has_figures_and_bounded_lists() -> None:
     many = [user(" ".join(f"src/f{n}.py" for n in range(300)))]
     value = loads(dumps(make_receipt(many, [user("src/f7.py")]).as_json(limit=10)))
     assert value["items"]["path"] == {"kept": 1, "restorable": 0, "lost": 299}
@@ -84,11 +84,11 @@ def test_programs_get_figures_and_a_bounded_list() -> None:
     assert (len(full["lost"]), full["more"]["lost"]) == (300, 0)
 
 
-def test_figures_hold_no_word_of_the_conversation() -> None:
+def test_figures_contain_no_text_of_the_conversation() -> None:
     assert b"src" not in dumps(make_receipt(GONE, []).counts_as_json())
 
 
-def test_people_read_how_many_and_which_are_lost() -> None:
+def test_the_text_form_names_lost_items() -> None:
     made = make_receipt([user("src/a.py, src/b.py and 45 ms")], [user("45 ms")])
     assert str(made).splitlines() == [
         "Exact items of what left the view: 1 kept, 2 lost",
@@ -122,14 +122,14 @@ def test_every_item_has_exactly_one_fate(
     total = made.total
     assert total.kept + total.restorable + total.lost == sum(map(len, made.items.values()))
     assert not (total.lost if restorable else total.restorable)
-    said = "\n".join(text_of(message.parts) for message in view)
-    assert all(item in said for _, item in made.with_fate("kept"))
+    text = "\n".join(text_of(message.parts) for message in view)
+    assert all(item in text for _, item in made.with_fate("kept"))
     for kind, count in made.stated.items():
         assert count.total <= made.counts[kind].total
 
 
 @given(MESSAGES, MESSAGES, MESSAGES)
-def test_saying_more_loses_nothing(
+def test_a_longer_view_keeps_at_least_as_much(
     gone: list[Message], view: list[Message], more: list[Message]
 ) -> None:
     before, after = make_receipt(gone, view), make_receipt(gone, [*view, *more])
@@ -137,7 +137,7 @@ def test_saying_more_loses_nothing(
 
 
 @given(MESSAGES)
-def test_a_view_that_says_everything_keeps_everything(gone: list[Message]) -> None:
+def test_a_view_with_everything_keeps_everything(gone: list[Message]) -> None:
     assert make_receipt(gone, gone).total.lost == 0
 
 

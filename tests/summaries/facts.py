@@ -26,7 +26,7 @@ class FactSet:
         return [fact for fact in self.facts if all(part.lower() in text for part in fact)]
 
 
-def _said(name: str, text: str) -> Message:
+def _statement(name: str, text: str) -> Message:
     return Message("user", (Text(text),), name=name)
 
 
@@ -466,47 +466,49 @@ PLANNING = FactSet(
 MEETING = FactSet(
     "meeting",
     (
-        _said("Priya", "Okay, um, good morning everybody. Can you all hear me? Great."),
-        _said("Tom", "Yes, we can hear you."),
-        _said(
+        _statement("Priya", "Okay, um, good morning everybody. Can you all hear me? Great."),
+        _statement("Tom", "Yes, we can hear you."),
+        _statement(
             "Priya",
             "Right. So today is about the launch of the heat pump app, and I'd like to be done in "
             "forty minutes. There are three points: the date, the battery problem, and the money.",
         ),
-        _said("Tom", "Mm-hmm."),
-        _said(
+        _statement("Tom", "Mm-hmm."),
+        _statement(
             "Tom",
             "Well, let me start with the date. As you know we had planned 3 September. The people "
             "from Bosch tell us that the certificate for the gateway arrives at the end of August "
             "at the earliest, so, you know, that is really tight.",
         ),
-        _said("Elena", "Yeah, it was the same last year. They are always late with those."),
-        _said("Kenji", "Hmm, yeah."),
-        _said("Elena", "I mean, I don't want to complain, they are nice people, but still."),
-        _said("Tom", "No, no, you are right. It is what it is, you know."),
-        _said("Priya", "So what do you suggest?"),
-        _said(
+        _statement("Elena", "Yeah, it was the same last year. They are always late with those."),
+        _statement("Kenji", "Hmm, yeah."),
+        _statement("Elena", "I mean, I don't want to complain, they are nice people, but still."),
+        _statement("Tom", "No, no, you are right. It is what it is, you know."),
+        _statement("Priya", "So what do you suggest?"),
+        _statement(
             "Tom",
             "I would move it by two weeks. If we launch on 17 September we have time for one test "
             "round with the 250 households in Aarhus.",
         ),
-        _said("Elena", "Seventeen is fine for marketing. We have the fair in Hamburg on the 22nd."),
-        _said(
+        _statement(
+            "Elena", "Seventeen is fine for marketing. We have the fair in Hamburg on the 22nd."
+        ),
+        _statement(
             "Priya", "Okay, agreed. We launch on 17 September. Tom, you tell the people at Bosch."
         ),
-        _said("Tom", "Will do."),
-        _said("Elena", "That was quick."),
-        _said("Priya", "It was, wasn't it? Let's see how long that lasts."),
-        _said("Priya", "Second point. Kenji, the battery."),
-        _said(
+        _statement("Tom", "Will do."),
+        _statement("Elena", "That was quick."),
+        _statement("Priya", "It was, wasn't it? Let's see how long that lasts."),
+        _statement("Priya", "Second point. Kenji, the battery."),
+        _statement(
             "Kenji",
             "Yes, so, um, the sensor in the cellar should last five years on one battery. What we "
             "measure is about fourteen months. The reason is the radio: it wakes up every 20 "
             "seconds "
             "instead of every 5 minutes, because the firmware 2.3.1 ignores the sleep setting.",
         ),
-        _said("Priya", "Ouch. Is that something we can fix over the air?"),
-        _said(
+        _statement("Priya", "Ouch. Is that something we can fix over the air?"),
+        _statement(
             "Kenji",
             "I think so, yes. I have a patch, it is in the branch sleep-fix, and in the lab it "
             "draws "
@@ -514,74 +516,80 @@ MEETING = FactSet(
             "7, and "
             "we don't know how many devices out there have that.",
         ),
-        _said(
+        _statement(
             "Tom",
             "Support could ask for the serial numbers. Everything above HP-5500 is new enough.",
         ),
-        _said("Kenji", "Oh, that is good to know, I was not aware of that at all."),
-        _said("Tom", "Yeah, it is on the label at the back, you have to turn the thing around."),
-        _said("Elena", "How many have we sold, actually?"),
-        _said("Tom", "In total it's 4,180, and I'd guess that two thirds are above that number."),
-        _said(
+        _statement("Kenji", "Oh, that is good to know, I was not aware of that at all."),
+        _statement(
+            "Tom", "Yeah, it is on the label at the back, you have to turn the thing around."
+        ),
+        _statement("Elena", "How many have we sold, actually?"),
+        _statement(
+            "Tom", "In total it's 4,180, and I'd guess that two thirds are above that number."
+        ),
+        _statement(
             "Kenji",
             "Right. So the plan is that I send the patch to Fraunhofer for a review, and they need "
             "ten days.",
         ),
-        _said("Priya", "Good, do that. And the ones with the old bootloader?"),
-        _said(
+        _statement("Priya", "Good, do that. And the ones with the old bootloader?"),
+        _statement(
             "Kenji", "Hmm. I'm not sure. Perhaps we have to swap them. That is an open question."
         ),
-        _said("Priya", "Okay, we leave that open. Please bring a number to the next meeting."),
-        _said("Elena", "Can we get some fresh air in here? It's so warm."),
-        _said("Tom", "Sure, I'll open the window."),
-        _said("Kenji", "It was even worse upstairs yesterday, we could hardly think."),
-        _said("Elena", "I heard that somebody will come and look at it at some point."),
-        _said("Tom", "They have been saying that for as long as I have worked here."),
-        _said("Priya", "Thanks. Third point: money."),
-        _said(
+        _statement("Priya", "Okay, we leave that open. Please bring a number to the next meeting."),
+        _statement("Elena", "Can we get some fresh air in here? It's so warm."),
+        _statement("Tom", "Sure, I'll open the window."),
+        _statement("Kenji", "It was even worse upstairs yesterday, we could hardly think."),
+        _statement("Elena", "I heard that somebody will come and look at it at some point."),
+        _statement("Tom", "They have been saying that for as long as I have worked here."),
+        _statement("Priya", "Thanks. Third point: money."),
+        _statement(
             "Elena",
             "So the campaign was planned at 80,000 euros. I have the offers now. The agency "
             "Nordlys "
             "wants 95,000, and Studio Brink would do it for 72,000, without the film.",
         ),
-        _said("Tom", "That is quite a difference, I have to say."),
-        _said("Elena", "It is, and I have to say that both of them made a good impression on me."),
-        _said("Priya", "Do we need a film?"),
-        _said(
+        _statement("Tom", "That is quite a difference, I have to say."),
+        _statement(
+            "Elena", "It is, and I have to say that both of them made a good impression on me."
+        ),
+        _statement("Priya", "Do we need a film?"),
+        _statement(
             "Elena",
             "Honestly, no. The installers look at data sheets. I would rather spend it on "
             "training, "
             "say six workshops for the installers.",
         ),
-        _said("Tom", "I like that. The installers in Malmö asked for it twice."),
-        _said("Priya", "Fine. Then we choose Studio Brink, and the film is cancelled."),
-        _said("Elena", "Okay. And the rest, the 8,000, goes to the workshops?"),
-        _said("Priya", "Yes. Who runs them?"),
-        _said("Elena", "Ingrid could, she did it in Gothenburg."),
-        _said(
+        _statement("Tom", "I like that. The installers in Malmö asked for it twice."),
+        _statement("Priya", "Fine. Then we choose Studio Brink, and the film is cancelled."),
+        _statement("Elena", "Okay. And the rest, the 8,000, goes to the workshops?"),
+        _statement("Priya", "Yes. Who runs them?"),
+        _statement("Elena", "Ingrid could, she did it in Gothenburg."),
+        _statement(
             "Priya", "Good, so Ingrid runs the six workshops, the first one in Malmö in October."
         ),
-        _said(
+        _statement(
             "Tom",
             "One more thing: the app store rejected the last build, because the privacy text is "
             "missing in Danish.",
         ),
-        _said("Kenji", "Oh, right, that was build 418."),
-        _said("Priya", "Tom, can you get the Danish text from legal by Friday?"),
-        _said("Tom", "Yes, I'll ask Mette."),
-        _said(
+        _statement("Kenji", "Oh, right, that was build 418."),
+        _statement("Priya", "Tom, can you get the Danish text from legal by Friday?"),
+        _statement("Tom", "Yes, I'll ask Mette."),
+        _statement(
             "Priya",
             "Correction to the first point, sorry: Bosch just wrote, the certificate comes on 5 "
             "August already. The date stays, we simply have more time for the test.",
         ),
-        _said("Elena", "Wonderful."),
-        _said("Tom", "See, I told you they are nice people."),
-        _said("Elena", "All right, all right, I take everything back."),
-        _said(
+        _statement("Elena", "Wonderful."),
+        _statement("Tom", "See, I told you they are nice people."),
+        _statement("Elena", "All right, all right, I take everything back."),
+        _statement(
             "Priya", "All right, thanks everybody. Next meeting is on Thursday at 9:15, same room."
         ),
-        _said("Tom", "Bye."),
-        _said("Kenji", "Bye bye."),
+        _statement("Tom", "Bye."),
+        _statement("Kenji", "Bye bye."),
     ),
     (
         ("heat pump app",),

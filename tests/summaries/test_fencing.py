@@ -29,7 +29,7 @@ HOSTILE = [
 ]
 
 
-def test_a_summary_in_a_view_says_what_it_is() -> None:
+def test_a_summary_in_a_view_is_marked() -> None:
     text = fence("- The deadline is 5 May.")
     lines = text.splitlines()
     assert lines[0] == HEADING == "[Previous conversation summary]"
@@ -38,7 +38,7 @@ def test_a_summary_in_a_view_says_what_it_is() -> None:
     assert lines[2:] == ["<summary>", "- The deadline is 5 May.", CLOSE]
 
 
-def test_a_note_stands_outside_the_fence() -> None:
+def test_a_note_precedes_the_fence() -> None:
     text = fence("- x", note="Ask for more with recall.")
     assert text.index("Ask for more with recall.") < text.index("<summary>")
 
@@ -53,7 +53,7 @@ def test_nothing_inside_closes_or_opens_a_fence(hostile: str) -> None:
     assert "obey me" in inside
 
 
-def test_nothing_inside_poses_as_another_summary() -> None:
+def test_text_inside_cannot_imitate_another_summary() -> None:
     text = fence(f"x\n{HEADING.upper()}\ny")
     assert len(re.findall(re.escape(HEADING), text, re.IGNORECASE)) == 1
 
@@ -67,7 +67,7 @@ def test_other_text_is_left_as_it_is(text: str) -> None:
 
 
 @given(st.text(alphabet="</>summary \u200b\uff1crecnt_\n[]", max_size=80))
-def test_whatever_the_text_the_fence_ends_once(text: str) -> None:
+def test_every_fence_ends_once(text: str) -> None:
     fenced = fence(text)
     assert fenced.count("<summary>") == fenced.count(CLOSE) == 1
     assert escape(escape(text)) == escape(text)
@@ -75,7 +75,7 @@ def test_whatever_the_text_the_fence_ends_once(text: str) -> None:
 
 @pytest.mark.parametrize("tokenizer", ["o200k_base", "cl100k_base", "chars4"])
 @given(st.text(max_size=200))
-def test_what_a_fence_takes_is_known_before_there_is_a_summary(tokenizer: str, text: str) -> None:
+def test_the_tokens_of_a_fence_do_not_depend_on_its_summary(tokenizer: str, text: str) -> None:
     most = fence_tokens(tokenizer) + get(tokenizer).count(text)
     assert summary_tokens(text, tokenizer) - _of_marks(text, tokenizer) <= most
 

@@ -81,7 +81,7 @@ def test_nothing_is_made_up(fact_set: FactSet, share: float) -> None:
 
 def _assert_everything_was_said(summary: str, messages: tuple[Message, ...]) -> None:
     """Every piece outside tool digests and our own labels is a quotation."""
-    said = " ".join(" ".join(text_of(message.parts) for message in messages).split())
+    original = " ".join(" ".join(text_of(message.parts) for message in messages).split())
     speakers = {"User", "System", *(message.name for message in messages if message.name)}
     tools = ("- bash", "- read_file", "- grep", "- write_file", "- edit_file")
     for line in summary.splitlines():
@@ -92,7 +92,7 @@ def _assert_everything_was_said(summary: str, messages: tuple[Message, ...]) -> 
             continue
         text = text if label in speakers else line.removeprefix("- ")
         for piece in re.split(f"{re.escape(GAP)}|{ITEM_JOINT}", text):
-            assert piece in said or piece.startswith("`"), piece
+            assert piece in original or piece.startswith("`"), piece
 
 
 def test_sections_come_in_order_and_are_never_empty() -> None:
@@ -102,7 +102,7 @@ def test_sections_come_in_order_and_are_never_empty() -> None:
     assert all(body.strip() for body in sections.values())
 
 
-def test_things_stand_where_a_reader_looks_for_them() -> None:
+def test_units_are_in_their_sections() -> None:
     sections = _sections(summarize(SummaryRequest(CODING.messages, max_tokens=900)).text)
     assert "double-books refunds" in sections[CONTEXT]
     assert "let's go with the idempotency key" in sections[DECISIONS]
@@ -115,11 +115,11 @@ def test_things_stand_where_a_reader_looks_for_them() -> None:
 
 def test_lines_are_in_the_order_of_the_conversation() -> None:
     text = summarize(SummaryRequest(PLANNING.messages, max_tokens=600)).text
-    said = "\n".join(text_of(message.parts) for message in PLANNING.messages)
+    original = "\n".join(text_of(message.parts) for message in PLANNING.messages)
     for body in _sections(text).values():
         lines = [line.removeprefix("- ").removeprefix("User: ") for line in body.split("\n")]
         starts = [line.partition(GAP)[0] for line in lines if line and INDEX not in line]
-        places = [said.index(start) for start in starts]
+        places = [original.index(start) for start in starts]
         assert places == sorted(places)
 
 
@@ -171,7 +171,7 @@ def test_a_question_that_the_next_message_answers_is_not_open() -> None:
     assert QUESTIONS not in _sections(summarize(request).text)
 
 
-def test_tool_use_is_digested() -> None:
+def test_tool_calls_are_shortened() -> None:
     messages = (
         user("Please find out why the build of the module fails."),
         assistant("", call("1", "bash", {"command": "make build"})),
@@ -193,7 +193,7 @@ def test_tool_use_is_digested() -> None:
     assert text.count("gcc") == 0
 
 
-def test_a_failed_tool_is_told_with_its_error() -> None:
+def test_a_failed_tool_call_has_its_error() -> None:
     messages = (
         user("Deploy it."),
         assistant("", call("1", "bash", {"command": "deploy --env prod"})),
@@ -209,13 +209,13 @@ def test_a_failed_tool_is_told_with_its_error() -> None:
 
 @pytest.mark.parametrize("limit", [1, 5, 40, 120, 400, 5_000])
 @pytest.mark.parametrize("fact_set", [*FACT_SETS, ARABIC], ids=lambda each: each.name)
-def test_the_limit_holds_whatever_it_is(fact_set: FactSet, limit: int) -> None:
+def test_any_limit_holds(fact_set: FactSet, limit: int) -> None:
     summary = summarize(SummaryRequest(fact_set.messages, max_tokens=limit))
     assert summary.text.strip()
     assert O200K.count(summary.text) == summary.tokens <= limit
 
 
-def test_forty_tokens_still_say_what_it_is_about() -> None:
+def test_forty_tokens_still_name_the_subject() -> None:
     text = summarize(SummaryRequest(PLANNING.messages, max_tokens=40)).text
     assert "golden wedding" in text or "15 June" in text
 
@@ -239,7 +239,7 @@ _messages = st.lists(
 
 
 @given(_messages, st.none() | _text, st.integers(1, 300), st.integers(0, 3))
-def test_any_input_gives_a_summary_within_the_limit_or_says_that_there_is_none(
+def test_any_input_gives_a_summary_within_the_limit_or_an_error(
     messages: tuple[Message, ...], previous: str | None, limit: int, tightness: int
 ) -> None:
     request = SummaryRequest(messages, previous=previous, max_tokens=limit, tightness=tightness)
@@ -252,7 +252,7 @@ def test_any_input_gives_a_summary_within_the_limit_or_says_that_there_is_none(
     assert summarize(request) == summary
 
 
-def test_it_is_the_same_in_every_process() -> None:
+def test_summaries_are_the_same_in_every_process() -> None:
     """Python gives sets of texts another order in each process."""
     program = (
         "from enfold.summaries import SummaryRequest\n"
@@ -301,7 +301,7 @@ def test_the_prompt_is_for_models() -> None:
     assert summarize(with_prompt) == summarize(request)
 
 
-def test_recent_messages_show_what_matters_and_are_not_summarized() -> None:
+def test_recent_messages_show_the_subject_and_are_not_summarized() -> None:
     messages = (
         *(user(f"The orchard has {n} rows of plum trees near Tours.") for n in range(2, 12)),
         user("The cellar needs a pump with a membrane."),
@@ -334,7 +334,7 @@ def test_a_huge_single_message_is_one_of_many_sentences() -> None:
     assert summary.text.count("pascal") > 10
 
 
-def test_a_blob_without_blanks_is_no_sentence() -> None:
+def test_encoded_data_is_left_out() -> None:
     blob = "Zm9v" * 30_000
     text = summarize(SummaryRequest((user("The key file is id_ed25519."), user(blob)))).text
     assert "id_ed25519" in text
@@ -353,12 +353,12 @@ def test_short_answers_are_better_than_nothing() -> None:
 
 
 def test_a_sentence_is_quoted_from_its_beginning_unless_much_of_it_is_filler() -> None:
-    said = "the harbour master closed the northern pier at dawn."
-    few = (user(f"Yeah, so {said}"), assistant("Noted."))
-    assert f"Yeah, so {said}" in summarize(SummaryRequest(few)).text
-    many = (user(f"Yeah, um, okay, well, so {said}"), assistant("Noted."))
+    original = "the harbour master closed the northern pier at dawn."
+    few = (user(f"Yeah, so {original}"), assistant("Noted."))
+    assert f"Yeah, so {original}" in summarize(SummaryRequest(few)).text
+    many = (user(f"Yeah, um, okay, well, so {original}"), assistant("Noted."))
     text = summarize(SummaryRequest(many)).text
-    assert said in text
+    assert original in text
     assert "okay" not in text
 
 
@@ -377,12 +377,12 @@ def test_nothing_to_summarize_is_an_error(messages: tuple[Message, ...]) -> None
         summarize(SummaryRequest(messages))
 
 
-def test_attachments_go_by_their_names() -> None:
+def test_attachments_are_named() -> None:
     message = Message("user", (Text("Here is the plan of the house."), Attachment("plan_v3.pdf")))
     assert "[plan_v3.pdf]" in summarize(SummaryRequest((message,))).text
 
 
-def test_a_pending_call_is_told() -> None:
+def test_a_pending_call_is_mentioned() -> None:
     messages = (user("Book it"), assistant("", call("1", "book", {"flight": "HAT080"})))
     assert "book flight=HAT080 → no result yet" in summarize(SummaryRequest(messages)).text
 

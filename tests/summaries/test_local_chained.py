@@ -61,7 +61,7 @@ def _chain(first: tuple[Message, ...], folds: int, limit: int) -> list[str]:
 
 
 @pytest.mark.parametrize(("limit", "each", "mean"), [(1_000, 0.85, 0.9), (600, 0.75, 0.8)])
-def test_facts_of_the_first_fold_survive_ten_more(limit: int, each: float, mean: float) -> None:
+def test_facts_of_the_first_summary_survive_ten_more(limit: int, each: float, mean: float) -> None:
     shares = []
     for fact_set in FACT_SETS:
         texts = _chain(fact_set.messages, folds=10, limit=limit)
@@ -80,7 +80,7 @@ def test_new_content_still_finds_its_place() -> None:
         assert _ANIMALS[fold] in text
 
 
-def test_with_room_to_spare_nothing_is_lost() -> None:
+def test_with_spare_tokens_nothing_is_lost() -> None:
     first = summarize(SummaryRequest(PLANNING.messages, max_tokens=500)).text
     news = (user("The florist Rosa Bianchi delivers forty roses at 11:00."),)
     second = summarize(SummaryRequest(news, previous=first, max_tokens=1_000)).text
@@ -122,7 +122,7 @@ def test_a_later_correction_replaces_what_the_summary_says() -> None:
     assert "900 euros" in text
 
 
-def test_a_summary_by_somebody_else_is_read_too() -> None:
+def test_a_summary_by_another_author_is_read_too() -> None:
     previous = (
         "The user runs a bakery called Kornblume in Graz. They decided to open at 6:30.\n\n"
         "**Open points:** the oven from Miele is not delivered yet.\n"
@@ -154,13 +154,13 @@ def test_an_open_question_is_dropped_once_it_is_decided() -> None:
     assert "Which colour" in text
 
 
-def test_who_took_part_is_remembered() -> None:
-    def said(name: str, text: str) -> Message:
+def test_participants_are_kept() -> None:
+    def statement(name: str, text: str) -> Message:
         return Message("user", (Text(text),), name=name)
 
     first = "## Context\n- Participants: Grad A, Grad B, Professor E, Dr. Ng"
     news = tuple(
-        said("Grad F", f"The corpus has {n} hours of speech from Kyoto.") for n in range(99)
+        statement("Grad F", f"The corpus has {n} hours of speech from Kyoto.") for n in range(99)
     )
     text = summarize(SummaryRequest(news, previous=first, max_tokens=450)).text
     assert "- Participants: Grad A, Grad B, Professor E, Dr. Ng, Grad F" in text

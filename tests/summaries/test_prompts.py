@@ -74,7 +74,7 @@ def test_a_second_summary_is_given_the_first_and_every_new_message(
         assert prompt.count(f"m{number}: ") == 1
 
 
-def test_recent_messages_come_after_the_cutoff_and_are_said_to_be_context() -> None:
+def test_recent_messages_follow_the_cutoff_as_context() -> None:
     prompt = build(REQUEST).user
     assert prompt.index("def parse()") < prompt.index("CUTOFF") < prompt.index("And now the lexer")
     assert "CUTOFF" not in build(SummaryRequest(REQUEST.messages)).user
@@ -107,12 +107,12 @@ def test_a_custom_prompt_is_not_filled_from_the_conversation() -> None:
     ],
     ids=["empty", "long", "twice", "unknown"],
 )
-def test_a_custom_prompt_that_cannot_work_is_refused(template: str, reason: str) -> None:
+def test_an_invalid_custom_prompt_is_refused(template: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):
         validate(template)
     with pytest.raises(ConfigError, match=reason):
         build(SummaryRequest((user("x"),), prompt=template))
 
 
-def test_braces_that_are_no_placeholder_are_allowed() -> None:
+def test_other_braces_are_allowed() -> None:
     validate('Answer as {"summary": "..."} with {{literal}} and {conversation_history}.')

@@ -13,7 +13,7 @@ def test_the_target_is_the_limit_and_falls_with_every_attempt() -> None:
     assert targets == [1_000, 750, 562, 421]
 
 
-def test_the_target_is_never_nothing() -> None:
+def test_the_target_is_at_least_one_token() -> None:
     assert SummaryRequest((), max_tokens=1, tightness=9).target == 1
 
 

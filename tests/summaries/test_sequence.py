@@ -17,7 +17,7 @@ def test_without_a_limit_there_is_one_piece() -> None:
     assert list(pieces(SummaryRequest(messages), None)) == [messages]
 
 
-def test_what_fits_is_one_piece() -> None:
+def test_messages_that_fit_are_one_piece() -> None:
     messages = (user("a"), user("b"))
     assert list(pieces(SummaryRequest(messages), 100_000)) == [messages]
 

@@ -48,7 +48,7 @@ def test_an_error_is_named_by_its_line() -> None:
     assert _line("the user said no", is_error=True) == "bash make → failed: the user said no"
 
 
-def test_only_the_ends_of_a_huge_output_are_looked_at() -> None:
+def test_only_the_ends_of_a_huge_output_are_read() -> None:
     output = "start\n" + "filler line\n" * 100_000 + "2 errors\n"
     assert _line(output) == "bash make → 2 errors"
 
@@ -81,7 +81,7 @@ def test_structured_results_and_attachments() -> None:
     assert digest_result(None, result, 0).text == "book → seat=12A"
 
 
-def test_nothing_known_is_nothing_said() -> None:
+def test_an_unknown_call_without_output_has_no_line() -> None:
     assert digest_result(None, ToolResult("1"), 0).text == ""
 
 
@@ -89,7 +89,7 @@ def _read(number: int, folder: str = "/srv/payments/") -> ToolDigest:
     return ToolDigest(number, "read", f"{folder}f{number}.py", "", failed=False)
 
 
-def test_calls_that_merely_worked_share_a_line() -> None:
+def test_calls_without_an_outcome_share_a_line() -> None:
     other = ToolDigest(9, "bash", "make", "2 errors", failed=False)
     lines = [each.text for each in join_digests([_read(1), other, _read(2), _read(1), _read(3)])]
     assert lines == ["bash make → 2 errors", "read /srv/payments/{f1.py, f2.py, f3.py}"]

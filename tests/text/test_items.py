@@ -1,4 +1,4 @@
-"""Which exact items a text holds."""
+"""The exact items of texts and messages."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_commands(text: str, items: list[str]) -> None:
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abcDEF123",
     ],
 )
-def test_keys_and_passwords_are_no_items(text: str) -> None:
+def test_keys_and_passwords_are_not_items(text: str) -> None:
     shown = " ".join(item for items in extract(text).values() for item in items)
     for secret in ("sk-proj", "abc123DEF", "ghp_", "AKIA", "Tr0ub4dor", "Zx81Kq29", "S3cretPass"):
         assert secret not in shown
@@ -213,12 +213,12 @@ def test_reading_twice_finds_the_same(text: str) -> None:
         *("Error: ", "John Smith ", "3个", "1:", "_", "a_", "a1B_-.", "$ a", " @a", "http://", " "),
     ],
 )
-def test_no_text_takes_more_than_its_length(piece: str) -> None:
+def test_extraction_takes_linear_time(piece: str) -> None:
     """Were one of the expressions quadratic, this would run for hours."""
     extract(piece * (300_000 // len(piece)))
 
 
-def test_messages_say_what_their_parts_say() -> None:
+def test_items_of_all_parts_of_messages() -> None:
     messages = [
         user(
             "look at src/one.py",

@@ -1,4 +1,4 @@
-"""What is looked for when somebody asks."""
+"""The phrases that are searched for to answer a question."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def looked_for(question: str) -> list[str]:
         ("…?!", []),
     ],
 )
-def test_what_a_question_is_about(question: str, expected: list[str]) -> None:
+def test_phrases_of_a_question(question: str, expected: list[str]) -> None:
     assert looked_for(question) == expected
 
 
@@ -51,13 +51,13 @@ def test_a_stem_begins_the_words_of_its_family(word: str, others: tuple[str, ...
 
 
 @given(st.text(max_size=300))
-def test_anything_can_be_asked(question: str) -> None:
+def test_any_question_has_a_bounded_number_of_phrases(question: str) -> None:
     phrases = phrases_about(question)
     assert len(phrases) == len(set(phrases)) <= MAX_PHRASES
     assert all(all(phrase.terms) for phrase in phrases)
 
 
 @pytest.mark.parametrize("word", ["the", "yeah", "um", "我们", "i", "que"])
-def test_common_words_tell_nothing(word: str) -> None:
+def test_common_words_are_not_content_words(word: str) -> None:
     assert not is_content_word(word)
     assert is_content_word("barometer")

@@ -29,14 +29,14 @@ def test_sentences_of_other_scripts() -> None:
     assert _texts("متى نبدأ؟ يوم الأحد.") == ["متى نبدأ؟", "يوم الأحد."]
 
 
-def test_long_sentences_come_in_clauses() -> None:
+def test_long_sentences_are_divided_into_clauses() -> None:
     clause = "the pump in the cellar has to be replaced before the winter comes to the valley"
     line = f"{clause}, and {clause}; {clause}."
     assert _texts(line) == [f"{clause},", f"and {clause};", f"{clause}."]
     assert len(line) > LONG_SENTENCE
 
 
-def test_markdown_is_taken_apart() -> None:
+def test_markdown_is_divided() -> None:
     text = "# Plan\n\n- **First** item\n2. Second item\n\n| a | b |\n```python\nx = 1\n```\nDone."
     assert [(piece.form, piece.text) for piece in pieces(text)] == [
         (TextForm.HEADING, "Plan"),
@@ -58,12 +58,12 @@ def test_only_the_first_piece_of_a_line_begins_it() -> None:
 
 
 @given(st.text("ab. !?。\uff0c\uff1b;,—\n", max_size=400))
-def test_nothing_but_blanks_and_dashes_between_clauses_is_lost(text: str) -> None:
+def test_only_spaces_and_dashes_between_clauses_are_lost(text: str) -> None:
     line = " ".join(text.split())
     kept = "".join(piece.text for piece in sentences(line))
     drop = str.maketrans("", "", " —")
     assert kept.translate(drop) == line.translate(drop)
 
 
-def test_very_many_abbreviations_take_no_longer_than_their_length() -> None:
+def test_many_abbreviations_take_linear_time() -> None:
     assert len(sentences("A. " * 50_000)) > 100

@@ -56,7 +56,7 @@ def test_terms(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
 
 
-def test_terms_know_their_place() -> None:
+def test_terms_have_their_place_in_the_text() -> None:
     text = "Le café: 数据库!"
     assert [text[term.start : term.end] for term in terms_of(text)] == [
         "Le",
@@ -112,7 +112,7 @@ def test_queries_are_data(query: str, expected: list[Phrase] | None) -> None:
         assert found == expected
 
 
-def test_a_long_phrase_is_taken_in_overlapping_pieces() -> None:
+def test_a_long_phrase_is_divided_into_overlapping_pieces() -> None:
     words = [f"w{number}" for number in range(100)]
     pieces = phrases_of(f'"{" ".join(words)}"')
     assert all(len(piece.terms) <= LONGEST_PHRASE for piece in pieces)
@@ -120,7 +120,7 @@ def test_a_long_phrase_is_taken_in_overlapping_pieces() -> None:
         assert any(f"{one} {other} " in " ".join(piece.terms) + " " for piece in pieces)
 
 
-def test_there_is_an_end_to_everything() -> None:
+def test_terms_and_phrases_are_bounded() -> None:
     assert terms("x" * 1_000) == ["x" * LONGEST_TERM]
     assert len(phrases_of(" ".join(f"w{number}" for number in range(999)))) == MOST_PHRASES
 
@@ -136,14 +136,14 @@ def test_folding_twice_changes_nothing(text: str) -> None:
 
 
 @given(st.text())
-def test_terms_hold_nothing_that_could_end_a_quote(text: str) -> None:
+def test_terms_contain_no_quotes(text: str) -> None:
     for term in terms(text):
         assert term
         assert not set(term) & set("'\"\\ :*&|!()<>\x00")
 
 
 @given(st.text(min_size=1))
-def test_what_can_be_stored_stays_as_it_is(text: str) -> None:
+def test_storable_text_is_unchanged(text: str) -> None:
     cleaned = storable(text)
     assert len(cleaned) == len(text)
     assert cleaned.encode()
@@ -152,7 +152,7 @@ def test_what_can_be_stored_stays_as_it_is(text: str) -> None:
 
 
 @given(st.text(), st.text(min_size=1), st.text())
-def test_a_word_is_found_where_it_stands(before: str, word: str, after: str) -> None:
+def test_a_term_is_found_at_its_place(before: str, word: str, after: str) -> None:
     """The terms of a query are, in a row, among those of any text with the same words around."""
     phrases = phrases_of(f'"{word.replace(chr(34), " ")}"')
     assume(phrases)

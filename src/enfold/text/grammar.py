@@ -21,23 +21,14 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from importlib.resources import files
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 from enfold.text.scripts import UNSPACED_LETTERS, UNSPACED_MARKS
 
 ItemClass: TypeAlias = Literal[
     "path", "url", "identifier", "number", "date", "name", "error", "command"
 ]
-ITEM_CLASSES: tuple[ItemClass, ...] = (
-    "path",
-    "url",
-    "identifier",
-    "number",
-    "date",
-    "name",
-    "error",
-    "command",
-)
+ITEM_CLASSES: tuple[ItemClass, ...] = get_args(ItemClass)
 PlainKind: TypeAlias = Literal["mark", "word", "capitalized", "acronym", "integer", "code"]
 """Kinds of tokens that are not exact items. An integer without a unit or a label is too frequent
 to count as an item; so is `code` such as `self.name`."""
@@ -406,6 +397,8 @@ def _is_name(words: str, tokens: AbstractSet[str]) -> bool:
 
 def lines_with(text: str, *pieces: str) -> str:
     """Return the lines that contain one of the pieces, as one text."""
+    if "\n" not in text:
+        return text if any(piece in text for piece in pieces) else ""
     found: dict[int, int] = {}
     for piece in pieces:
         at = text.find(piece)

@@ -91,8 +91,8 @@ class Lexicon(dict[str, Token]):
         for kind, item in token.items:
             concept = item.lower()
             # The most exact kind wins, so that the order of tokens makes no difference.
-            known = _EXACTNESS[self._exact.get(concept, "word")]
-            if kind in EXACT and known < _EXACTNESS[kind]:
+            current = self._exact.get(concept, "word")
+            if kind in EXACT and _EXACTNESS[current] < _EXACTNESS[kind]:
                 self._exact[concept] = kind
         return token
 

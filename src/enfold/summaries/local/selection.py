@@ -16,7 +16,7 @@ from functools import cache
 from typing import NamedTuple
 
 from enfold.messages import Role
-from enfold.summaries.local.lexicon import NUMBERS, Lexicon, TokenKind
+from enfold.summaries.local.lexicon import NUMBERS, PLACES, TECHNICAL, Lexicon, TokenKind
 from enfold.summaries.local.units import UNNAMED, SummaryUnit, UnitDraft
 from enfold.summaries.request import Style
 from enfold.text.cues import Cue
@@ -31,16 +31,8 @@ _KIND_WORTHS: dict[TokenKind, float] = {
     "capitalized": 1.6,
     "numeral": 0.9,
     "acronym": 1.3,
-    "integer": 2.2,
-    "number": 2.2,
-    "date": 2.2,
-    "code": 2.2,
-    "identifier": 2.2,
-    "error": 2.2,
-    "command": 2.2,
-    "name": 2.6,
-    "url": 2.6,
-    "path": 2.6,
+    **dict.fromkeys(NUMBERS | TECHNICAL, 2.2),
+    **dict.fromkeys(PLACES, 2.6),
 }
 _ROLE_FACTORS: dict[Role, float] = {"user": 1.8, "assistant": 1.0, "system": 0.2, "tool": 0.6}
 _FORM_FACTORS = {

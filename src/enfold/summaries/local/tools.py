@@ -32,23 +32,8 @@ _MAX_DEPTH = 2
 _MAX_NESTED = 3
 
 _MAIN_ARGUMENTS = (
-    "file_path",
-    "path",
-    "filename",
-    "file",
-    "notebook_path",
-    "command",
-    "cmd",
-    "script",
-    "query",
-    "pattern",
-    "url",
-    "expression",
-    "sql",
-    "subject",
-    "title",
-    "name",
-    "id",
+    *("file_path", "path", "filename", "file", "notebook_path", "command", "cmd", "script"),
+    *("query", "pattern", "url", "expression", "sql", "subject", "title", "name", "id"),
 )
 """Arguments that identify a call on their own, the best first."""
 _CHANGES = re.compile(
@@ -85,7 +70,7 @@ class ToolDigest(NamedTuple):
     """A tool call and its result in one line."""
 
     message: int
-    """The index of the message with the result, or with the call where there is none."""
+    """The index of the message with the result, or of the last message if there is none."""
     tool: str
     """The name. Empty if the call is unknown."""
     target: str
