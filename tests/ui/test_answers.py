@@ -63,7 +63,7 @@ async def test_an_answer_is_stopped_and_what_came_is_kept(
         await expect(page.get_by_text("The first words")).to_be_visible()
         await page.get_by_role("button", name="Stop", exact=True).click()
         answer = page.get_by_role("article", name="Model, message 2")
-        await expect(answer).to_contain_text("interrupted: this is as far as the answer came")
+        await expect(answer).to_contain_text("Interrupted: the answer is incomplete.")
         await expect(page.get_by_role("button", name="Stop", exact=True)).not_to_be_attached()
 
 

@@ -27,7 +27,7 @@ async def test_the_first_page_comes_up(page: Page) -> None:
 async def test_what_is_not_there_is_said_to_be_missing(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/s/nowhere")
     await expect(page.get_by_role("alert")).to_contain_text("there is no session 'nowhere'")
-    await page.get_by_role("link", name="Back to the conversations").click()
+    await page.get_by_role("link", name="Back to conversations").click()
     await expect(page).to_have_url(f"{server.address}/")
 
 

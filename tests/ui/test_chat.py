@@ -145,7 +145,7 @@ async def test_commands_are_completed_and_done(page: Page, server: Process, api:
     await field.press("Tab")
     await expect(field).to_have_value("/context")
     await field.press("Enter")
-    told = page.get_by_role("complementary", name="Answer of enfold")
+    told = page.get_by_role("complementary", name="Command output")
     await expect(told).to_contain_text("counted with")
     await told.get_by_role("button", name="Dismiss").click()
     await expect(told).not_to_be_attached()

@@ -30,7 +30,7 @@ async def test_it_says_how_full_the_context_is_and_of_what(
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_text("Messages", exact=True)).to_be_visible()
     await expect(dialog.get_by_text("95 % of the limit, set by the default")).to_be_visible()
-    await expect(dialog.get_by_text("For the reply")).to_be_visible()
+    await expect(dialog.get_by_text("are reserved for the reply")).to_be_visible()
     await dialog.get_by_role("button", name="Close").click()
     await expect(dialog).not_to_be_visible()
 

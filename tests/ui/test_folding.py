@@ -48,9 +48,9 @@ async def test_the_figures_come_first(page: Page, server: Process) -> None:
     await open_changes(page, server, "talked")
     figures = page.get_by_role("region", name="This compression")
     await expect(figures).to_contain_text("native, by local")
-    await expect(figures).to_contain_text("folded")
+    await expect(figures).to_contain_text("summarized")
     await expect(figures).to_contain_text("unchanged")
-    await page.get_by_role("link", name="Back to the conversation").click()
+    await page.get_by_role("link", name="Back to conversation").click()
     await expect(page).to_have_url(f"{server.address}/s/talked")
 
 
@@ -69,8 +69,8 @@ async def test_what_was_folded_stands_beside_its_summary_and_opens(
 
 async def test_the_summary_until_then_is_there_too(page: Page, server: Process) -> None:
     await open_changes(page, server, "again")
-    await expect(page.get_by_text("folded by an earlier compression")).to_be_visible()
-    await page.get_by_role("button", name="The summary until then").click()
+    await expect(page.get_by_text("summarized by an earlier compression")).to_be_visible()
+    await page.get_by_role("button", name="Earlier summary").click()
     await expect(page.locator(".ef-side-gone .ef-summary-text")).to_contain_text("Question")
 
 
@@ -102,21 +102,21 @@ async def test_the_receipt_counts_groups_and_searches(page: Page, server: Proces
     paths = page.get_by_role("button", name="Paths:")
     await paths.click()
     await expect(page.get_by_text("docs/file_3.md", exact=True)).to_be_visible()
-    await page.get_by_label("Search the items").fill("file_2")
+    await page.get_by_label("Search items").fill("file_2")
     await expect(page.get_by_text("docs/file_3.md", exact=True)).not_to_be_visible()
     await expect(page.get_by_text("docs/file_2.md", exact=True)).to_be_visible()
-    await page.get_by_label("Search the items").fill("zeppelin")
-    await expect(page.get_by_text("No item is like that.")).to_be_visible()
+    await page.get_by_label("Search items").fill("zeppelin")
+    await expect(page.get_by_text("No matching items.")).to_be_visible()
 
 
 async def test_what_is_restorable_leads_to_where_it_was_said(page: Page, server: Process) -> None:
     await open_changes(page, server, "talked")
     await page.get_by_role("tab", name="Receipt").click()
-    await page.get_by_label("What became of it").click()
+    await page.get_by_label("Status").click()
     await page.get_by_role("option", name="Restorable").click()
     link = page.get_by_role("link", name="restorable: find it in the full history").first
     await link.click()
-    found = page.get_by_role("region", name="What was found")
+    found = page.get_by_role("region", name="Search results")
     await expect(found.locator("mark").first).to_be_visible()
     await found.get_by_role("link").first.click()
     await expect(page.locator("article mark").first).to_be_in_viewport()

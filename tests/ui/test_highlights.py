@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.ui.markdown import found_in, markup
+from enfold.ui.markdown import find_matches, markup
 
 
 @pytest.mark.parametrize(
@@ -26,12 +26,12 @@ from enfold.ui.markdown import found_in, markup
     ],
 )
 def test_the_words_of_a_search_are_found(text: str, query: str, marked: list[str]) -> None:
-    assert [text[start:end] for start, end in found_in(text, query)] == marked
+    assert [text[start:end] for start, end in find_matches(text, query)] == marked
 
 
 def test_markup_is_shown_and_not_done() -> None:
     text = "<b>bold</b> & 'quay'"
-    shown = markup(text, found_in(text, "quay"))
+    shown = markup(text, find_matches(text, "quay"))
     assert shown == "&lt;b&gt;bold&lt;/b&gt; &amp; &#x27;<mark>quay</mark>&#x27;"
 
 
@@ -41,7 +41,7 @@ def test_half_a_character_can_be_sent_to_a_browser() -> None:
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), st.text())
 def test_marking_changes_no_character(text: str, query: str) -> None:
-    ranges = found_in(text, query)
+    ranges = find_matches(text, query)
     assert all(start < end for start, end in ranges)
     assert list(ranges) == sorted(ranges)
     plain = markup(text, ranges).replace("<mark>", "").replace("</mark>", "")

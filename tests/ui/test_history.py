@@ -50,13 +50,13 @@ async def test_it_says_that_it_is_not_the_active_context_and_leads_back(
     page: Page, server: Process
 ) -> None:
     await open_history(page, server)
-    await page.get_by_role("link", name="Back to the conversation").click()
+    await page.get_by_role("link", name="Back to conversation").click()
     await expect(page).to_have_url(f"{server.address}/s/long")
 
 
 async def test_it_opens_at_its_end_and_turns_pages(page: Page, server: Process) -> None:
     await open_history(page, server)
-    pages = page.get_by_role("navigation", name="Pages of the history").first
+    pages = page.get_by_role("navigation", name="History pages").first
     await expect(pages).to_contain_text("Messages 101 to 120 of 120")
     await expect(page.get_by_text("Answer 59:")).to_be_visible()
     await pages.get_by_role("button", name="1", exact=True).click()
@@ -75,9 +75,9 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
 
 async def test_a_search_marks_what_it_finds_and_leads_there(page: Page, server: Process) -> None:
     await open_history(page, server)
-    await page.get_by_label("Search the full history").fill('"docs/file_7.md"')
-    await page.get_by_label("Search the full history").press("Enter")
-    found = page.get_by_role("region", name="What was found")
+    await page.get_by_label("Search full history").fill('"docs/file_7.md"')
+    await page.get_by_label("Search full history").press("Enter")
+    found = page.get_by_role("region", name="Search results")
     await expect(found).to_contain_text("Found in 1 of the messages")
     await expect(found.locator("mark")).to_have_text("docs/file_7.md")
     await found.get_by_role("link").click()
@@ -109,7 +109,7 @@ async def test_what_was_said_is_shown_and_not_done(page: Page, server: Process) 
 
 async def test_nothing_was_said_yet(page: Page, server: Process) -> None:
     await open_history(page, server, "empty")
-    await expect(page.get_by_text("Nothing was said here yet.")).to_be_visible()
+    await expect(page.get_by_text("No messages yet.")).to_be_visible()
 
 
 async def test_ten_thousand_messages_are_there_at_once(page: Page, server: Process) -> None:

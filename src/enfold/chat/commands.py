@@ -49,7 +49,7 @@ ADVICE: Mapping[type[EnfoldError], str] = {
 }
 """Error class -> what the user can do. The row of the nearest base class applies."""
 
-_NOT_COMPRESSED = {
+NOT_COMPRESSED = {
     "kept": "Nothing was summarized: a compression is not due.",
     "no_gain": "Nothing was summarized: the result would not be smaller.",
     "nothing_new": "Nothing was summarized: there is nothing new since the last summary.",
@@ -92,7 +92,7 @@ def format_cost(cost: float | None) -> str:
 
 def describe_compression(done: Outcome) -> str:
     """Return a compression's result: tokens before and after, cost, time and warnings."""
-    first = _NOT_COMPRESSED.get(done.outcome) or (
+    first = NOT_COMPRESSED.get(done.outcome) or (
         f"Summarized {number(done.messages + done.edited, 'message')}: {done.tokens_before:,} → "
         f"{done.tokens_after:,} tokens ({done.reduction:.0%} less), {format_cost(done.cost)}, "
         f"{done.seconds:.1f} s, by {done.author}. /undo reverts it."

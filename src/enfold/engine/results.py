@@ -80,6 +80,8 @@ class Status:
     model: str
     threshold_source: str
     """The level that set the threshold."""
+    tool_tokens: int
+    """Of the current count, the messages with tool calls or tool results."""
     blocked: str | None
     """Why the session waits. None while it does not."""
     decision: Decision

@@ -32,7 +32,7 @@ from enfold.engine.state import (
 )
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
-from enfold.messages import Message, Tool
+from enfold.messages import Message, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
 from enfold.pipeline import Outcome, Request
 from enfold.receipt import Receipt, RestorableBy
@@ -236,6 +236,11 @@ class Session:
             tokenizer=model.tokenizer,
             model=model.id,
             threshold_source=decision.threshold.source,
+            tool_tokens=sum(
+                shown.tokens
+                for shown in view.shown
+                if any(isinstance(part, ToolCall | ToolResult) for part in shown.message.parts)
+            ),
             blocked=(state.rows.session.blocked or {}).get("reason"),
             decision=decision,
         )

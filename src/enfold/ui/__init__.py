@@ -1,7 +1,6 @@
-"""The web UI: sessions, their context and what enfold does with it, in a browser.
+"""The web UI: conversations, their context and their compressions, in a browser.
 
-`app` puts it behind a server's address, `pages` is the table of its pages, `frame` what stands
-around each, `theme` and `figures` how things look. A page gets its `Window`.
+README.md beside this file says which page is which module and how live updates work.
 """
 
 from enfold.ui.app import open_ui

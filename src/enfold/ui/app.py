@@ -1,4 +1,4 @@
-"""The app: the web UI's pages, mounted on a server's application while it is open."""
+"""The application: the table of pages, and mounting them on a server's application."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
 from fastapi import FastAPI
-from nicegui import app as pages_app
+from nicegui import app as nicegui_app
 from nicegui import ui
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
-from enfold.ui import frame as theme
-from enfold.ui import window as failures
 from enfold.ui.chat import chat
 from enfold.ui.compression.changes import changes
 from enfold.ui.dashboard import dashboard
-from enfold.ui.frame import frame as frame_frame
+from enfold.ui.frame import ICON, frame, install_theme
 from enfold.ui.history import history
 from enfold.ui.settings import settings
-from enfold.ui.window import Visitor, Window
+from enfold.ui.window import Visitor, Window, notify_error, redact_log_record, show_error
 
-Page: TypeAlias = Callable[..., Awaitable[None]]
+PageBuilder: TypeAlias = Callable[..., Awaitable[None]]
 
-PAGES: Mapping[str, Page] = {
+PAGES: Mapping[str, PageBuilder] = {
     "/": chat,
     "/s/{session}": chat,
     "/s/{session}/history": history,
@@ -35,35 +33,34 @@ PAGES: Mapping[str, Page] = {
     "/settings/{section}": settings,
 }
 
-
-VisitorOf = Callable[[Mapping[str, Any]], Visitor]
-"""Who sent a request, by its ASGI scope."""
+VisitorOf: TypeAlias = Callable[[Mapping[str, Any]], Visitor]
+"""Returns the sender of a request, given the request's ASGI scope."""
 
 _RECONNECT_SECONDS = 60.0
-"""How long a window may be out of touch, as on a train, before it has to be built anew."""
+"""A window that is offline for longer is rebuilt."""
 _BUILD_SECONDS = 20.0
 
 
 @asynccontextmanager
 async def open_ui(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> AsyncIterator[None]:
-    """Serve the pages at the host application's root for as long as this lasts."""
+    """Serve the pages at the root of the host application while the context is open."""
     mount(engine, host, visitor_of)
-    logging.getLogger("nicegui").addFilter(failures.without_words)
+    logging.getLogger("nicegui").addFilter(redact_log_record)
     async with host.router.lifespan_context(host):
         yield
 
 
 def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
-    """Put every page of the table on the host application."""
+    """Add every page of the table to the host application."""
     for path, build in PAGES.items():
         ui.page(path, response_timeout=_BUILD_SECONDS)(_page(build, engine, visitor_of))
-    # Only sockets: a window that polls would hold up the server's end, and any origin may poll.
-    pages_app.config.socket_io_js_transports = ["websocket"]
-    theme.install()
+    # WebSockets only: a polling window would delay the shutdown, and any origin may poll.
+    nicegui_app.config.socket_io_js_transports = ["websocket"]
+    install_theme()
     ui.run_with(
         host,
         title="enfold",
-        favicon=theme.ICON,
+        favicon=ICON,
         dark=None,
         reconnect_timeout=_RECONNECT_SECONDS,
         show_welcome_message=False,
@@ -71,20 +68,17 @@ def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
     )
 
 
-def _page(build: Page, engine: Engine, visitor_of: VisitorOf) -> Callable[[], Any]:
+def _page(build: PageBuilder, engine: Engine, visitor_of: VisitorOf) -> Callable[[], Any]:
     async def page() -> None:
         request = ui.context.client.request
         window = Window(engine, visitor_of(request.scope))
-        ui.on_exception(failures.show)
+        ui.on_exception(notify_error)
+        # The server replaces a slash inside a path segment by a zero byte.
+        names = {key: value.replace("\0", "/") for key, value in request.path_params.items()}
         try:
-            await build(window, **_names(request.path_params))
+            await build(window, **names)
         except EnfoldError as error:
-            async with frame_frame(window, "This did not work"):
-                failures.explain(error)
+            async with frame(window, "Error"):
+                show_error(error)
 
     return page
-
-
-def _names(segments: Mapping[str, str]) -> dict[str, str]:
-    """What a path names; the server has put a zero where a name has a slash in it."""
-    return {key: value.replace("\0", "/") for key, value in segments.items()}

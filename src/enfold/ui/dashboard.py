@@ -12,7 +12,8 @@ from typing import Any, Literal, TypeAlias
 from nicegui import ui
 
 from enfold.engine.activity import Activity, read_activity
-from enfold.engine.state import EffectiveThreshold, read_effective
+from enfold.engine.inspection import read_threshold
+from enfold.engine.state import EffectiveThreshold
 from enfold.errors import EnfoldError, NotFoundError
 from enfold.llm.costs import Figures, Recommendation, recommend
 from enfold.ui import figures
@@ -446,7 +447,7 @@ async def _facts(window: Window, activity: Activity) -> AdviceFacts:
     engine = window.engine
     return AdviceFacts(
         activity,
-        await engine.store.read(read_effective, engine.static_settings),
+        await read_threshold(engine),
         await _nearing(window),
         await _cheaper(window, activity),
     )

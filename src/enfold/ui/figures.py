@@ -1,7 +1,7 @@
-"""Figures: how counts, estimates, unknown values, money, shares and dates look, on every page.
+"""Figures: counts, estimates, unknown values, money, shares and dates, the same on every page.
 
-An exact count is plain. An estimate has a sign before it and dots under it, and says why when
-pointed at. What is unknown is said to be, and never shown as nothing.
+An exact count is plain. An estimate has a sign before it and a dotted underline, and its tooltip
+gives the reason. An unknown value is shown as "unknown", never as zero.
 """
 
 from __future__ import annotations
@@ -15,27 +15,28 @@ from enfold.amounts import dollars
 UNKNOWN = "unknown"
 _A_DAY = 24 * 3600
 _AGES = ((60, 1, "s"), (3600, 60, "min"), (_A_DAY, 3600, "h"), (14 * _A_DAY, _A_DAY, "d"))
+"""Seconds below which a unit is used, the seconds in that unit, and its sign."""
 
 
 def count(value: int | None, unit: str = "", *, why_unknown: str = "") -> ui.label:
-    """An exact count; None is unknown."""
+    """Show an exact count; None is unknown."""
     if value is None:
         return unknown(why_unknown)
     return ui.label(_with_unit(f"{value:,}", unit)).classes("ef-figure")
 
 
 def estimate(value: float, unit: str = "", why: str = "An estimate.") -> ui.label:
-    """A number that is not exact, and why it is not."""
+    """Show a number that is not exact, with the reason."""
     return _explained(_with_unit(f"≈ {value:,.0f}", unit), "ef-figure ef-estimate", why)
 
 
 def unknown(why: str = "") -> ui.label:
-    """A value that nobody knows, and why nobody does."""
+    """Show that a value is unknown, with the reason."""
     return _explained(UNKNOWN, "ef-figure ef-unknown", why)
 
 
 def money(amount: float | None, *, is_estimate: bool = False, why: str = "") -> ui.label:
-    """US dollars; None is unknown."""
+    """Show an amount in US dollars; None is unknown."""
     if amount is None:
         return unknown(why or "No price is known for this model.")
     if is_estimate:
@@ -44,17 +45,17 @@ def money(amount: float | None, *, is_estimate: bool = False, why: str = "") -> 
 
 
 def share(value: float | None, digits: int = 0) -> ui.label:
-    """A share of one as a percentage; None is unknown."""
+    """Show a share of one as a percentage; None is unknown."""
     return unknown() if value is None else ui.label(share_text(value, digits)).classes("ef-figure")
 
 
 def when(at: datetime, *, now: datetime | None = None) -> ui.label:
-    """How long ago, with the date and the time when pointed at."""
+    """Show the age of something, with the date and time as a tooltip."""
     return _explained(age_text(at, now), "ef-figure ef-when", moment_text(at))
 
 
 def share_text(value: float, digits: int = 0) -> str:
-    """`12 %`; what is more than nothing and less than all is not rounded to either."""
+    """Return a percentage such as `12 %`; only 0 and 1 are written as 0 % and 100 %."""
     step = 10.0 ** (-digits - 2)
     if 0 < value < step:
         return f"< {step * 100:.{digits}f} %"
@@ -64,12 +65,12 @@ def share_text(value: float, digits: int = 0) -> str:
 
 
 def moment_text(at: datetime) -> str:
-    """The date and the time, in UTC: the server does not know where its visitor is."""
+    """Return the date and time in UTC: the server does not know the visitor's time zone."""
     return f"{at.astimezone(UTC):%d %B %Y, %H:%M} UTC".removeprefix("0")
 
 
 def age_text(at: datetime, now: datetime | None = None) -> str:
-    """How long ago that was; the date if it is long."""
+    """Return the time since a moment, such as `5 min ago`; after 14 days the date."""
     seconds = max(0.0, ((now or datetime.now(UTC)) - at).total_seconds())
     for below, unit, sign in _AGES:
         if seconds < below:
@@ -84,7 +85,7 @@ def _with_unit(number: str, unit: str) -> str:
 def _explained(text: str, classes: str, why: str) -> ui.label:
     label = ui.label(text).classes(classes)
     if why:
-        # Also for whoever uses no mouse: it can be reached by the keyboard, and read out.
+        # A tooltip needs a mouse; keyboard and screen reader get the reason this way.
         label.props("tabindex=0").props["aria-label"] = f"{text}. {why}"
         label.tooltip(why)
     return label

@@ -1,4 +1,4 @@
-"""The frame: what stands around every page. A header, the sessions at the side, the way about."""
+"""The frame around every page: header, list of sessions, navigation, colours and style sheets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from nicegui import app, ui
 from enfold.errors import EnfoldError
 from enfold.ui import markdown
 from enfold.ui.session_list import SessionList
-from enfold.ui.window import Window, explain
+from enfold.ui.widgets import labelled
+from enfold.ui.window import Window, show_error
 
 Scheme = Literal["light", "dark", "auto"]
 SCHEMES: Mapping[Scheme, bool | None] = {"light": False, "dark": True, "auto": None}
@@ -23,12 +24,12 @@ ICONS: Mapping[Scheme, str] = {
     "auto": "brightness_auto",
 }
 COOKIE = "enfold-scheme"
-"""Where the browser keeps which one was chosen."""
+"""The cookie with the chosen colour scheme."""
 ACCENT = "#4657c8"
 POSITIVE, WARNING, NEGATIVE = "#2e7d4f", "#b4690e", "#b3261e"
 
-SHEETS = ("theme.css", "chat.css", "folding.css")
-"""The style sheets beside this module; the first has what all pages share."""
+SHEETS = ("theme.css", "chat.css", "compression.css")
+"""The style sheets of all pages; settings and dashboard add their own."""
 
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">'
@@ -36,44 +37,6 @@ ICON = (
     '<path d="M7 10h18M9.5 15h13M12 20h8M14 25h4" stroke="#fff" stroke-width="2.6" '
     'stroke-linecap="round"/></svg>'
 )
-"""Lines that are folded into fewer."""
-
-
-def install() -> None:
-    """Give every page the style sheet and the colours."""
-    for sheet in SHEETS:
-        ui.add_css(files(__package__).joinpath(sheet).read_text("utf-8"), shared=True)
-    ui.add_css(markdown.styles(), shared=True)
-    app.colors(primary=ACCENT, positive=POSITIVE, warning=WARNING, negative=NEGATIVE)
-
-
-def chosen() -> Scheme:
-    """What the window's browser remembers."""
-    said = ui.context.client.request.cookies.get(COOKIE)
-    return next((scheme for scheme in SCHEMES if scheme == said), "auto")
-
-
-def scheme_button() -> None:
-    """A button that goes from light to dark to what the system says, and remembers it."""
-    mode = ui.dark_mode(SCHEMES[chosen()])
-    button = ui.button().props("flat round dense")
-
-    def show(scheme: Scheme) -> None:
-        mode.value = SCHEMES[scheme]
-        button.props(f'icon={ICONS[scheme]} aria-label="Colours: {scheme}"')
-
-    def turn() -> None:
-        order = list(SCHEMES)
-        now = next(scheme for scheme, value in SCHEMES.items() if value == mode.value)
-        following = order[(order.index(now) + 1) % len(order)]
-        show(following)
-        # The browser's own memory, so that the next page is right before it is drawn.
-        ui.run_javascript(
-            f"document.cookie='{COOKIE}={following};path=/;max-age=31536000;samesite=strict'"
-        )
-
-    button.on_click(turn).tooltip("Light, dark, or as the system is")
-    show(chosen())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +48,7 @@ class NavigationItem:
     icon: str
 
 
-PLACES = (
+NAVIGATION = (
     NavigationItem("/", "Chat", "chat_bubble_outline"),
     NavigationItem("/dashboard", "Dashboard", "insights"),
     NavigationItem("/settings", "Settings", "tune"),
@@ -94,67 +57,94 @@ PLACES = (
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What a page may fill beside its own room."""
+    """The parts of the frame that a page may change."""
 
     title: ui.label
     actions: ui.element
-    """At the header's end; `with frame.actions:` puts buttons there."""
+    """The end of the header; `with frame.actions:` adds buttons."""
     sessions: SessionList
-    """The list at the side; `await frame.sessions.refresh()` after one was added or renamed."""
+    """The list of sessions; `await frame.sessions.refresh()` after a change."""
+
+
+def install_theme() -> None:
+    """Add the style sheets and the colours to every page."""
+    for sheet in SHEETS:
+        ui.add_css(files(__package__).joinpath(sheet).read_text("utf-8"), shared=True)
+    ui.add_css(markdown.styles(), shared=True)
+    app.colors(primary=ACCENT, positive=POSITIVE, warning=WARNING, negative=NEGATIVE)
 
 
 @asynccontextmanager
 async def frame(
     window: Window, title: str, *, session: str | None = None, at: str = "/", narrow: bool = True
 ) -> AsyncIterator[Frame]:
-    """Put a page's own things inside: `async with` the frame of the window and a title.
+    """Open the frame of a page, to be filled with the page's content.
 
-    `session` is the id of the one that is shown, `at` the navigation's entry that the page belongs
-    to. A page that is not `narrow` takes all the room and scrolls by itself. An error of ours that
-    ends the building of the page is shown in it.
+    `session` is the id of the session shown, `at` the path of the current navigation entry. A page
+    that is not `narrow` takes the full width and scrolls by itself. If building the page raises
+    one of our errors, the error is shown in its place.
     """
     ui.page_title(f"{title} · enfold")
-    # Whether it is open at first is for the browser to say: it knows its width, and is not asked.
+    # The browser opens the drawer if its window is wide enough (show-if-above).
     with ui.left_drawer(value=False, bordered=True, top_corner=True, bottom_corner=True) as drawer:
         drawer.classes("ef-drawer").props("show-if-above width=288 breakpoint=900")
-        _brand()
+        with ui.link(target="/").classes("ef-brand").props('aria-label="enfold: open chat"'):
+            ui.html(ICON, sanitize=False)
+            ui.label("enfold")
         sessions = SessionList(window, session)
         await sessions.show()
         _navigation(at)
     with ui.header().classes("ef-header"):
-        menu = ui.button(icon="menu", on_click=drawer.toggle).props(
-            "flat round dense color=primary"
-        )
-        menu.props('aria-label="Show or hide the sessions"')
-        heading = ui.label(title).classes("ef-title").props("role=heading aria-level=1 dir=auto")
+        menu = ui.button(icon="menu", on_click=drawer.toggle)
+        labelled(menu.props("flat round dense color=primary"), "Show or hide sessions")
+        page_title = ui.label(title).classes("ef-title").props("role=heading aria-level=1 dir=auto")
         actions = ui.element("div").classes("ef-row-tight")
-        scheme_button()
+        _scheme_button()
         if window.visitor.name:
             _sign_out(window.visitor.name)
-    with ui.element("div").classes("ef-page" if narrow else "ef-room"):
+    with ui.element("div").classes("ef-page" if narrow else "ef-full-page"):
         try:
-            yield Frame(heading, actions, sessions)
+            yield Frame(page_title, actions, sessions)
         except EnfoldError as error:
-            explain(error)
+            show_error(error)
 
 
-def _brand() -> None:
-    with ui.link(target="/").classes("ef-brand").props('aria-label="enfold, to the chat"'):
-        ui.html(ICON, sanitize=False)
-        ui.label("enfold")
+def _scheme_button() -> None:
+    """Show a button that switches between light, dark and the system's scheme."""
+    stored = ui.context.client.request.cookies.get(COOKIE)
+    current: Scheme = next((scheme for scheme in SCHEMES if scheme == stored), "auto")
+    mode = ui.dark_mode(SCHEMES[current])
+    button = ui.button().props("flat round dense")
+
+    def show(scheme: Scheme) -> None:
+        mode.value = SCHEMES[scheme]
+        button.props(f'icon={ICONS[scheme]} aria-label="Colours: {scheme}"')
+
+    def switch() -> None:
+        order = list(SCHEMES)
+        now = next(scheme for scheme, value in SCHEMES.items() if value == mode.value)
+        following = order[(order.index(now) + 1) % len(order)]
+        show(following)
+        # A cookie, so that the server draws the next page in the right colours at once.
+        ui.run_javascript(
+            f"document.cookie='{COOKIE}={following};path=/;max-age=31536000;samesite=strict'"
+        )
+
+    button.on_click(switch).tooltip("Switch colours: light, dark, system")
+    show(current)
 
 
 def _navigation(at: str) -> None:
     with ui.element("nav").classes("ef-nav").props("aria-label=Pages"):
-        for place in PLACES:
-            with ui.link(target=place.path).classes("ef-nav-item") as link:
-                ui.icon(place.icon, size="20px").props("aria-hidden=true")
-                ui.label(place.title)
-            if place.path == at:
+        for item in NAVIGATION:
+            with ui.link(target=item.path).classes("ef-nav-item") as link:
+                ui.icon(item.icon, size="20px").props("aria-hidden=true")
+                ui.label(item.title)
+            if item.path == at:
                 link.props("aria-current=page")
 
 
 def _sign_out(name: str) -> None:
     with ui.element("form").props("method=post action=/signout"):
         button = ui.button(icon="logout").props("flat round dense type=submit")
-        button.props('aria-label="Sign out"').tooltip(f"Signed in as {name}. Sign out")
+        labelled(button, "Sign out").tooltip(f"Signed in as {name}. Sign out")

@@ -1,6 +1,6 @@
-"""The full history: everything that was said on a branch, in pages, to be searched.
+"""The page of the full history: all messages of a branch, in pages, with search.
 
-It is not what the model is sent, and says so. Every message says whether the model is sent it.
+It is not the active context. Every message states whether the model is sent it.
 """
 
 from __future__ import annotations
@@ -8,175 +8,174 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from nicegui import ui
 
+from enfold.amounts import number
 from enfold.engine import Session
-from enfold.engine.changes import MessagePlaces, Standing, read_message_places
+from enfold.engine.changes import MessagePlaces, Standing
+from enfold.engine.inspection import read_messages, read_placement
 from enfold.engine.state import message_of
 from enfold.records import Branch, Hit, StoredMessage
-from enfold.store import tree
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
-from enfold.ui.markdown import found_in, markup
-from enfold.ui.widgets import Tone, age_label, age_of_record, badge, heading, number_of
+from enfold.ui.markdown import find_matches, markup
+from enfold.ui.widgets import Tone, age_label, badge, heading
 from enfold.ui.window import Window, path_of
 
 PAGE = 50
 """Messages on a page."""
 _MOST_HITS = 50
 
-_STANDINGS: Mapping[Standing, tuple[str, Tone, str]] = {
-    "shown": ("in context", "good", "The model is sent it as it was said."),
-    "shortened": ("shortened", "warm", "The model is sent it shortened."),
-    "folded": ("folded", "plain", "The model is sent a summary in its place."),
+_STATES: Mapping[Standing, tuple[str, Tone, str]] = {
+    "shown": ("in context", "good", "The model is sent this message unchanged."),
+    "shortened": ("shortened", "warm", "The model is sent a shortened form."),
+    "folded": ("summarized", "plain", "The model is sent a summary in its place."),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryQuery:
-    """What the address asks for."""
+    """The parameters of the address."""
 
     tip: str | None = None
-    """The branch; None is the one that the session is on."""
+    """The branch; None is the current one."""
     page: int | None = None
-    """The first is 1. None: the last, or the one with the message."""
+    """From 1. None: the last page, or the page with the message."""
     message: int | None = None
-    """The place of a message to go to; the first is 1."""
+    """The number of a message to scroll to, from 1."""
     query: str = ""
 
     @classmethod
     def read(cls, given: Mapping[str, str]) -> HistoryQuery:
-        """From an address; what is no number there is not asked for."""
+        """Read the parameters; a value that should be a number and is not is ignored."""
         return cls(
             given.get("branch") or None, _number(given.get("page")), _number(given.get("m")),
             given.get("q", ""),
         )  # fmt: skip
 
     def page_of(self, depth: int) -> int:
-        """The page to show of so many messages."""
+        """Return the number of the page to show."""
         last = max(1, -(-depth // PAGE))
         wanted = -(-self.message // PAGE) if self.message else self.page
         return min(last, max(1, last if wanted is None else wanted))
 
     def address(self, session: str, **other: str | int | None) -> str:
-        """Where the same is shown with other things asked for."""
+        """Return the address with some parameters changed."""
         given = {"branch": self.tip, "q": self.query, **other}
-        asked = urlencode({name: value for name, value in given.items() if value})
-        return f"{path_of(session, 'history')}{f'?{asked}' if asked else ''}"
+        parameters = urlencode({name: value for name, value in given.items() if value})
+        return f"{path_of(session, 'history')}{f'?{parameters}' if parameters else ''}"
 
 
 async def history(window: Window, session: str) -> None:
-    """The page of a session's full history."""
+    """Build the page of a session's full history."""
     found = await window.session(session)
-    asked = HistoryQuery.read(ui.context.client.request.query_params)
-    here = found.at(asked.tip)
+    query = HistoryQuery.read(ui.context.client.request.query_params)
+    here = found.at(query.tip)
     branches = await found.branches()
     current = await _branch(here, branches)
     async with frame(window, "Full history", session=session):
         _warning(session, await window.title(found))
         if current is None:
             with ui.element("div").classes("ef-empty"):
-                ui.label("Nothing was said here yet.")
+                ui.label("No messages yet.")
             return
-        _search(session, asked)
+        _search(session, query)
         if len(branches) > 1:
-            _branches(session, asked, branches, current)
-        if asked.query:
-            await _hits(here, asked)
-        await _page(window, here, asked, current.depth)
+            _branches(session, query, branches, current)
+        if query.query:
+            await _hits(here, query)
+        await _page(window, here, query, current.depth)
 
 
 def _warning(session: str, title: str) -> None:
-    with ui.element("section").classes("ef-past").props('aria-label="What this is"'):
+    with ui.element("section").classes("ef-past").props('aria-label="About this page"'):
         ui.icon("history").classes("ef-notice-icon").props('aria-hidden="true"')
         with ui.element("div").classes("ef-grow"):
             ui.label("Full history, not the active context").classes("ef-notice-title")
             ui.label(title).classes("ef-wrap").props("dir=auto")
             ui.label(
-                "Everything as it was said. What is folded is not sent to the model any more."
+                "All messages, unchanged. The model is sent a summary of the summarized ones."
             ).classes("ef-soft ef-small")
-        ui.link("Back to the conversation", path_of(session))
+        ui.link("Back to conversation", path_of(session))
 
 
-def _search(session: str, asked: HistoryQuery) -> None:
+def _search(session: str, query: HistoryQuery) -> None:
     with ui.element("form").classes("ef-row").props("role=search"):
-        words = ui.input("Search the full history", value=asked.query)
+        words = ui.input("Search full history", value=query.query)
         words.props("outlined dense clearable type=search dir=auto").classes("ef-grow")
         button = ui.button("Search", icon="search").props("unelevated color=primary")
 
-    def look() -> None:
-        ui.navigate.to(asked.address(session, q=(words.value or "").strip()))
+    def search() -> None:
+        ui.navigate.to(query.address(session, q=(words.value or "").strip()))
 
-    words.on("keydown.enter.prevent", look)
-    button.props("type=button").on_click(look)
+    words.on("keydown.enter.prevent", search)
+    button.props("type=button").on_click(search)
 
 
 def _branches(
-    session: str, asked: HistoryQuery, branches: Sequence[Branch], current: Branch
+    session: str, query: HistoryQuery, branches: Sequence[Branch], current: Branch
 ) -> None:
     names = {
-        branch.tip: f"Branch {number}: {number_of(branch.depth, 'message')}"
-        for number, branch in enumerate(branches, 1)
+        branch.tip: f"Branch {place}: {number(branch.depth, 'message')}"
+        for place, branch in enumerate(branches, 1)
     }
     names.setdefault(current.tip, f"Up to message {current.depth:,}")
     choice = ui.select(names, value=current.tip, label="Branch").props("outlined dense")
     choice.classes("ef-full")
     choice.on_value_change(
-        lambda event: ui.navigate.to(asked.address(session, branch=event.value, m=None))
+        lambda event: ui.navigate.to(query.address(session, branch=event.value, m=None))
     )
 
 
-async def _hits(session: Session, asked: HistoryQuery) -> None:
-    hits = await session.search(asked.query, limit=_MOST_HITS, on_branch=True)
-    with ui.element("section").classes("ef-stack-tight").props('aria-label="What was found"'):
-        many = f"the newest {len(hits)}" if len(hits) == _MOST_HITS else f"{len(hits)}"
-        words = f"Found in {many} of the messages" if hits else "Nothing was found."
-        heading(words, 3).props("aria-live=polite")
+async def _hits(session: Session, query: HistoryQuery) -> None:
+    hits = await session.search(query.query, limit=_MOST_HITS, on_branch=True)
+    with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
+        newest = "The newest " if len(hits) == _MOST_HITS else ""
+        title = f"{newest}{number(len(hits), 'result')} for “{query.query}”"
+        heading(title if hits else f"No results for “{query.query}”.", 3).props("aria-live=polite")
         for hit in hits:
-            _hit(session.id, hit, asked)
+            _hit(session.id, hit, query)
 
 
-def _hit(session: str, hit: Hit, asked: HistoryQuery) -> None:
-    address = f"{asked.address(session, m=hit.depth)}#m{hit.depth}"
+def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
+    address = f"{query.address(session, m=hit.depth)}#m{hit.depth}"
     with ui.link(target=address).classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(f"#{hit.depth:,} {message_text.ROLES.get(hit.role, hit.role)}")
-            ui.label(age_of_record(hit))
-        shown = markup(hit.snippet, found_in(hit.snippet, asked.query))
+            ui.label(figures.age_text(datetime.fromtimestamp(hit.created_at / 1_000, UTC)))
+        shown = markup(hit.snippet, find_matches(hit.snippet, query.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
 
-async def _page(window: Window, session: Session, asked: HistoryQuery, depth: int) -> None:
-    page = asked.page_of(depth)
+async def _page(window: Window, session: Session, query: HistoryQuery, depth: int) -> None:
+    page = query.page_of(depth)
     first = (page - 1) * PAGE + 1
-    store = window.engine.store
-    rows = await store.read(tree.between, session.key, session.tip, first, first + PAGE - 1)
-    placing = await store.read(
-        read_message_places, session.key, window.engine.static_settings, session.tip
-    )
-    # What is slow is done elsewhere first, and at hand when the page is drawn.
-    await asyncio.to_thread(_look_ahead, rows, asked.query)
-    _pages(session.id, asked, page, depth)
+    rows = await read_messages(window.engine, session, first, first + PAGE - 1)
+    places = await read_placement(window.engine, session)
+    # Searching is slow: a thread fills the cache of matches before the page is drawn.
+    await asyncio.to_thread(_fill_cache, rows, query.query)
+    _pages(session.id, query, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
-            _message(session.id, row, placing, asked)
-    _pages(session.id, asked, page, depth)
-    if asked.message is not None:
-        ui.run_javascript(f"document.getElementById('m{asked.message}')?.scrollIntoView()")
+            _message(session.id, row, places, query)
+    _pages(session.id, query, page, depth)
+    if query.message is not None:
+        ui.run_javascript(f"document.getElementById('m{query.message}')?.scrollIntoView()")
 
 
-def _look_ahead(rows: Sequence[StoredMessage], query: str) -> None:
+def _fill_cache(rows: Sequence[StoredMessage], words: str) -> None:
     for row in rows:
         for section in message_text.sections(message_of(row)):
-            found_in(section.text, query)
+            find_matches(section.text, words)
 
 
-def _pages(session: str, asked: HistoryQuery, page: int, depth: int) -> None:
+def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:
     last = max(1, -(-depth // PAGE))
     first = (page - 1) * PAGE + 1
-    with ui.element("nav").classes("ef-row").props('aria-label="Pages of the history"'):
+    with ui.element("nav").classes("ef-row").props('aria-label="History pages"'):
         ui.label(f"Messages {first:,} to {min(depth, first + PAGE - 1):,} of {depth:,}").classes(
             "ef-soft ef-small ef-grow"
         )
@@ -184,43 +183,43 @@ def _pages(session: str, asked: HistoryQuery, page: int, depth: int) -> None:
             turn = ui.pagination(1, last, value=page, direction_links=True)
             turn.props("max-pages=4 boundary-links :boundary-numbers=false :ellipses=false")
             turn.on_value_change(
-                lambda event: ui.navigate.to(asked.address(session, page=event.value))
+                lambda event: ui.navigate.to(query.address(session, page=event.value))
             )
 
 
-def _standing(session: str, placing: MessagePlaces, standing: Standing) -> None:
-    """Whether the model is sent it; what it is sent in its place is one step away."""
-    name, tone, meaning = _STANDINGS[standing]
+def _state_badge(session: str, places: MessagePlaces, standing: Standing) -> None:
+    """Show if the model is sent a message, with a link to the compression that changed it."""
+    name, tone, meaning = _STATES[standing]
     if standing == "shown":
         badge(name, tone).tooltip(meaning)
         return
-    with ui.link(target=path_of(session, f"changes/{placing.snapshot}")).tooltip(meaning):
+    with ui.link(target=path_of(session, f"changes/{places.snapshot}")).tooltip(meaning):
         badge(name, tone)
 
 
-def _message(session: str, row: StoredMessage, placing: MessagePlaces, asked: HistoryQuery) -> None:
-    standing = placing.standing(row.depth)
+def _message(session: str, row: StoredMessage, places: MessagePlaces, query: HistoryQuery) -> None:
+    standing = places.standing(row.depth)
     article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
     article.props(f"id=m{row.depth}")
-    if row.depth == asked.message:
+    if row.depth == query.message:
         article.classes("ef-past-message-target")
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(f"#{row.depth:,} {message_text.ROLES.get(row.role, row.role)}")
-            _standing(session, placing, standing)
+            _state_badge(session, places, standing)
             age_label(row)
             figures.count(row.tokens, "tokens")
-        message_text.show(message_of(row), query=asked.query)
+        message_text.show_message(message_of(row), query=query.query)
 
 
 async def _branch(session: Session, branches: Sequence[Branch]) -> Branch | None:
-    """The branch that is shown; None where nothing was said."""
+    """Return the branch that is shown; None if it has no messages."""
     last = await session.history(limit=1)
     if not last:
         return None
     row = last[0]
-    known = next((branch for branch in branches if branch.tip == row.id), None)
-    return known or Branch(row.id, row.depth, row.path_tokens, row.created_at)
+    listed = next((branch for branch in branches if branch.tip == row.id), None)
+    return listed or Branch(row.id, row.depth, row.path_tokens, row.created_at)
 
 
 def _number(text: str | None) -> int | None:

@@ -1,8 +1,8 @@
-"""Markdown: what a message says, as HTML that cannot do anything.
+"""Message texts as harmless HTML: rendered Markdown, and plain text with highlighted matches.
 
-Text of people and models is data. Markup in it is shown as the text it is; a link has an address
-that a browser may open, or is none; a picture is named and not fetched, because to fetch it would
-tell somebody elsewhere that, and when, a conversation is read.
+Texts of people and models are data. Markup in them is shown as text, a link keeps only addresses
+that a browser may open, and a picture is named but not loaded: loading it would tell its server
+that the conversation is being read.
 """
 
 from __future__ import annotations
@@ -25,36 +25,43 @@ from pygments.util import ClassNotFound
 
 from enfold.text.words import Phrase, Term, parts_of, phrases_of, storable, terms_of
 
-_RENDERED = 2_000
-"""Texts whose HTML is kept at hand."""
+_CACHED_TEXTS = 2_000
+_CACHED_SEARCHES = 256
+"""Enough for a page: its texts are searched in a thread before they are drawn."""
 _LONGEST_CODE = 50_000
-"""Characters of code that are coloured; what is longer stays plain."""
+"""Characters; longer code is not highlighted."""
+_MOST_MATCHES = 500
+"""Highlighted matches in one text."""
+
+Range: TypeAlias = tuple[int, int]
+"""The start and end of a match, in characters."""
 
 
 def markdown(text: str) -> ui.html:
-    """The text on a page."""
-    # The HTML is harmless as it is; the browser cleans it once more all the same.
+    """Show a text as Markdown."""
+    # The rendered HTML is harmless already; the browser sanitizes it as a second guard.
     return ui.html(render(text), sanitize=True).classes("ef-markdown").props("dir=auto")
 
 
-@lru_cache(maxsize=_RENDERED)
+@lru_cache(maxsize=_CACHED_TEXTS)
 def render(text: str) -> str:
-    """The text as HTML."""
+    """Return Markdown as HTML."""
     return str(_renderer().render(storable(text)))
 
 
 @lru_cache(maxsize=1)
 def _renderer() -> MarkdownIt:
-    options: dict[str, Any] = {"html": False, "breaks": True, "highlight": _highlighted}
+    options: dict[str, Any] = {"html": False, "breaks": True, "highlight": _highlight}
     made = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     made.add_render_rule("image", _image)
-    made.add_render_rule("table_open", _table_open)
-    made.add_render_rule("table_close", _table_close)
+    # A table may be wider than the page: its container scrolls.
+    made.add_render_rule("table_open", lambda *_: '<div class="ef-table"><table>')
+    made.add_render_rule("table_close", lambda *_: "</table></div>")
     return made
 
 
-def _highlighted(code: str, language: str, _attributes: str) -> str:
-    """Code in colours, if its language is known; empty leaves it plain."""
+def _highlight(code: str, language: str, _attributes: str) -> str:
+    """Return highlighted code; empty if its language is unknown."""
     if len(code) > _LONGEST_CODE:
         return ""
     try:
@@ -65,7 +72,7 @@ def _highlighted(code: str, language: str, _attributes: str) -> str:
 
 
 def styles() -> str:
-    """The colours of code, light and dark, as CSS."""
+    """Return the CSS of highlighted code, light and dark."""
     light = HtmlFormatter(nobackground=True).get_style_defs(".ef-markdown pre")
     dark = HtmlFormatter(nobackground=True, style="github-dark")
     return f"{light}\n{dark.get_style_defs('.body--dark .ef-markdown pre')}"
@@ -78,46 +85,28 @@ def _image(
     _options: OptionsDict,
     _env: MutableMapping[str, Any],
 ) -> str:
-    said = tokens[index].content or tokens[index].attrs.get("src", "")
-    return f'<span class="ef-picture">[picture: {escape(str(said))}]</span>'
+    name = tokens[index].content or tokens[index].attrs.get("src", "")
+    return f'<span class="ef-picture">[picture: {escape(str(name))}]</span>'
 
 
-def _table_open(*_: Any) -> str:
-    """A table may be wider than the page, and scrolls by itself then."""
-    return '<div class="ef-table"><table>'
-
-
-def _table_close(*_: Any) -> str:
-    return "</table></div>"
-
-
-Range: TypeAlias = tuple[int, int]
-"""From one character up to another."""
-
-_AT_HAND = 256
-"""Texts of which the places are remembered: a page is looked through before it is drawn."""
-_MOST = 500
-"""Highlights in one text; whoever has seen so many needs no more."""
-
-
-@lru_cache(maxsize=_AT_HAND)
-def found_in(text: str, query: str) -> tuple[Range, ...]:
-    """Every place of the query's words and phrases, in order, none overlapping another."""
+@lru_cache(maxsize=_CACHED_SEARCHES)
+def find_matches(text: str, query: str) -> tuple[Range, ...]:
+    """Return the places of the query's words and phrases, in order, without overlaps."""
     phrases = phrases_of(query)
     if not phrases:
         return ()
     terms = list(terms_of(text))
-    return tuple(islice(_joined(_matches(text, terms, phrases)), _MOST))
+    return tuple(islice(_merge_overlaps(_matches(text, terms, phrases)), _MOST_MATCHES))
 
 
 def markup(text: str, ranges: Sequence[Range] = ()) -> str:
-    """The text as HTML, with those ranges marked."""
+    """Return plain text as HTML, with the ranges highlighted."""
     pieces: list[str] = []
     at = 0
     for start, end in ranges:
         pieces += (escape(text[at:start]), "<mark>", escape(text[start:end]), "</mark>")
         at = end
-    # A lone half of a character's code cannot be sent to a browser.
+    # storable: a lone surrogate cannot be sent to a browser.
     return storable("".join((*pieces, escape(text[at:]))))
 
 
@@ -132,7 +121,7 @@ def _matches(text: str, terms: Sequence[Term], phrases: Sequence[Phrase]) -> Ite
 
 
 def _begins(terms: Sequence[Term], index: int, phrase: Phrase) -> bool:
-    """Whether the phrase begins at that term."""
+    """Return True if the phrase begins at a term."""
     *head, last = phrase.terms
     found = [term.text for term in terms[index : index + len(phrase.terms)]]
     if len(found) < len(phrase.terms) or found[:-1] != head:
@@ -140,8 +129,7 @@ def _begins(terms: Sequence[Term], index: int, phrase: Phrase) -> bool:
     return found[-1].startswith(last) if phrase.prefix else found[-1] == last
 
 
-def _joined(ranges: Iterator[Range]) -> Iterator[Range]:
-    """Ranges that overlap as one."""
+def _merge_overlaps(ranges: Iterator[Range]) -> Iterator[Range]:
     current: Range | None = None
     for start, end in ranges:
         if current is None:

@@ -1,4 +1,8 @@
-"""Saying: a message on a page exactly as it was said, in plain text, part by part."""
+"""Messages as plain text, part by part; markers in shortened messages open the original text.
+
+A strategy that shortens a message puts markers such as `⟨ lines 5-60 … ⟩` in place of the text.
+The store has the original message. Aligning both texts gives the text behind each marker.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +26,14 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.text.words import storable
-from enfold.ui.markdown import found_in, markup
+from enfold.ui.markdown import find_matches, markup
 
 LONG = 4_000
 """Characters of a text that are shown at first."""
-_BEFORE = 300
-"""Characters before the first thing that was looked for, where the beginning is left out."""
+LONG_ORIGINAL = 20_000
+"""Characters of an original text that are shown behind a marker."""
+_BEFORE_MATCH = 300
+"""Characters shown before the first match in a long text."""
 
 ROLES: Mapping[str, str] = {
     "user": "You",
@@ -35,41 +41,60 @@ ROLES: Mapping[str, str] = {
     "system": "System",
     "tool": "Tool",
 }
-"""Who speaks, for people."""
+"""The roles in the words of the UI."""
+
+MARKER = re.compile(r"⟨ [^⟨⟩\n]{1,400} ⟩")
+_SPLIT_AT_MARKERS = re.compile(f"({MARKER.pattern})")
+_LINES = re.compile(r"⟨ [+\- ]?lines? (\d+)(?:-(\d+))?\b")
+_SIZED = re.compile(r"⟨ (\d+) (?:[+\- ]?(lines?)|(characters)) from ")
+_SPACING = "\n "
+"""Characters that a strategy may add between a marker and the text next to it."""
+
+ReadMessage: TypeAlias = Callable[[], Awaitable[Message]]
+"""Reads the original message."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSection:
-    """One part of a message, as it can be read."""
+    """One part of a message as text."""
 
     text: str
     title: str = ""
-    """What it is. Empty for what was simply said."""
+    """The kind of the part; empty for text."""
     is_code: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedText:
+    """A stretch of a shortened text."""
+
+    text: str
+    original: str | None = None
+    """The text that it replaces. None if it is unchanged."""
+
+
 def sections(message: Message) -> tuple[TextSection, ...]:
-    """What a message consists of, in order."""
+    """Return the parts of a message as text, in order."""
     return tuple(_sections(message.parts))
 
 
-def show(message: Message, *, query: str = "") -> None:
-    """Put the message on the page, what was looked for marked in it."""
+def show_message(message: Message, *, query: str = "") -> None:
+    """Show a message as plain text and highlight the matches of a query."""
     found = sections(message)
     for section in found:
         if section.title:
-            ui.label(storable(section.title)).classes("ef-said-title")
+            ui.label(storable(section.title)).classes("ef-section-title")
         show_text(section.text, query=query, is_code=section.is_code)
     if not found:
-        ui.label("Nothing was said.").classes("ef-soft ef-small")
+        ui.label("Empty message.").classes("ef-soft ef-small")
 
 
 def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
-    """Put a text on the page; of a long one the beginning, or where something was found."""
-    ranges = found_in(text, query) if query else ()
-    start = max(0, ranges[0][0] - _BEFORE) if ranges and len(text) > LONG else 0
+    """Show a text; of a long one only the start, or the part around the first match."""
+    ranges = find_matches(text, query) if query else ()
+    start = max(0, ranges[0][0] - _BEFORE_MATCH) if ranges and len(text) > LONG else 0
     end = start + LONG
-    look = "ef-said ef-mono" if is_code else "ef-said"
+    look = "ef-plain-text ef-mono" if is_code else "ef-plain-text"
     shown = [(a - start, min(b, end) - start) for a, b in ranges if a < end]
     body = ui.html(markup(text[start:end], shown), sanitize=False).classes(look).props("dir=auto")
     if len(text) <= LONG:
@@ -83,13 +108,44 @@ def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
     more.props("flat dense no-caps size=sm color=primary").classes("ef-start")
 
 
+def show_shortened(shown: Message, read_original: ReadMessage) -> None:
+    """Show a shortened message; a click on a marker shows the original text in its place."""
+    found = sections(shown)
+    for place, section in enumerate(found):
+        if section.title:
+            ui.label(storable(section.title)).classes("ef-section-title")
+        texts = split_at_markers(section.text)
+        if len(texts) == 1:
+            show_text(section.text, is_code=section.is_code)
+            continue
+        look = "ef-plain-text ef-mono" if section.is_code else "ef-plain-text"
+        original = _Original(place, len(found), read_original)
+        with ui.element("div").classes(look).props("dir=auto"):
+            for index, text in enumerate(texts):
+                if index % 2:
+                    _marker_button(text, original.behind(section.text, index // 2))
+                elif text:
+                    ui.html(markup(text), sanitize=False, tag="span")
+    if not any(MARKER.search(section.text) for section in found):
+
+        async def whole() -> str:
+            return _joined(sections(await read_original()))
+
+        _marker_button("Show original message", whole)
+
+
+def arguments_text(arguments: str | Mapping[str, Any]) -> str:
+    """Return the arguments of a tool call as text."""
+    return arguments if isinstance(arguments, str) else dump_text(arguments)
+
+
 def _sections(parts: Iterable[Part]) -> Iterator[TextSection]:
     for part in parts:
         match part:
             case Text(text):
                 yield TextSection(text)
             case Reasoning(text):
-                yield TextSection(text or "(cannot be read)", "Reasoning")
+                yield TextSection(text or "(not readable)", "Reasoning")
             case ToolCall(name=name, arguments=arguments):
                 yield TextSection(arguments_text(arguments), f"Call of {name}", is_code=True)
             case ToolResult(name=name, parts=inner, is_error=failed):
@@ -107,234 +163,159 @@ def _titled(parts: Iterable[Part], title: str) -> Iterator[TextSection]:
             case Data(value):
                 yield TextSection(dump_text(value), title or "Data", is_code=True)
             case Attachment(name=name, mime=mime, size=size):
-                known = (name, mime, "" if size is None else f"{size:,} bytes")
-                yield TextSection(", ".join(filter(None, known)) or "without a name", "Attachment")
+                about = (name, mime, "" if size is None else f"{size:,} bytes")
+                yield TextSection(", ".join(filter(None, about)) or "unnamed", "Attachment")
             case _:
-                yield TextSection("(of a kind that enfold does not know)", title or "Other")
+                yield TextSection("(unknown kind of content)", title or "Other")
 
 
-def arguments_text(arguments: str | Mapping[str, Any]) -> str:
-    """A call's arguments, to be read."""
-    return arguments if isinstance(arguments, str) else dump_text(arguments)
+class _Original:
+    """The original text of one section of a shortened message."""
 
-
-MARKER = re.compile(r"⟨ [^⟨⟩\n]{1,400} ⟩")
-_BESIDE = re.compile(f"({MARKER.pattern})")
-_LINES = re.compile(r"⟨ [+\- ]?lines? (\d+)(?:-(\d+))?\b")
-_SIZED = re.compile(r"⟨ (\d+) (?:[+\- ]?(lines?)|(characters)) from ")
-_SPARE = "\n "
-"""What may stand between a marker and the text beside it without having been said."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedText:
-    """A stretch of a shown text."""
-
-    text: str
-    original: str | None = None
-    """What it stands for. None where it is what was said."""
-
-
-def pieces(shown: str, said: str) -> tuple[MarkedText, ...]:
-    """The shown text in pieces; put in place of their markers, the originals make what was said.
-
-    Where that cannot be made out, the whole stands for the whole.
-    """
-    if shown == said:
-        return (MarkedText(shown),)
-    literals, markers = _divided(shown, said)
-    gaps = _gaps(literals, markers, said) if markers else None
-    if gaps is None:
-        return (MarkedText(shown, said),)
-    found: list[MarkedText] = [MarkedText(literals[0])]
-    for marker, gap, literal in zip(markers, gaps, literals[1:], strict=True):
-        found += (MarkedText(marker, gap), MarkedText(literal))
-    return tuple(piece for piece in found if piece.text)
-
-
-def split(shown: str) -> tuple[str, ...]:
-    """The shown text cut at what may be a marker: texts and markers in turn, a text first."""
-    return tuple(_BESIDE.split(shown))
-
-
-def original_of(shown: str, said: str, number: int) -> str:
-    """What the marker of that number stands for; the first is 0.
-
-    Of brackets that somebody wrote, they themselves; of what cannot be made out, everything.
-    """
-    before = 0
-    for piece in pieces(shown, said):
-        found = MARKER.findall(piece.text)
-        if number < before + len(found):
-            return found[number - before] if piece.original is None else piece.original
-        before += len(found)
-    return said
-
-
-def _divided(shown: str, said: str) -> tuple[list[str], list[str]]:
-    """The texts around the markers, and the markers; one that was said is no marker."""
-    literals, markers = [], []
-    at = start = 0
-    for match in MARKER.finditer(shown):
-        if match[0] in said:
-            continue
-        start = match.start()
-        literals.append(shown[at:start])
-        markers.append(match[0])
-        at = match.end()
-    return [*literals, shown[at:]], markers
-
-
-def _gaps(literals: Sequence[str], markers: Sequence[str], said: str) -> list[str] | None:
-    """What each marker replaced; None if the texts around them are not all to be found."""
-    first, *between, last = literals
-    start, end = _beginning(first, said), _ending(last, said)
-    if start is None or end is None or end < start:
-        return None
-    gaps: list[str] = []
-    at = start
-    for marker, literal in zip(markers, between, strict=False):
-        stop = _next(marker, literal, said, at, end)
-        if stop is None:
-            return None
-        gaps.append(said[at:stop])
-        at = stop + len(literal)
-    return [*gaps, said[at:end]]
-
-
-def _beginning(literal: str, said: str) -> int | None:
-    """Where the text before the first marker ends."""
-    return next((len(each) for each in _loosened(literal) if said.startswith(each)), None)
-
-
-def _ending(literal: str, said: str) -> int | None:
-    """Where the text after the last marker begins."""
-    tails = (each for each in (literal, literal.lstrip(_SPARE)) if said.endswith(each))
-    return next((len(said) - len(each) for each in tails), None)
-
-
-def _loosened(literal: str) -> Iterator[str]:
-    yield literal
-    yield literal.rstrip(_SPARE)
-
-
-def _next(marker: str, literal: str, said: str, at: int, end: int) -> int | None:
-    """Where the text after a marker begins: where its size says, else where it is found next."""
-    sized = _end_by_size(marker, said, at)
-    if sized is not None and sized <= end and said.startswith(literal, sized):
-        return sized
-    found = said.find(literal, at, end) if literal.strip() else -1
-    return None if found < 0 else found
-
-
-def _end_by_size(marker: str, said: str, at: int) -> int | None:
-    """The end of what a marker replaced, if it says how much that is."""
-    lines = _LINES.match(marker)
-    if lines is not None:
-        return _after_lines(said, at, int(lines[2] or lines[1]) - int(lines[1]) + 1)
-    sized = _SIZED.match(marker)
-    if sized is None:
-        return None
-    size = int(sized[1])
-    return _after_lines(said, at, size) if sized[2] else min(len(said), at + size)
-
-
-def _after_lines(said: str, at: int, number: int) -> int:
-    """Where so many lines end, the last one's break left out."""
-    for _ in range(number):
-        at = said.find("\n", at) + 1
-        if not at:
-            return len(said)
-    return at - 1
-
-
-MARKERS_LONG = 20_000
-"""Characters of an original that are shown in a marker's place; the history has the rest."""
-
-ReadMessage: TypeAlias = Callable[[], Awaitable[Message]]
-"""Reads a message as it was said."""
-Original: TypeAlias = Callable[[], Awaitable[str]]
-
-
-def show_shortened(shown: Message, said: ReadMessage) -> None:
-    """Put on the page what the model is sent of a message; markers open to what was said."""
-    found = sections(shown)
-    for place, section in enumerate(found):
-        if section.title:
-            ui.label(storable(section.title)).classes("ef-said-title")
-        _show_section(section, place, len(found), said)
-    if not any(len(split(section.text)) > 1 for section in found):
-        _button("Show as it was said", lambda: _whole(said))
-
-
-def _show_section(section: TextSection, place: int, number: int, said: ReadMessage) -> None:
-    texts = split(section.text)
-    if len(texts) == 1:
-        show_text(section.text, is_code=section.is_code)
-        return
-    look = "ef-said ef-mono" if section.is_code else "ef-said"
-    with ui.element("div").classes(look).props("dir=auto"):
-        for index, text in enumerate(texts):
-            if index % 2:
-                _show_marker(section, index // 2, _Place(place, number, said))
-            elif text:
-                ui.html(markup(text), sanitize=False, tag="span")
-
-
-class _Place:
-    """Where in a message a shortened text stands."""
-
-    def __init__(self, place: int, number: int, said: ReadMessage) -> None:
+    def __init__(self, place: int, number: int, read_original: ReadMessage) -> None:
         self._place = place
         self._number = number
-        self._said = said
+        self._read = read_original
 
-    async def text(self) -> str:
-        """The text as it was said; of a message of other parts, all of them."""
-        found = _without_reasoning(await self._said())
-        if len(found) == self._number:
-            return found[self._place].text
-        return _joined(found)
+    def behind(self, shown: str, marker: int) -> Callable[[], Awaitable[str]]:
+        """Return a function that reads the text behind a marker of the section."""
+
+        async def read() -> str:
+            return original_of(shown, await self._text(), marker)
+
+        return read
+
+    async def _text(self) -> str:
+        message = await self._read()
+        # A shortened message has no reasoning: its signature would no longer be valid.
+        rest = tuple(part for part in message.parts if not isinstance(part, Reasoning))
+        found = sections(Message(message.role, rest))
+        return found[self._place].text if len(found) == self._number else _joined(found)
 
 
-def _show_marker(section: TextSection, number: int, place: _Place) -> None:
-    async def original() -> str:
-        return original_of(section.text, await place.text(), number)
-
-    _button(split(section.text)[2 * number + 1], original)
+def _joined(found: Iterable[TextSection]) -> str:
+    return "\n\n".join(section.text for section in found)
 
 
-def _button(name: str, original: Original) -> None:
-    """A button that opens to a text where it stands, and closes again."""
+def _marker_button(name: str, original: Callable[[], Awaitable[str]]) -> None:
+    """Show a button that shows and hides the original text in its place."""
     button = ui.element("button").classes("ef-marker ef-start")
     button.props("type=button aria-expanded=false")
     with button:
         ui.html(markup(name), sanitize=False, tag="span")
     place = ui.element("span").classes("ef-original-place")
 
-    async def turn() -> None:
+    async def toggle() -> None:
         is_open = bool(place.default_slot.children)
         place.clear()
         if not is_open:
             text = await original()
-            cut = text if len(text) <= MARKERS_LONG else f"{text[:MARKERS_LONG]}…"
+            cut = text if len(text) <= LONG_ORIGINAL else f"{text[:LONG_ORIGINAL]}…"
             with place:
                 shown = ui.html(markup(cut), sanitize=False, tag="span").classes("ef-original")
                 shown.classes("ef-original-lines" if "\n" in cut else "")
         button.props(f"aria-expanded={'false' if is_open else 'true'}")
 
-    button.on("click", turn)
+    button.on("click", toggle)
 
 
-async def _whole(said: ReadMessage) -> str:
-    return _joined(sections(await said()))
+def split_at_markers(shown: str) -> tuple[str, ...]:
+    """Return the text cut at markers: texts and markers alternate, a text comes first."""
+    return tuple(_SPLIT_AT_MARKERS.split(shown))
 
 
-def _joined(sections: tuple[TextSection, ...]) -> str:
-    return "\n\n".join(section.text for section in sections)
+def align(shown: str, original: str) -> tuple[MarkedText, ...]:
+    """Return the shown text in pieces, each marker with the original text that it replaces.
+
+    If the texts cannot be aligned, the whole original is behind the whole shown text.
+    """
+    if shown == original:
+        return (MarkedText(shown),)
+    literals, markers = _literals_and_markers(shown, original)
+    gaps = _gaps(literals, markers, original) if markers else None
+    if gaps is None:
+        return (MarkedText(shown, original),)
+    found: list[MarkedText] = [MarkedText(literals[0])]
+    for marker, gap, literal in zip(markers, gaps, literals[1:], strict=True):
+        found += (MarkedText(marker, gap), MarkedText(literal))
+    return tuple(piece for piece in found if piece.text)
 
 
-def _without_reasoning(message: Message) -> tuple[TextSection, ...]:
-    """An edited message has lost its reasoning, which was signed for it as it was."""
-    rest = tuple(part for part in message.parts if not isinstance(part, Reasoning))
-    return sections(Message(message.role, rest))
+def original_of(shown: str, original: str, number: int) -> str:
+    """Return the original text behind a marker; the first marker is 0.
+
+    Brackets that are part of the original stand for themselves. If the texts cannot be aligned,
+    the whole original is returned.
+    """
+    before = 0
+    for piece in align(shown, original):
+        found = MARKER.findall(piece.text)
+        if number < before + len(found):
+            return found[number - before] if piece.original is None else piece.original
+        before += len(found)
+    return original
+
+
+def _literals_and_markers(shown: str, original: str) -> tuple[list[str], list[str]]:
+    """Return the texts around the markers, and the markers. Brackets of the original are text."""
+    literals: list[str] = []
+    markers: list[str] = []
+    at = 0
+    for match in MARKER.finditer(shown):
+        if match[0] in original:
+            continue
+        literals.append(shown[at : match.start()])
+        markers.append(match[0])
+        at = match.end()
+    return [*literals, shown[at:]], markers
+
+
+def _gaps(literals: Sequence[str], markers: Sequence[str], original: str) -> list[str] | None:
+    """Return the text behind each marker; None if a text around them is not in the original."""
+    first, *between, last = literals
+    start = next(
+        (len(text) for text in (first, first.rstrip(_SPACING)) if original.startswith(text)), None
+    )
+    tail = next((text for text in (last, last.lstrip(_SPACING)) if original.endswith(text)), None)
+    if start is None or tail is None or len(original) - len(tail) < start:
+        return None
+    end = len(original) - len(tail)
+    gaps: list[str] = []
+    at = start
+    for marker, literal in zip(markers, between, strict=False):
+        stop = _next_literal(marker, literal, original, at, end)
+        if stop is None:
+            return None
+        gaps.append(original[at:stop])
+        at = stop + len(literal)
+    return [*gaps, original[at:end]]
+
+
+def _next_literal(marker: str, literal: str, original: str, at: int, end: int) -> int | None:
+    """Return the start of the text after a marker: by the marker's size, else by searching."""
+    sized = _end_by_size(marker, original, at)
+    if sized is not None and sized <= end and original.startswith(literal, sized):
+        return sized
+    found = original.find(literal, at, end) if literal.strip() else -1
+    return None if found < 0 else found
+
+
+def _end_by_size(marker: str, original: str, at: int) -> int | None:
+    """Return the end of the replaced text if the marker states its size."""
+    lines = _LINES.match(marker)
+    if lines is not None:
+        return _after_lines(original, at, int(lines[2] or lines[1]) - int(lines[1]) + 1)
+    sized = _SIZED.match(marker)
+    if sized is None:
+        return None
+    size = int(sized[1])
+    return _after_lines(original, at, size) if sized[2] else min(len(original), at + size)
+
+
+def _after_lines(text: str, at: int, number: int) -> int:
+    """Return the end of a number of lines, without the last line break."""
+    for _ in range(number):
+        at = text.find("\n", at) + 1
+        if not at:
+            return len(text)
+    return at - 1

@@ -1,4 +1,4 @@
-"""The sessions: the visitor's conversations as a list at the side of every page."""
+"""The list of the visitor's sessions at the side of every page, with search and import."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from enfold.errors import EnfoldError, InputError
 from enfold.records import Hit, SessionRecord, check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
-from enfold.ui import window as failures
-from enfold.ui.widgets import confirm, prompt_for_name
-from enfold.ui.window import Window, path_of
+from enfold.ui.widgets import confirm, prompt_for_text
+from enfold.ui.window import Window, notify_failure, path_of
 
 LARGEST = 60 * 2**20
-"""Bytes of a file; what is larger is for `enfold import`."""
+"""Bytes of an imported file; larger ones need `enfold import`."""
 
 
 def import_field(window: Window) -> None:
-    """The place where a file can be dropped, or chosen."""
+    """Show a field to drop or choose a transcript."""
 
-    async def take(event: events.UploadEventArguments) -> None:
+    async def store(event: events.UploadEventArguments) -> None:
         try:
             found = await asyncio.to_thread(_read, await event.file.read())
             names = [await _store(window, transcript) for transcript in found]
         except EnfoldError as error:
-            failures.tell(f"{event.file.name}: {error}")
+            notify_failure(f"{event.file.name}: {error}")
         else:
             ui.notify(f"{number(len(names), 'conversation')} imported", type="positive")
             ui.navigate.to(path_of(names[0]))
@@ -40,57 +39,60 @@ def import_field(window: Window) -> None:
             field.reset()
 
     def refuse() -> None:
-        failures.tell(
-            f"One file at a time, of at most {LARGEST // 2**20} MB; `enfold import` takes more."
+        notify_failure(
+            f"Import one file of at most {LARGEST // 2**20} MB; `enfold import` takes more."
         )
 
     field = ui.upload(
-        label="Drop a transcript here", auto_upload=True, max_file_size=LARGEST, on_upload=take
+        label="Drop a transcript here",
+        auto_upload=True,
+        max_file_size=LARGEST,
+        on_upload=store,
     )
     field.on_rejected(refuse).classes("ef-import").props("flat hide-upload-btn")
     field.props["aria-label"] = "Import a transcript"
 
 
 def _read(content: bytes) -> list[Transcript]:
-    """Every conversation of the file, before the first of them is stored."""
+    """Return all conversations of a file. All are checked before the first is stored."""
     found = list(read(content))
     if not found:
-        raise InputError("there is no conversation in this file")
+        raise InputError("the file has no conversation")
     for transcript in found:
         check_name("session", transcript.id)
     return found
 
 
 async def _store(window: Window, transcript: Transcript) -> str:
-    async with window.doing("import session", transcript.id):
+    async with window.audited("import session", transcript.id):
         stored = await import_transcript(window.engine, transcript, namespace=window.namespace)
     return stored.id
 
 
 _SHOWN = 50
-"""Sessions that are listed at a time."""
-_LOOKED_THROUGH = 2_000
-"""Sessions whose titles a search looks at, the last used first."""
+"""Sessions on one page of the list."""
+_SEARCHED = 2_000
+"""The most recent sessions, whose titles are searched."""
 _HITS = 8
 _SECONDS = 5.0
-"""How often it is looked whether there are others: from another window, or a program."""
+"""Between two checks for changes by other windows and programs."""
 NEW_TITLE = "New conversation"
 
 
 class SessionList:
-    """The list, the field that searches it, and what begins another."""
+    """The list of sessions, its search field and the button for a new one."""
 
     def __init__(self, window: Window, current: str | None) -> None:
         self._window = window
         self._current = current
         self._last: SessionRecord | None = None
         self._newest: list[SessionRecord] = []
-        self._is_searched = False
+        self._is_search = False
 
     async def show(self) -> None:
-        """Put it on the page."""
+        """Show the list."""
         with ui.element("div").classes("ef-sessions-head"):
-            new = ui.button("New", icon="add", on_click=self._begin).props("unelevated no-wrap")
+            new = ui.button("New", icon="add", on_click=self._start).props("unelevated no-wrap")
             new.props("color=primary").props["aria-label"] = "New conversation"
             search = ui.input(placeholder="Search", on_change=self._search)
             search.props("dense outlined clearable debounce=300 type=search").classes("ef-grow")
@@ -102,18 +104,18 @@ class SessionList:
         ui.timer(_SECONDS, self._follow)
 
     async def refresh(self) -> None:
-        """Fill it again, after something changed."""
+        """Read and show the sessions again."""
         newest = await self._read()
         self._list.clear()
         self._last = None
-        self._is_searched = False
+        self._is_search = False
         self._newest = newest
         with self._list:
             self._draw(newest)
 
     async def _follow(self) -> None:
-        """Show what has come or gone since; what is searched for stays, and so does more of it."""
-        if not self._is_searched and self._last is None and await self._read() != self._newest:
+        """Refresh the list if it changed; search results and further pages stay."""
+        if not self._is_search and self._last is None and await self._read() != self._newest:
             await self.refresh()
 
     async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
@@ -142,20 +144,20 @@ class SessionList:
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
                 ui.label(title).classes("ef-ellipsis").props("dir=auto")
                 used = datetime.fromtimestamp(session.updated_at / 1000, UTC)
-                said = f"{number(session.depth, 'message')} · {figures.age_text(used)}"
-                ui.label(said).classes("ef-tiny ef-soft ef-ellipsis")
+                about = f"{number(session.depth, 'message')} · {figures.age_text(used)}"
+                ui.label(about).classes("ef-tiny ef-soft ef-ellipsis")
             if session.id == self._current:
                 link.props("aria-current=page")
             self._menu(session, title)
 
     def _menu(self, session: SessionRecord, title: str) -> None:
-        """A button whose menu is made when it is asked for: there may be many."""
+        """Show a menu button. There may be many, so the menu is built on the first click."""
         button = ui.button(icon="more_vert").props("flat round dense size=sm aria-haspopup=menu")
-        button.props["aria-label"] = f"More about {title}"
+        button.props["aria-label"] = f"Actions for {title}"
 
         menu: ui.menu | None = None
 
-        def open_menu() -> None:
+        def show_menu() -> None:
             nonlocal menu
             if menu is None:
                 menu = make_menu()
@@ -171,23 +173,21 @@ class SessionList:
                 ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
             return made
 
-        button.on_click(open_menu)
+        button.on_click(show_menu)
 
-    async def _begin(self) -> None:
+    async def _start(self) -> None:
         name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
-        async with self._window.doing("begin session", name):
+        async with self._window.audited("begin session", name):
             made = await self._window.engine.session(
                 name, namespace=self._window.namespace, title=NEW_TITLE
             )
         ui.navigate.to(path_of(made.id))
 
     async def _rename(self, session: SessionRecord) -> None:
-        title = await prompt_for_name(
-            "Rename the conversation", "Title", session.title or session.id
-        )
+        title = await prompt_for_text("Rename conversation", "Title", session.title or session.id)
         if title is not None:
-            async with self._window.doing("rename session", session.id):
-                await (await self._window.session(session.id)).configure(title=title)
+            async with self._window.audited("rename session", session.id):
+                await (await self._window.session(session.id)).configure(title=title.strip())
             if session.id == self._current:
                 ui.navigate.reload()
             else:
@@ -196,12 +196,12 @@ class SessionList:
     async def _delete(self, session: SessionRecord) -> None:
         title = session.title or session.id
         if not await confirm(
-            "Delete the conversation?",
-            f"“{title}”, all that was said in it and its summaries are deleted for good.",
+            "Delete conversation?",
+            f"“{title}”, its messages and its summaries are deleted permanently.",
             "Delete",
         ):
             return
-        async with self._window.doing("delete session", session.id):
+        async with self._window.audited("delete session", session.id):
             await (await self._window.session(session.id)).delete()
         if session.id == self._current:
             ui.navigate.to("/")
@@ -220,9 +220,9 @@ class SessionList:
             await self.refresh()
             return
         engine, namespace = self._window.engine, self._window.namespace
-        named = await engine.sessions(namespace=namespace, limit=_LOOKED_THROUGH)
+        named = await engine.sessions(namespace=namespace, limit=_SEARCHED)
         hits = await engine.search(words, namespace=namespace, limit=_HITS)
-        self._is_searched = True
+        self._is_search = True
         self._list.clear()
         with self._list:
             for each in named:
@@ -231,11 +231,11 @@ class SessionList:
             for hit in hits:
                 _hit(hit, words, {each.id: each.title for each in named})
             if not self._list.default_slot.children:
-                ui.label(f"Nothing is called “{words}”, or says it.").classes("ef-empty ef-small")
+                ui.label(f"No results for “{words}”.").classes("ef-empty ef-small")
 
 
 def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
-    """A message that says it, as a link to its place in the full history."""
+    """Show a matching message as a link to its place in the full history."""
     place = f"{path_of(hit.session_id, 'history')}?{urlencode({'m': hit.depth, 'q': words})}"
     with ui.link(target=place).classes("ef-session").props("role=listitem"):
         ui.label(" ".join(hit.snippet.split())).classes("ef-two-lines ef-small").props("dir=auto")
@@ -244,5 +244,5 @@ def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
 
 
 def _summarize(session: SessionRecord) -> None:
-    """Ask for it on the session's own page."""
+    """Open the session's page with the dialog for a summary."""
     ui.navigate.to(f"{path_of(session.id)}?do=summarize")

@@ -1,4 +1,4 @@
-"""Blocks: headings, facts, badges and notices, as several pages show them."""
+"""Widgets that several pages use: headings, cards, facts, badges, notices, dialogs, lists."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from nicegui import ui
 
 from enfold.ui import figures
 
-Entry = TypeVar("Entry")
+Item = TypeVar("Item")
+Element = TypeVar("Element", bound=ui.element)
 Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
 
 BY_HAND = "user"
-"""The author of a summary that somebody wrote."""
+"""The author of a summary that the user wrote."""
 
 _ICONS: dict[Tone, str] = {
     "plain": "info",
@@ -26,64 +27,67 @@ _ICONS: dict[Tone, str] = {
 }
 
 
-def number_of(number: int, word: str) -> str:
-    """So many of something: `1 message`, `1,024 messages`."""
-    return f"1 {word}" if number == 1 else f"{number:,} {word}s"
+class Timestamped(Protocol):
+    """A stored record with its time of creation."""
+
+    @property
+    def created_at(self) -> int:
+        """Milliseconds since 1970."""
+
+
+def age_label(record: Timestamped) -> ui.label:
+    """Show the age of a record."""
+    return figures.when(datetime.fromtimestamp(record.created_at / 1_000, UTC))
 
 
 def author_text(strategy: str, author: str) -> str:
-    """Who did a compression: the strategy, and whoever wrote the summary, if there is one."""
+    """Return the strategy of a compression and, if there is one, the author of its summary."""
     if author in {"", strategy}:
         return strategy
     return f"{strategy}, by {'you' if author == BY_HAND else author}"
 
 
-class Timestamped(Protocol):
-    """What the store says when it was written."""
-
-    @property
-    def created_at(self) -> int:
-        """In milliseconds since 1970."""
-
-
-def age_label(record: Timestamped) -> ui.label:
-    """How long ago a record was written."""
-    return figures.when(_moment(record))
-
-
-def age_of_record(record: Timestamped) -> str:
-    """The same in words alone, for where nothing more can be pointed at."""
-    return figures.age_text(_moment(record))
-
-
-def _moment(record: Timestamped) -> datetime:
-    return datetime.fromtimestamp(record.created_at / 1_000, UTC)
+def labelled(element: Element, label: str) -> Element:
+    """Give an element an accessible name and return it."""
+    # Set as a value: in the text form of props, quotes in the name would end it.
+    element.props["aria-label"] = label
+    return element
 
 
 def heading(text: str, level: int = 2) -> ui.label:
-    """A heading; level 1 is the page's own."""
+    """Show a heading; level 1 is the title of the page."""
     return ui.label(text).classes(f"ef-h{level} ef-wrap").props(f"role=heading aria-level={level}")
 
 
-@contextmanager
-def titled_dialog(title: str) -> Iterator[ui.dialog]:
-    """A dialog; what is put inside is its contents. Awaited it opens, and gives what is chosen."""
-    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-        dialog.props["aria-label"] = title
+def card(title: str, explanation: str = "") -> ui.element:
+    """Return a section with a heading, to be filled with `with`."""
+    part = labelled(ui.element("section").classes("ef-card ef-stack"), title)
+    with part, ui.element("div"):
         heading(title)
-        yield dialog
+        if explanation:
+            ui.label(explanation).classes("ef-soft ef-small ef-wrap")
+    return part
+
+
+def empty_state(icon: str, *lines: str) -> ui.element:
+    """Show an icon and lines in place of content that does not exist yet."""
+    with ui.element("section").classes("ef-empty") as section:
+        ui.icon(icon).classes("ef-empty-icon").props('aria-hidden="true"')
+        for number, line in enumerate(lines):
+            ui.label(line).classes("ef-small" if number else "")
+    return section
 
 
 @contextmanager
 def facts() -> Iterator[None]:
-    """A list of names and values; each is a `fact`."""
+    """Open a list of names and values, to be filled with `fact`."""
     with ui.element("dl").classes("ef-facts"):
         yield
 
 
 @contextmanager
 def fact(name: str) -> Iterator[None]:
-    """A name; what is put inside is its value."""
+    """Show a name and open the element for its value."""
     with ui.element("div").classes("ef-fact"):
         with ui.element("dt"):
             ui.label(name)
@@ -92,13 +96,13 @@ def fact(name: str) -> Iterator[None]:
 
 
 def badge(text: str, tone: Tone = "plain") -> ui.label:
-    """A word about what it stands beside."""
+    """Show a short text in a rounded frame."""
     return ui.label(text).classes(f"ef-badge ef-badge-{tone}")
 
 
 @contextmanager
 def notice(tone: Tone, title: str) -> Iterator[ui.element]:
-    """Something to know; what is put inside is more about it. What is bad is read out at once."""
+    """Show a notice and open the element for its details. Screen readers announce bad ones."""
     role = "alert" if tone == "bad" else "status"
     with ui.element("section").classes(f"ef-notice ef-notice-{tone}").props(f"role={role}") as made:
         ui.icon(_ICONS[tone]).classes("ef-notice-icon").props('aria-hidden="true"')
@@ -108,16 +112,23 @@ def notice(tone: Tone, title: str) -> Iterator[ui.element]:
 
 
 @contextmanager
-def buttons() -> Iterator[None]:
-    """A row of what can be done."""
+def button_row() -> Iterator[None]:
+    """Open a row of buttons."""
     with ui.element("div").classes("ef-row"):
         yield
+
+
+def icon_button(icon: str, name: str, act: Callable[[], object] | None = None) -> ui.button:
+    """Return a small button with an icon; its name is the tooltip and the accessible name."""
+    button = ui.button(icon=icon, on_click=act).props("flat round dense size=sm")
+    button.props["title"] = name
+    return labelled(button, name)
 
 
 def expandable(
     title: str, fill: Callable[[], Awaitable[None] | None], *, is_open: bool = False
 ) -> ui.expansion:
-    """A line that opens; what is in it is made when that first happens."""
+    """Show a line that expands; `fill` builds its content when it is first expanded."""
     with ui.expansion(title, value=is_open).classes("ef-full ef-expansion").props("dense") as line:
         place = ui.element("div").classes("ef-stack-tight")
 
@@ -133,59 +144,91 @@ def expandable(
 
 
 def paged_list(
-    entries: Sequence[Entry],
-    show: Callable[[Entry], None],
+    items: Sequence[Item],
+    show: Callable[[Item], None],
     *,
     at_once: int = 20,
     tag: str = "div",
     classes: str = "ef-stack-tight",
 ) -> None:
-    """The first entries, and a button for the next: a page with thousands is of use to nobody."""
+    """Show the first items, and a button that shows the next ones."""
     listed = ui.element(tag).classes(classes)
     more = ui.button().props("flat dense color=primary").classes("ef-start ef-across")
-    seen = 0
+    shown = 0
 
     def show_more() -> None:
-        nonlocal seen
+        nonlocal shown
         with listed:
-            for entry in entries[seen : seen + at_once]:
-                show(entry)
-        seen = min(len(entries), seen + at_once)
-        more.set_text(f"Show more ({len(entries) - seen:,} left)")
-        more.set_visibility(seen < len(entries))
+            for item in items[shown : shown + at_once]:
+                show(item)
+        shown = min(len(items), shown + at_once)
+        more.set_text(f"Show more ({len(items) - shown:,} left)")
+        more.set_visibility(shown < len(items))
 
     more.on_click(show_more)
     show_more()
 
 
-async def prompt_for_name(question: str, label: str, value: str) -> str | None:
-    """A name; None if it was thought better of."""
+def show_table(
+    name: str, head: Sequence[str], rows: Sequence[Sequence[str]], *classes: str
+) -> None:
+    """Show a table of texts; the first cell of a row is its header."""
+    with labelled(ui.element("table").classes(" ".join(("st-table", *classes))), name):
+        with ui.element("tr"):
+            for title in head:
+                with ui.element("th").props("scope=col"):
+                    ui.label(title)
+        for first, *rest in rows:
+            with ui.element("tr"):
+                with ui.element("th").props("scope=row"):
+                    ui.label(first)
+                for text in rest:
+                    with ui.element("td"):
+                        ui.label(text)
+
+
+@contextmanager
+def titled_dialog(title: str) -> Iterator[ui.dialog]:
+    """Open a dialog to be filled. Awaiting the dialog shows it and returns the submitted value."""
     with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-        _heading(question)
-        field = ui.input(label, value=value).props("outlined autofocus maxlength=200 dir=auto")
-        field.classes("ef-full").on("keydown.enter", lambda: dialog.submit(field.value), args=[])
+        labelled(dialog, title)
+        heading(title)
+        yield dialog
+
+
+async def prompt_for_text(
+    title: str, label: str, value: str, *, explanation: str = "", is_long: bool = False
+) -> str | None:
+    """Return the text that the user enters; None if it is empty or the user cancels."""
+    with titled_dialog(title) as dialog:
+        if explanation:
+            ui.label(explanation).classes("ef-soft ef-small ef-wrap")
+        field: ui.input | ui.textarea
+        if is_long:
+            field = ui.textarea(label, value=value)
+            field.props("outlined autogrow dir=auto autofocus input-style='max-height: 50vh'")
+        else:
+            field = ui.input(label, value=value).props("outlined autofocus maxlength=200 dir=auto")
+            field.on("keydown.enter", lambda: dialog.submit(field.value), args=[])
+        field.classes("ef-full")
         with ui.element("div").classes("ef-row ef-end"):
             ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
             save = ui.button("Save", on_click=lambda: dialog.submit(field.value))
             save.props("unelevated color=primary")
-    name: str | None = await dialog
+            save.bind_enabled_from(field, "value", lambda text: bool((text or "").strip()))
+    text: str | None = await dialog
     dialog.delete()
-    return name.strip() if name and name.strip() else None
+    return text if text and text.strip() else None
 
 
-async def confirm(question: str, explanation: str, act: str) -> bool:
-    """Whether that is really wanted."""
-    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-        _heading(question)
+async def confirm(question: str, explanation: str, action: str) -> bool:
+    """Return True if the user confirms an action that cannot be undone."""
+    with titled_dialog(question) as dialog:
         ui.label(explanation).classes("ef-wrap").props("dir=auto")
         with ui.element("div").classes("ef-row ef-end"):
             ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat autofocus")
-            sure = ui.button(act, on_click=lambda: dialog.submit(act))
+            sure = ui.button(action, on_click=lambda: dialog.submit(action))
             sure.props("unelevated color=negative")
     answer: str | None = await dialog
     dialog.delete()
-    return answer == act
-
-
-def _heading(text: str) -> None:
-    ui.label(text).classes("ef-title-small").props("role=heading aria-level=2")
+    return answer == action

@@ -1,4 +1,4 @@
-"""A window: one page in one browser, and what it may see."""
+"""A window: one page in one browser, the data it may read, and how it shows errors."""
 
 from __future__ import annotations
 
@@ -15,50 +15,49 @@ from nicegui import ui
 from enfold.engine import Engine, Session
 from enfold.errors import EnfoldError, facts
 from enfold.records import AuditDraft
-from enfold.store import sessions
 
-_DONE = 200
+_SUCCESS = 200
 
 
 class Visitor(Protocol):
-    """Whoever opened the page, as the server knows them."""
+    """The sender of a request, as the server identified it."""
 
     @property
     def name(self) -> str:
-        """Their access token's; empty on this machine, where none is needed."""
+        """The name of the access token; empty on a server without tokens."""
 
     @property
     def namespace(self) -> str:
-        """Where their sessions are."""
+        """The namespace of the visitor's sessions."""
 
     @property
     def is_owner(self) -> bool:
-        """Whether they may change what holds for everybody."""
+        """True if the visitor may change settings of the whole server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """What a page works with."""
+    """The engine and the visitor of one page."""
 
     engine: Engine
     visitor: Visitor
 
     @property
     def namespace(self) -> str:
-        """Where the visitor's sessions are."""
+        """The namespace of the visitor's sessions."""
         return self.visitor.namespace
 
     async def session(self, id: str) -> Session:
-        """One of the visitor's sessions; `NotFoundError` if there is none of that name."""
+        """Return one of the visitor's sessions; raise `NotFoundError` if it does not exist."""
         return await self.engine.find(id, namespace=self.namespace)
 
     @asynccontextmanager
-    async def doing(self, action: str, session: str | None = None) -> AsyncIterator[None]:
-        """Write down what the visitor does in here, as the server does for its API."""
+    async def audited(self, action: str, session: str | None = None) -> AsyncIterator[None]:
+        """Record an action of the visitor in the audit log, as the server does for its API."""
         status = 0
         try:
             yield
-            status = _DONE
+            status = _SUCCESS
         except EnfoldError as error:
             status = facts(error).status
             raise
@@ -74,32 +73,30 @@ class Window:
             await self.engine.access.log(entry)
 
     async def title(self, session: Session) -> str:
-        """What the session is called."""
-        record = await self.engine.store.read(sessions.get, session.key)
+        """Return the session's title, or its id if it has none."""
+        record = await session.record()
         return record.title or record.id
 
 
 def path_of(session: str, view: str = "") -> str:
-    """Where a session is shown; `view` is one of its pages, such as `history`."""
+    """Return the path of a session's page; `view` is a page below it, such as `history`."""
     place = f"/s/{quote(session, safe='')}"
     return f"{place}/{view}" if view else place
 
 
-def show(error: Exception) -> None:
-    """Say it in a corner of the page. Words of ours can be read; a mistake's might hold anything.
+def notify_error(error: Exception) -> None:
+    """Show an error at the bottom of the page. NiceGUI calls this for exceptions of handlers.
 
-    This is what happens to whatever a handler on a page raises.
+    Only our own errors are shown in full: the text of another exception may contain anything.
     """
-    words = (
-        str(error) if isinstance(error, EnfoldError) else "Something went wrong here; see the log."
-    )
-    tell(words)
+    known = isinstance(error, EnfoldError)
+    notify_failure(str(error) if known else "Unexpected error. See the server log.")
 
 
-def tell(words: str) -> None:
-    """Say in a corner of the page what is wrong."""
+def notify_failure(text: str) -> None:
+    """Show the text of an error at the bottom of the page."""
     ui.notify(
-        words,
+        text,
         type="negative",
         position="bottom",
         timeout=12_000,
@@ -107,16 +104,16 @@ def tell(words: str) -> None:
     )
 
 
-def explain(error: EnfoldError) -> None:
-    """Say it in the place of what should have been on the page."""
+def show_error(error: EnfoldError) -> None:
+    """Show an error in place of the page's content."""
     with ui.element("section").classes("ef-empty").props('role="alert"'):
         ui.icon("error_outline").classes("ef-empty-icon").props('aria-hidden="true"')
         ui.label(str(error)).classes("ef-wrap")
-        ui.link("Back to the conversations", "/")
+        ui.link("Back to conversations", "/")
 
 
-def without_words(record: logging.LogRecord) -> bool:
-    """For the log: what is ours was shown already; of a mistake, its kind and its place."""
+def redact_log_record(record: logging.LogRecord) -> bool:
+    """Drop our own errors from the log, which were shown; reduce others to type and place."""
     if not record.exc_info or record.exc_info[1] is None:
         return True
     error = record.exc_info[1]
@@ -124,6 +121,6 @@ def without_words(record: logging.LogRecord) -> bool:
         return False
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else "?"
-    record.msg, record.args = "a mistake of ours: %s", (f"{type(error).__name__} at {place}",)
+    record.msg, record.args = "unexpected error: %s", (f"{type(error).__name__} at {place}",)
     record.exc_info = None
     return True

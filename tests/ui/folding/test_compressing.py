@@ -67,11 +67,11 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
     await expect(dialog).to_contain_text("none, no model is asked")
     await expect(dialog).to_contain_text("Native, summary by local")
     await dialog.get_by_role("button", name="Summarize now").click()
-    report = page.get_by_role("status").filter(has_text="Folded")
+    report = page.get_by_role("status").filter(has_text="Summarized")
     for name in ("Before", "After", "Less", "Cost", "Time", "native, by local"):
         await expect(report).to_contain_text(name)
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
-    await report.get_by_role("link", name="What changed").click()
+    await report.get_by_role("link", name="Show changes").click()
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 
@@ -91,14 +91,14 @@ async def test_one_run_may_keep_more_and_use_another_strategy(
     await open_session(page, server, api, "once")
     dialog = await preview(page)
     await dialog.get_by_role("button", name="For this run only").click()
-    await dialog.get_by_label("What stays verbatim").click()
-    await page.get_by_role("option", name="So many messages").click()
-    await dialog.get_by_label("How many").fill("20")
+    await dialog.get_by_label("Keep verbatim").click()
+    await page.get_by_role("option", name="A number of messages").click()
+    await dialog.get_by_label("Amount").fill("20")
     await expect(dialog).to_contain_text("40 of 60 messages")
-    await dialog.get_by_label("How many").fill("")
+    await dialog.get_by_label("Amount").fill("")
     await expect(dialog.get_by_role("alert")).to_contain_text("How many messages are to stay?")
     await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
-    await dialog.get_by_label("How many").fill("20")
+    await dialog.get_by_label("Amount").fill("20")
     await dialog.get_by_label("Strategy").click()
     await page.get_by_role("option", name="smart").click()
     await expect(dialog).to_contain_text("Smart, summary by local")
@@ -112,7 +112,7 @@ async def test_the_command_summarizes_at_once(page: Page, server: Process, api: 
     await open_session(page, server, api, "command")
     await page.get_by_role("textbox", name="Message").fill("/summarize")
     await page.keyboard.press("Enter")
-    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
 
 
 async def test_nothing_to_summarize_is_said(page: Page, server: Process, api: Api) -> None:
@@ -144,7 +144,7 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
         await page.get_by_role("textbox", name="Message").fill("not held up")
         await page.get_by_role("button", name="Cancel", exact=True).click()
         for each in (page, other):
-            await expect(each.get_by_text("Called off. Nothing was changed.")).to_be_visible()
+            await expect(each.get_by_text("Cancelled. Nothing was changed.")).to_be_visible()
 
 
 async def test_what_others_start_is_followed_to_its_result(
@@ -152,10 +152,10 @@ async def test_what_others_start_is_followed_to_its_result(
 ) -> None:
     await open_session(page, server, api, "elsewhere")
     api.compress("elsewhere")
-    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
     await page.get_by_role("button", name="Dismiss").click()
-    await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).not_to_be_visible()
 
 
 async def test_the_report_itself_can_say_that_it_is_not_wanted(
@@ -163,11 +163,11 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
 ) -> None:
     await open_session(page, server, api, "muted")
     api.compress("muted")
-    await page.get_by_role("button", name="Do not show these").click()
+    await page.get_by_role("button", name="Hide these notices").click()
     api.append("muted", *talk(30, 40))
     api.compress("muted")
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
-    await expect(page.get_by_role("status").filter(has_text="Folded")).not_to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).not_to_be_visible()
     dialog = await ask(page)
     await dialog.get_by_role("switch", name="Show compressions while they run").click()
     await dialog.get_by_role("button", name="Cancel", exact=True).click()
@@ -176,7 +176,7 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
     api.append("muted", *talk(20, 41))
     api.compress("muted")
-    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
 
 
 async def test_a_failure_says_why_and_can_be_tried_again(
@@ -190,7 +190,7 @@ async def test_a_failure_says_why_and_can_be_tried_again(
         await expect(alert).to_contain_text("away")
         await expect(alert).to_contain_text("a request may be too large for the model")
         await alert.get_by_role("button", name="Retry").click()
-        await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
         await expect(alert).not_to_be_visible()
 
 
@@ -213,17 +213,17 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
     async with window(browser) as (other, _):
         async with model(api, failed(401)):
             await asyncio.to_thread(partial(api.prepare_in_vain, "waiting", max_tokens=500))
-            banner = page.get_by_role("alert").filter(has_text="This conversation waits")
-            await expect(banner).to_contain_text("Nothing more is sent until a summary succeeds.")
+            banner = page.get_by_role("alert").filter(has_text="Paused: the summary failed.")
+            await expect(banner).to_contain_text("No request is sent until a summary succeeds.")
             await other.goto(f"{server.address}/s/waiting")
-            there = other.get_by_role("alert").filter(has_text="This conversation waits")
+            there = other.get_by_role("alert").filter(has_text="Paused: the summary failed.")
             await there.get_by_role("button", name="Continue at own risk").click()
             for each in (page, other):
-                await expect(each.get_by_text("You continue at your own risk")).to_be_visible()
+                await expect(each.get_by_text("Continuing without the summary")).to_be_visible()
             await expect(banner).not_to_be_visible()
-        await page.get_by_role("button", name="Retry the summary").click()
+        await page.get_by_role("button", name="Retry summary").click()
         for each in (page, other):
-            await expect(each.get_by_text("You continue at your own risk")).not_to_be_visible()
+            await expect(each.get_by_text("Continuing without the summary")).not_to_be_visible()
 
 
 async def test_what_was_left_out_without_a_summary_says_so_and_can_be_summarized(
@@ -256,7 +256,7 @@ async def test_notices_can_be_switched_off_but_errors_are_always_shown(
     await page.get_by_role("textbox", name="Message").fill("/summarize")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
-    await expect(page.get_by_text("Folded", exact=False)).not_to_be_visible()
+    await expect(page.get_by_text("Summarized", exact=False)).not_to_be_visible()
     async with model(api, failed(401)):
         card = page.get_by_role("region", name="Summary of")
         await card.get_by_role("button", name="Summary of").click()
@@ -302,5 +302,5 @@ async def test_on_a_phone_the_dialog_and_the_report_fit(
         dialog = await preview(page)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await dialog.get_by_role("button", name="Summarize now").click()
-        await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+        await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from enfold.engine import Engine
 from enfold.engine.changes import read_comparison
 from enfold.messages import text_of
-from enfold.ui.message_text import MARKER, MarkedText, original_of, pieces, split
+from enfold.ui.message_text import MARKER, MarkedText, align, original_of, split_at_markers
 from tests.ui.talks import in_engine, read_files
 
 
@@ -18,12 +18,12 @@ def restored(found: tuple[MarkedText, ...]) -> str:
 
 
 def test_what_was_not_shortened_is_one_piece() -> None:
-    assert pieces("As it was.", "As it was.") == (MarkedText("As it was."),)
+    assert align("As it was.", "As it was.") == (MarkedText("As it was."),)
 
 
 def test_a_marker_stands_for_what_is_between_the_texts_around_it() -> None:
     shown = "one\ntwo\n⟨ ... truncated, 2 of 5 lines ⟩\nfive"
-    assert pieces(shown, "one\ntwo\nthree\nfour\nfive") == (
+    assert align(shown, "one\ntwo\nthree\nfour\nfive") == (
         MarkedText("one\ntwo\n"),
         MarkedText("⟨ ... truncated, 2 of 5 lines ⟩", "three\nfour"),
         MarkedText("\nfive"),
@@ -32,12 +32,12 @@ def test_a_marker_stands_for_what_is_between_the_texts_around_it() -> None:
 
 def test_a_marker_alone_stands_for_everything() -> None:
     marker = "⟨ Content suppressed ⟩"
-    assert pieces(marker, "All of it.") == (MarkedText(marker, "All of it."),)
+    assert align(marker, "All of it.") == (MarkedText(marker, "All of it."),)
 
 
 def test_two_markers_in_a_row_each_take_as_many_lines_as_they_say() -> None:
     first, second = "⟨ lines 1-2 as in message #3 ⟩", "⟨ lines 3-4 as in message #5 ⟩"
-    found = pieces(f"{first}\n{second}\nend", "a\nb\nc\nd\nend")
+    found = align(f"{first}\n{second}\nend", "a\nb\nc\nd\nend")
     assert found == (
         MarkedText(first, "a\nb"),
         MarkedText("\n"),
@@ -49,14 +49,14 @@ def test_two_markers_in_a_row_each_take_as_many_lines_as_they_say() -> None:
 def test_characters_are_counted_too() -> None:
     marker = '⟨ 4 characters from "cd" as in message #1 ⟩'
     other = '⟨ 2 characters from "hi" as in message #1 ⟩'
-    found = pieces(f"ab{marker}g{other}j", "abcdefghij")
+    found = align(f"ab{marker}g{other}j", "abcdefghij")
     assert [piece.original for piece in found] == [None, "cdef", None, "hi", None]
 
 
 def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     said = "He wrote ⟨ so ⟩ and then a lot more"
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
-    found = pieces(shown, said)
+    found = align(shown, said)
     assert found[0] == MarkedText("He wrote ⟨ so ⟩ and ")
     assert found[1].original == "then a lot more"
 
@@ -66,7 +66,7 @@ def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     ["reworded altogether", "other ⟨ lines 1-2 as in message #3 ⟩ text", "⟨ a ⟩not there⟨ b ⟩"],
 )
 def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
-    assert pieces(shown, "What was said.") == (MarkedText(shown, "What was said."),)
+    assert align(shown, "What was said.") == (MarkedText(shown, "What was said."),)
 
 
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
@@ -77,13 +77,13 @@ def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> N
         text if index % 2 == 0 else f"⟨ {len(text)} characters from x as in message #1 ⟩"
         for index, text in enumerate(texts)
     )
-    assert restored(pieces(shown, said)) == said
+    assert restored(align(shown, said)) == said
 
 
 def test_every_marker_is_opened_by_its_number() -> None:
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
     said = "He wrote ⟨ so ⟩ and then a lot more"
-    assert split(shown)[1::2] == ("⟨ so ⟩", "⟨ ... truncated, 16 of 35 characters ⟩")
+    assert split_at_markers(shown)[1::2] == ("⟨ so ⟩", "⟨ ... truncated, 16 of 35 characters ⟩")
     assert original_of(shown, said, 0) == "⟨ so ⟩"
     assert original_of(shown, said, 1) == "then a lot more"
     assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", said, 1) == said
@@ -110,4 +110,4 @@ def test_every_marker_of_a_strategy_opens(
     assert pairs
     for shown, said in pairs:
         assert MARKER.search(shown)
-        assert restored(pieces(shown, said)).split() == said.split()
+        assert restored(align(shown, said)).split() == said.split()

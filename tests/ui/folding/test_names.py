@@ -43,7 +43,7 @@ async def test_what_changed(page: Page, server: Process, folded: str, asked: str
 
 async def test_the_full_history(page: Page, server: Process, folded: str) -> None:
     await page.goto(f"{server.address}/s/names/history?q=question")
-    await expect(page.get_by_role("region", name="What was found")).to_be_visible()
+    await expect(page.get_by_role("region", name="Search results")).to_be_visible()
     assert await nameless(page) == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
-from enfold.ui.compression.summary_card import folded_messages
+from enfold.engine.inspection import read_summarized
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.filling import Api, talk, user
@@ -24,7 +24,7 @@ def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
         await talk_in(session, 30)
         done = await session.compress(keep_first=2)
         (snapshot,) = await session.summaries()
-        rows = await folded_messages(engine, session, snapshot)
+        rows = await read_summarized(engine, session, snapshot)
         return [row.depth for row in rows], done.messages
 
     depths, folded = in_engine(tmp_path / "chats.db", places)
@@ -65,7 +65,7 @@ async def test_the_messages_that_it_stands_for_are_at_hand(
     page: Page, server: Process, api: Api
 ) -> None:
     card = await open_folded(page, server, api, "stands")
-    await card.get_by_role("button", name="The messages that it stands for").click()
+    await card.get_by_role("button", name="Summarized messages").click()
     await expect(card.locator("article")).to_have_count(20)
     await card.get_by_role("button", name="Show more").click()
     await expect(card.locator("article")).to_have_count(40)
@@ -97,7 +97,7 @@ async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> 
     card = await open_folded(page, server, api, "anew")
     first = api.summaries("anew")[0]
     await card.get_by_role("button", name="Regenerate").click()
-    await expect(page.get_by_role("status").filter(has_text="Folded")).to_be_visible()
+    await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
     again = api.summaries("anew")
     assert len(again) == 2
     assert again[0]["cutoff"] == first["cutoff"]
@@ -108,7 +108,7 @@ async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, a
     await card.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("The messages that it stood for are all still there")
-    await dialog.get_by_role("button", name="Keep it").click()
+    await dialog.get_by_role("button", name="Cancel").click()
     await expect(card).to_be_visible()
     await card.get_by_role("button", name="Delete").click()
     await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
@@ -157,7 +157,7 @@ async def test_what_was_shortened_without_a_summary_has_a_card_too(
     await page.goto(server.address + path)
     card = page.get_by_role("region", name="messages shortened")
     await card.get_by_role("button", name="messages shortened").click()
-    await expect(card.get_by_role("link", name="What changed")).to_be_visible()
+    await expect(card.get_by_role("link", name="Show changes")).to_be_visible()
     await expect(card.get_by_role("button", name="Edit")).not_to_be_visible()
     marker = page.get_by_role("button", name="⟨ File content already provided").first
     await page.locator("summary", has_text="Result").last.click()

@@ -11,18 +11,18 @@ from tests.ui.settings.conftest import LONG_TITLE, SESSION, TITLE, Api, Visit, c
 
 async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
     page = await visit("/settings")
-    await expect(page.get_by_role("textbox", name="Newest tokens kept")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Recent tokens kept")).to_be_visible()
     await expect(page.get_by_role("textbox", name="Early mark")).not_to_be_visible()
-    search = page.get_by_role("searchbox", name="Search the settings")
+    search = page.get_by_role("searchbox", name="Search settings")
     await search.fill("early mark")
     await expect(page.get_by_role("textbox", name="Early mark")).to_be_visible()
-    await expect(page.get_by_role("textbox", name="Newest tokens kept")).not_to_be_visible()
+    await expect(page.get_by_role("textbox", name="Recent tokens kept")).not_to_be_visible()
     await search.fill("tokenizer")
     await expect(page.get_by_role("link", name="Models and their limits")).to_be_visible()
     await search.fill("nothing of the kind")
-    await expect(page.get_by_text("No setting answers to that.")).to_be_visible()
+    await expect(page.get_by_text("No results for")).to_be_visible()
     await search.fill("")
-    await expect(page.get_by_role("textbox", name="Newest tokens kept")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Recent tokens kept")).to_be_visible()
 
 
 async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, api: Api) -> None:
@@ -75,7 +75,7 @@ async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> 
     await choose(page, "Session", LONG_TITLE)
     await page.get_by_role("button", name="Summarize conversation history").click()
     await page.get_by_role("button", name="Summarize now").click()
-    done = page.get_by_role("region", name="Summarize now").get_by_text("Folded", exact=False)
+    done = page.get_by_role("region", name="Summarize now").get_by_text("Summarized", exact=False)
     await expect(done.first).to_be_visible()
     assert api.ask("GET", "/sessions/long/summaries")
 

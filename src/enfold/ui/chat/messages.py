@@ -1,4 +1,4 @@
-"""Messages: how one is drawn, part by part. What tools were told and gave back is folded away."""
+"""One message of the chat, part by part; tool calls and results are collapsed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 
 from nicegui import ui
 
+from enfold.engine.inspection import PageEntry
 from enfold.engine.state import message_of
-from enfold.engine.transcript_pages import PageEntry
 from enfold.engine.turns import is_interrupted
-from enfold.jsontext import dump_text
 from enfold.messages import (
     Attachment,
     Data,
@@ -32,19 +31,15 @@ from enfold.records import Edit, StoredMessage
 from enfold.text.words import storable
 from enfold.tokens import count_message
 from enfold.ui import figures
+from enfold.ui.context_bar import NO_EXACT_COUNT
 from enfold.ui.markdown import markdown, render
-from enfold.ui.message_text import show_shortened
+from enfold.ui.message_text import ROLES, arguments_text, show_shortened
+from enfold.ui.widgets import icon_button, prompt_for_text
 
-WHO: Mapping[str, str] = {
-    "user": "You",
-    "assistant": "Model",
-    "system": "System",
-    "tool": "Tool",
-}
 LONG = 12_000
-"""Characters of a text that are drawn at first."""
+"""Characters of a text that are shown at first."""
 _BRIEF = 80
-"""Characters of a call's arguments beside its name."""
+"""Characters of a call's arguments next to its name."""
 _ROLES_TO_EDIT = ("user", "assistant")
 
 Act = Callable[[StoredMessage], Awaitable[None]]
@@ -52,18 +47,18 @@ Act = Callable[[StoredMessage], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class MessageActions:
-    """What can be done with a message."""
+    """The functions behind the buttons of a message."""
 
     edit: Act
     regenerate: Act
     switch: Callable[[str], Awaitable[None]]
-    """Go on with the branch through that message."""
-    said: Callable[[Edit], Awaitable[Message]]
-    """What an edited message said."""
+    """Switch to the branch that contains a message."""
+    read_original: Callable[[Edit], Awaitable[Message]]
+    """Reads the original of a shortened message."""
 
 
 def prepare_entries(entries: Sequence[PageEntry]) -> dict[str, str]:
-    """Do the slow part of drawing, in any thread; the names of tools, by the ids of their calls."""
+    """Render the texts, in any thread, and return the names of tools by call id."""
     names: dict[str, str] = {}
     for entry in entries:
         if not isinstance(entry.item, StoredMessage | Edit):
@@ -77,43 +72,42 @@ def prepare_entries(entries: Sequence[PageEntry]) -> dict[str, str]:
 
 
 def draw_message(
-    entry: PageEntry, item: StoredMessage | Edit, hands: MessageActions, names: Mapping[str, str]
+    entry: PageEntry, item: StoredMessage | Edit, actions: MessageActions, names: Mapping[str, str]
 ) -> ui.element:
-    """One message on the page."""
+    """Show one message."""
     message = message_of(item)
     only_tools = bool(message.parts) and all(
         isinstance(part, ToolCall | ToolResult) for part in message.parts
     )
     look = "ef-tools" if only_tools else f"ef-{message.role}"
     with ui.element("article").classes(f"ef-message {look}") as drawn:
-        drawn.props["aria-label"] = f"{WHO[message.role]}, message {item.depth:,}"
+        drawn.props["aria-label"] = f"{ROLES[message.role]}, message {item.depth:,}"
         if not only_tools or entry.siblings:
-            _head(entry, item, message, hands)
+            _head(entry, item, message, actions)
         if isinstance(item, Edit):
-            show_shortened(message, partial(hands.said, item))
+            show_shortened(message, partial(actions.read_original, item))
         else:
             for part in message.parts:
                 _draw_part(part, message, item, names)
         if is_interrupted(message):
-            ui.label("interrupted: this is as far as the answer came").classes("ef-note")
+            ui.label("Interrupted: the answer is incomplete.").classes("ef-note")
         if isinstance(item, Edit):
-            ui.label("shortened by the last compression").classes("ef-note")
+            ui.label("Shortened by the last compression.").classes("ef-note")
     return drawn
 
 
 def _head(
-    entry: PageEntry, item: StoredMessage | Edit, message: Message, hands: MessageActions
+    entry: PageEntry, item: StoredMessage | Edit, message: Message, actions: MessageActions
 ) -> None:
     with ui.element("header").classes("ef-row-tight ef-message-head"):
-        ui.label(message.name or WHO[message.role]).classes("ef-who")
+        ui.label(message.name or ROLES[message.role]).classes("ef-who")
         if item.tokens or not item.estimate:
             figures.count(item.tokens, "tokens").classes("ef-tiny ef-soft")
         if item.estimate:
-            why = "Images, documents and sealed reasoning have no exact count."
-            figures.estimate(item.estimate, "tokens", why).classes("ef-tiny ef-soft")
+            figures.estimate(item.estimate, "tokens", NO_EXACT_COUNT).classes("ef-tiny ef-soft")
         if isinstance(item, StoredMessage):
             figures.when(datetime.fromtimestamp(item.created_at / 1000, UTC)).classes("ef-tiny")
-            _actions(entry, item, message, hands)
+            _actions(entry, item, message, actions)
 
 
 def _draw_part(
@@ -124,29 +118,31 @@ def _draw_part(
             _text(text)
         case ToolCall():
             title = part.name or "a tool"
-            with _folded("Call", "build", title, _tokens(part, message, item), _brief(part)) as put:
+            with _collapsed(
+                "Call", "build", title, _tokens(part, message, item), _brief(part)
+            ) as put:
                 put(lambda: _pretty(part.arguments))
         case ToolResult():
             title = part.name or names.get(part.call_id, "") or "a tool"
             kind = "Error" if part.is_error else "Result"
-            with _folded(kind, "output", title, _tokens(part, message, item)) as put:
+            with _collapsed(kind, "output", title, _tokens(part, message, item)) as put:
                 put(lambda: _result_text(part))
         case Reasoning(text):
-            with _folded("Reasoning", "psychology", "", None) as put:
-                put(lambda: text or "sealed: only its provider can read it")
+            with _collapsed("Reasoning", "psychology", "", None) as put:
+                put(lambda: text or "Sealed: only the provider can read it.")
         case Attachment():
-            said = ", ".join(filter(None, (part.name or "without a name", part.mime)))
-            ui.label(f"Attachment: {said}").classes("ef-chip ef-wrap")
+            about = ", ".join(filter(None, (part.name or "unnamed", part.mime)))
+            ui.label(f"Attachment: {about}").classes("ef-chip ef-wrap")
         case Data(value):
-            with _folded("Data", "data_object", "", None) as put:
+            with _collapsed("Data", "data_object", "", None) as put:
                 put(lambda: _pretty(value))
         case Unknown(extras):
-            with _folded("Unknown part", "help_outline", "", None) as put:
+            with _collapsed("Unknown part", "help_outline", "", None) as put:
                 put(lambda: _pretty(extras))
 
 
 def _text(text: str) -> None:
-    """What was said; of a very long text the beginning, and the rest when it is asked for."""
+    """Show a text; of a very long one the start and a button for the rest."""
     if len(text) <= LONG:
         markdown(text)
         return
@@ -161,19 +157,19 @@ def _text(text: str) -> None:
 
 
 @contextmanager
-def _folded(
+def _collapsed(
     kind: str, icon: str, name: str, tokens: int | None, brief: str = ""
 ) -> Iterator[Callable[[Callable[[], str]], None]]:
-    """A line that opens; what is inside is made when it does."""
-    details = ui.element("details").classes("ef-fold")
-    with details, ui.element("summary").classes("ef-fold-head"):
+    """Show a line that expands; its content is built when it is first expanded."""
+    details = ui.element("details").classes("ef-details")
+    with details, ui.element("summary").classes("ef-details-head"):
         ui.icon(icon, size="16px").props("aria-hidden=true")
-        ui.label(kind).classes("ef-fold-kind")
-        ui.label(name).classes("ef-mono ef-fold-name")
+        ui.label(kind).classes("ef-details-kind")
+        ui.label(name).classes("ef-mono ef-details-name")
         if brief:
-            ui.label(brief).classes("ef-mono ef-soft ef-ellipsis ef-fold-brief")
+            ui.label(brief).classes("ef-mono ef-soft ef-ellipsis ef-details-brief")
         if tokens is not None:
-            figures.count(tokens, "tokens").classes("ef-tiny ef-soft ef-fold-tokens")
+            figures.count(tokens, "tokens").classes("ef-tiny ef-soft ef-details-tokens")
 
     def put(text: Callable[[], str]) -> None:
         def opened() -> None:
@@ -187,7 +183,7 @@ def _folded(
 
 
 def _printed(text: str) -> None:
-    """What a program wrote, as it wrote it."""
+    """Show the output of a program."""
     shown = storable(text[:LONG])
     with ui.element("pre").classes("ef-printed").props("tabindex=0 dir=auto") as pre:
         body = ui.label(shown)
@@ -203,54 +199,47 @@ def _printed(text: str) -> None:
 
 
 def _actions(
-    entry: PageEntry, item: StoredMessage, message: Message, hands: MessageActions
+    entry: PageEntry, item: StoredMessage, message: Message, actions: MessageActions
 ) -> None:
     with ui.element("div").classes("ef-row-tight ef-message-actions"):
         if len(entry.siblings) > 1:
-            _switcher(entry, item, hands)
+            _switcher(entry, item, actions)
         text = text_of(message.parts)
         if text:
-            _button("content_copy", "Copy", lambda: ui.clipboard.write(text))
+            icon_button("content_copy", "Copy", lambda: ui.clipboard.write(text))
         if message.role in _ROLES_TO_EDIT and all(isinstance(p, Text) for p in message.parts):
-            _button("edit", "Edit", lambda: hands.edit(item))
+            icon_button("edit", "Edit", lambda: actions.edit(item))
         if entry.is_answer:
-            _button("refresh", "Regenerate", lambda: hands.regenerate(item))
+            icon_button("refresh", "Regenerate", lambda: actions.regenerate(item))
 
 
-def _switcher(entry: PageEntry, item: StoredMessage, hands: MessageActions) -> None:
-    """Which of the branches that part here is shown, as 2/3, and the way to the others."""
+def _switcher(entry: PageEntry, item: StoredMessage, actions: MessageActions) -> None:
+    """Show the number of the branch, such as 2/3, and buttons for the others."""
     place = entry.siblings.index(item.id)
     last = len(entry.siblings) - 1
     with (
         ui.element("div").classes("ef-row-tight ef-switcher").props("role=group aria-label=Branch")
     ):
-        back = _button(
-            "chevron_left", "Previous branch", lambda: hands.switch(entry.siblings[place - 1])
+        back = icon_button(
+            "chevron_left", "Previous branch", lambda: actions.switch(entry.siblings[place - 1])
         )
         ui.label(f"{place + 1}/{last + 1}").classes("ef-figure ef-small")
-        onward = _button(
-            "chevron_right", "Next branch", lambda: hands.switch(entry.siblings[place + 1])
+        following = icon_button(
+            "chevron_right", "Next branch", lambda: actions.switch(entry.siblings[place + 1])
         )
     back.set_enabled(place > 0)
-    onward.set_enabled(place < last)
-
-
-def _button(icon: str, name: str, act: Callable[[], Any]) -> ui.button:
-    button = ui.button(icon=icon, on_click=act).props("flat round dense size=sm")
-    button.props["aria-label"] = button.props["title"] = name
-    return button
+    following.set_enabled(place < last)
 
 
 def _tokens(part: Part, message: Message, item: StoredMessage | Edit) -> int:
-    """What the part takes, alone in a message if it is one of several."""
+    """Return the tokens of one part of a message."""
     if len(message.parts) == 1:
         return item.tokens
     return count_message(replace(message, parts=(part,)), item.tokenizer)
 
 
 def _brief(call: ToolCall) -> str:
-    given = call.arguments
-    text = given if isinstance(given, str) else dump_text(given)
+    text = arguments_text(call.arguments)
     return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
 
 
@@ -264,20 +253,13 @@ def _result_text(result: ToolResult) -> str:
     return "\n\n".join(filter(None, (text_of(result.parts), *data, *files)))
 
 
-async def ask_for_text(text: str, role: str) -> str | None:
-    """The new words; None if it was thought better of."""
-    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
-        ui.label("Say it otherwise").classes("ef-title-small").props("role=heading aria-level=2")
-        words = "Your words begin a branch of their own" + (
-            " and are answered there." if role == "user" else "."
-        )
-        ui.label(f"{words} What was said stays on the other one.").classes("ef-soft ef-small")
-        field = ui.textarea("Message", value=text).props("outlined autogrow dir=auto autofocus")
-        field.classes("ef-full")
-        with ui.element("div").classes("ef-row ef-end"):
-            ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
-            save = ui.button("Save", on_click=lambda: dialog.submit(field.value))
-            save.props("unelevated color=primary")
-    said: str | None = await dialog
-    dialog.delete()
-    return said if said and said.strip() and said != text else None
+async def prompt_for_edit(text: str, role: str) -> str | None:
+    """Return the new text of a message; None if the user cancels or changes nothing."""
+    answered = " and the model answers it there" if role == "user" else ""
+    explanation = (
+        f"The edited message starts a new branch{answered}. The original stays on its branch."
+    )
+    edited = await prompt_for_text(
+        "Edit message", "Message", text, explanation=explanation, is_long=True
+    )
+    return edited if edited != text else None

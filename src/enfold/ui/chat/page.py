@@ -1,4 +1,4 @@
-"""The room: a session on a page, with all that can be done in it."""
+"""The chat page: composer, choice of the answering profile, and everything in between."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from enfold.chat import commands
 from enfold.chat.commands import COMMANDS, ScreenAction
 from enfold.chat.controller import ChatController, ChooseAnswerer, profile_chooser
 from enfold.engine import Session
+from enfold.engine.inspection import find_tip, read_version
 from enfold.engine.state import message_of
-from enfold.engine.transcript_pages import read_standing, tip_below
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
-from enfold.records import ROOT, Edit, Snapshot, StoredMessage
-from enfold.store import sessions
-from enfold.ui import window as failures
-from enfold.ui.chat.messages import MessageActions, ask_for_text
+from enfold.records import ROOT, Edit, SessionRecord, Snapshot, StoredMessage
+from enfold.ui.chat.messages import MessageActions, prompt_for_edit
 from enfold.ui.chat.transcript import TranscriptList
 from enfold.ui.chat.turns import TurnRunner
 from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.compression.summary_card import summary_card
 from enfold.ui.context_bar import ContextBar
-from enfold.ui.frame import Frame
+from enfold.ui.frame import Frame, frame
 from enfold.ui.session_list import NEW_TITLE
-from enfold.ui.window import Window
+from enfold.ui.widgets import empty_state
+from enfold.ui.window import Window, notify_error, notify_failure, path_of
 
 Say = Callable[[str], Awaitable[None]]
 
@@ -37,16 +36,16 @@ _SEND = """(event) => {
     event.preventDefault(); emit(event.target.value);
   }
 }"""
-"""Enter sends, with Ctrl or Cmd too; with Shift it begins a new line, as it does in a browser."""
+"""Enter sends, also with Ctrl or Cmd; Shift+Enter starts a new line."""
 _CHOOSE = """(event) => {
   if (/^\\/\\w*$/.test(event.target.value)) { event.preventDefault(); emit(event.key); }
 }"""
-"""These keys choose among the commands while one is being typed, and do what they do otherwise."""
+"""While a command is typed, these keys select one; otherwise they keep their function."""
 _LISTED = 6
 
 
 class Composer:
-    """The text field, the list of commands above it, and the button beside it."""
+    """The text field, the list of commands above it, and the send button."""
 
     def __init__(self, say: Say, stop: Callable[[], object]) -> None:
         self._say = say
@@ -55,7 +54,7 @@ class Composer:
         self._at = 0
 
     def place(self) -> None:
-        """Put it on the page."""
+        """Add it to the page."""
         with ui.element("form").classes("ef-composer") as form:
             form.on("submit.prevent", self._send, args=[])
             self._list = ui.element("div").classes("ef-commands").props("role=listbox")
@@ -63,8 +62,8 @@ class Composer:
             self._list.set_visibility(False)
             self.hint = ui.element("div").classes("ef-hint")
             with ui.element("div").classes("ef-composer-row"):
-                self._field = ui.textarea(placeholder="Say something, or / for commands")
-                self._field.props("autogrow borderless dense dir=auto rows=1 input-class=ef-say")
+                self._field = ui.textarea(placeholder="Write a message, or / for commands")
+                self._field.props("autogrow borderless dense dir=auto rows=1 input-class=ef-input")
                 self._field.props["aria-label"] = "Message"
                 self._field.classes("ef-grow")
                 self._button = ui.button(icon="arrow_upward").props("round unelevated type=submit")
@@ -76,11 +75,11 @@ class Composer:
         self._field.on_value_change(self._complete)
 
     def name_button(self, name: str) -> None:
-        """Say what the button does."""
+        """Set the name of the send button."""
         self._button.props["aria-label"] = self._button.props["title"] = name
 
     def focus(self) -> None:
-        """Go there."""
+        """Focus the text field."""
         self._field.run_method("focus")
 
     async def _entered(self, event: GenericEventArguments) -> None:
@@ -97,7 +96,7 @@ class Composer:
             await self._say(text)
 
     def _escaped(self) -> None:
-        """What is being chosen comes first; then what is being answered is stopped."""
+        """Stop the answer, unless the key closes the list of commands."""
         if not self._found:
             self._stop()
 
@@ -147,14 +146,14 @@ class Composer:
         option.on("mousedown.prevent", lambda: self._take(name), args=[])
 
 
-NOBODY = (
-    "No model answers yet: what you say is kept, and can be searched and folded. "
-    "Add a profile to have it answered."
+NO_PROFILE = (
+    "No model answers yet. Messages are stored and can be searched and summarized. "
+    "Add a profile to get answers."
 )
 
 
 class AnswererChoice:
-    """Who answers, if somebody does."""
+    """The choice of the profile that answers."""
 
     def __init__(
         self, window: Window, talk: ChatController, choose: ChooseAnswerer, composer: Composer
@@ -164,17 +163,17 @@ class AnswererChoice:
         self._choose = choose
         self._composer = composer
 
-    async def somebody(self) -> bool:
-        """Whether somebody can be asked; from here on the session is kept for their window.
+    async def is_available(self) -> bool:
+        """Return True if a model can answer; the session uses that model from now on.
 
-        Only whoever says something decides that: to look at a session changes nothing of it.
+        Called only when a message is sent: opening a page must not change the session.
         """
         if self._talk.answerer is None:
             await self._talk.begin(None, None)
         return self._talk.answerer is not None
 
     async def show(self) -> None:
-        """Say who answers, and offer the others."""
+        """Show the profile that answers, and the others."""
         listed = await self._window.engine.profiles.all()
         names = [each.profile.name for each in listed if each.profile is not None]
         hint = self._composer.hint
@@ -183,7 +182,7 @@ class AnswererChoice:
             if not names:
                 self._composer.name_button("Add message")
                 with ui.element("p"):
-                    ui.label(NOBODY).classes("ef-inline")
+                    ui.label(NO_PROFILE).classes("ef-inline")
                     ui.link("Profiles", "/settings").classes("ef-inline")
                 return
             self._composer.name_button("Send")
@@ -199,18 +198,18 @@ class AnswererChoice:
         select = ui.select(names, value=chosen if chosen in names else None)
         select.on_value_change(self._use).props("dense options-dense borderless")
         select.props["aria-label"] = "Profile that answers"
-        said = answerer.connection.name if answerer is not None else why
-        ui.label(said).classes("ef-small ef-soft ef-ellipsis").props["title"] = said
+        name = answerer.connection.name if answerer is not None else why
+        ui.label(name).classes("ef-small ef-soft ef-ellipsis").props["title"] = name
 
     async def _use(self, event: ValueChangeEventArguments[str]) -> None:
-        async with self._window.doing("choose profile", self._talk.session.id):
+        async with self._window.audited("choose profile", self._talk.session.id):
             await self._talk.use(event.value)
         await self.show()
 
 
 _LONGEST_TITLE = 60
 FOLLOW_SECONDS = 1.0
-"""How often it is looked whether somebody else said something: another window, or a program."""
+"""Between two checks for changes by other windows and programs."""
 
 
 class ChatPage:
@@ -222,75 +221,73 @@ class ChatPage:
         self._framed = framed
         choose = profile_chooser(window.engine, session)
         self._talk = ChatController(window.engine, session, choose)
-        self._asking = TurnRunner(window, self._talk, self.refresh)
+        self._turns = TurnRunner(window, self._talk, self.refresh)
         hands = MessageActions(
             edit=self._edit,
             regenerate=self._regenerate,
             switch=self._switch,
-            said=self._as_said,
+            read_original=self._read_original,
         )
         self._transcript = TranscriptList(window, session, hands, self._draw_summary)
-        self._composer = Composer(self._said, self._asking.stop)
+        self._composer = Composer(self._submit, self._turns.stop)
         self._answering = AnswererChoice(window, self._talk, choose, self._composer)
-        self._compressing = CompressionPanel(window, session, self.refresh)
-        self._bar = ContextBar(window, session)
-        self._seen: tuple[int, str | None, str | None] | None = None
+        self._compression = CompressionPanel(window, session, self.refresh)
+        self._bar = ContextBar(window, session, self.summarize)
+        self._shown_version: tuple[int, str | None, str | None] | None = None
 
     async def place(self) -> None:
-        """Put it on the page, and follow the session from now on."""
-        self._bar.place(self.summarize)
+        """Build the page and follow changes of the session."""
+        self._bar.place()
         self._transcript.place()
-        self._asking.place(self._transcript.below)
+        self._turns.place(self._transcript.below)
         with ui.element("div").classes("ef-notices"):
-            await self._compressing.show()
+            await self._compression.show()
         self._composer.place()
         page = await self._transcript.show()
-        self._seen = page.standing
+        self._shown_version = page.version
         await self._answering.show()
-        # Counting a long history takes longer than drawing its end, and is not waited for.
+        # Counting a long history takes longer than drawing its end, so the bar comes later.
         ui.timer(0.01, self._bar.show, once=True)
         ui.timer(FOLLOW_SECONDS, self._follow)
         ui.keyboard(self._shortcut, repeating=False)
 
     async def refresh(self) -> None:
-        """Show what has become of the session."""
+        """Show the current state of the session."""
         page = await self._transcript.show()
-        self._asking.drawn(page.entries[-1] if page.entries else None)
-        self._seen = page.standing
+        self._turns.remove_if_stored(page.entries[-1] if page.entries else None)
+        self._shown_version = page.version
         await self._bar.show()
 
     async def summarize(self) -> None:
-        """Show what folding would do, and do it if that is wanted."""
-        await self._compressing.ask()
+        """Open the dialog for a summary."""
+        await self._compression.open_dialog()
 
     async def _follow(self) -> None:
-        """Look whether somebody else has changed the session."""
+        """Refresh the page if another window or program changed the session."""
         engine = self._window.engine
         try:
-            found = await engine.store.read(
-                read_standing, self._session.key, engine.static_settings
-            )
+            found = await read_version(engine, self._session)
         except NotFoundError:
             ui.navigate.to("/")
             return
-        if found != self._seen:
+        if found != self._shown_version:
             await self.refresh()
 
-    async def _said(self, text: str) -> None:
+    async def _submit(self, text: str) -> None:
         if commands.is_command(text):
             await self._command(text)
             return
         await self._name(text)
-        if await self._answering.somebody():
-            self._asking.say(text.strip())
+        if await self._answering.is_available():
+            self._turns.send(text.strip())
         else:
-            async with self._window.doing("append", self._session.id):
+            async with self._window.audited("append", self._session.id):
                 await self._session.append(text.strip())
             await self.refresh()
 
     async def _name(self, text: str) -> None:
-        """A conversation that nobody has named is called after what is said in it first."""
-        record = await self._window.engine.store.read(sessions.get, self._session.key)
+        """Name a new conversation after its first message."""
+        record = await self._session.record()
         if record.depth or record.title not in {"", NEW_TITLE}:
             return
         title = shorten(text, _LONGEST_TITLE, placeholder=" …")
@@ -300,69 +297,71 @@ class ChatPage:
 
     async def _command(self, text: str) -> None:
         if text.split(maxsplit=1)[0].lower() == "/summarize":
-            self._compressing.start()
+            self._compression.start()
             return
-        await self._answering.somebody()
+        await self._answering.is_available()
         try:
-            async with self._doing(text):
+            async with self._audit(text):
                 outcome = await commands.run_command(self._talk, text)
         except EnfoldError as error:
-            failures.show(error)
+            notify_error(error)
             return
         if outcome is ScreenAction.LEAVE:
             ui.navigate.to("/")
         elif outcome is ScreenAction.ANSWER:
-            self._asking.answer()
+            self._turns.answer()
         elif isinstance(outcome, str):
-            self._tell(outcome)
+            self._show_output(outcome)
         await self._answering.show()
         await self.refresh()
 
-    def _doing(self, text: str) -> AbstractAsyncContextManager[None]:
-        """For a command: those that change something are written down."""
+    def _audit(self, text: str) -> AbstractAsyncContextManager[None]:
+        """Return the context in which a command runs: changes go to the audit log."""
         name = commands.changing_command(text)
-        return nullcontext() if name is None else self._window.doing(name, self._session.id)
+        return nullcontext() if name is None else self._window.audited(name, self._session.id)
 
-    def _tell(self, text: str) -> None:
-        """What a command says, below the conversation, of which it is no part."""
-        with self._transcript.below, ui.element("aside").classes("ef-told") as card:
-            card.props["aria-label"] = "Answer of enfold"
+    def _show_output(self, text: str) -> None:
+        """Show the output of a command below the conversation."""
+        with self._transcript.below, ui.element("aside").classes("ef-output") as card:
+            card.props["aria-label"] = "Command output"
             with ui.element("pre").classes("ef-printed"):
                 ui.label(text)
             close = ui.button(icon="close", on_click=card.delete).props("flat round dense size=sm")
             close.props["aria-label"] = "Dismiss"
 
     async def _edit(self, row: StoredMessage) -> None:
-        text = await ask_for_text(text_of(message_of(row).parts), row.role)
+        text = await prompt_for_edit(text_of(message_of(row).parts), row.role)
         if text is None:
             return
-        said = Message("user" if row.role == "user" else "assistant", (Text(text),))
+        edited = Message("user" if row.role == "user" else "assistant", (Text(text),))
         after = ROOT if row.parent is None else row.parent
-        async with self._window.doing("edit message", self._session.id):
-            await self._session.append(said, after=after)
+        async with self._window.audited("edit message", self._session.id):
+            await self._session.append(edited, after=after)
         await self.refresh()
-        if row.role == "user" and await self._answering.somebody():
-            self._asking.answer()
+        if row.role == "user" and await self._answering.is_available():
+            self._turns.answer()
 
     async def _regenerate(self, row: StoredMessage) -> None:
-        if self._asking.is_busy or not await self._answering.somebody():
-            failures.tell("Nobody can answer just now; the settings have the profiles.")
+        if self._turns.is_busy or not await self._answering.is_available():
+            notify_failure(
+                "No model can answer now. Wait for the current answer, or add a profile."
+            )
             return
-        before = await self._window.engine.store.read(sessions.get, self._session.key)
+        before = await self._session.record()
 
         async def go_back() -> None:
             await self._session.switch(before.tip)
 
         await self._session.switch(row.parent)
         await self.refresh()
-        self._asking.answer(otherwise=go_back)
+        self._turns.answer(otherwise=go_back)
 
-    async def _as_said(self, edit: Edit) -> Message:
+    async def _read_original(self, edit: Edit) -> Message:
         return message_of(await self._session.message(edit.message))
 
     async def _switch(self, id: str) -> None:
-        tip = await self._window.engine.store.read(tip_below, self._session.key, id)
-        async with self._window.doing("switch branch", self._session.id):
+        tip = await find_tip(self._window.engine, self._session, id)
+        async with self._window.audited("switch branch", self._session.id):
             await self._session.switch(tip)
         await self.refresh()
 
@@ -372,7 +371,48 @@ class ChatPage:
         if event.key == "/":
             self._composer.focus()
         elif event.key == "Escape":
-            self._asking.stop()
+            self._turns.stop()
 
     def _draw_summary(self, snapshot: Snapshot) -> None:
-        summary_card(self._window, self._session, snapshot, self._compressing, self.refresh)
+        summary_card(self._window, self._session, snapshot, self._compression, self.refresh)
+
+
+SUMMARIZE = "summarize"
+"""`/s/…?do=summarize` opens the dialog for a summary at once."""
+
+
+async def chat(window: Window, session: str | None = None) -> None:
+    """Build the page of a session; without one, of the most recent session."""
+    record = await _record(window, session)
+    title = "Chat" if record is None else record.title or record.id
+    shown = None if record is None else record.id
+    async with frame(window, title, session=shown, narrow=False) as framed:
+        if record is None:
+            empty_state(
+                "chat_bubble_outline",
+                "No conversation yet.",
+                "Start one, or drop a transcript on the list of sessions.",
+            )
+            return
+        page = ChatPage(window, await window.session(record.id), framed)
+        with framed.actions:
+            history = ui.button(
+                icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))
+            )
+            history.props("flat round dense color=primary")
+            history.props["aria-label"] = history.props["title"] = "Full history"
+            with ui.button(icon="unfold_less", on_click=page.summarize) as button:
+                ui.label("Summarize").classes("gt-xs q-ml-xs")  # on a phone only the icon
+            button.props("flat color=primary no-wrap")
+            button.props["aria-label"] = button.props["title"] = "Summarize conversation history"
+        await page.place()
+        if ui.context.client.request.query_params.get("do") == SUMMARIZE:
+            ui.timer(0.1, page.summarize, once=True)
+
+
+async def _record(window: Window, session: str | None) -> SessionRecord | None:
+    if session is None:
+        newest = await window.engine.sessions(namespace=window.namespace, limit=1)
+        return newest[0] if newest else None
+    found = await window.session(session)
+    return await found.record()

@@ -1,4 +1,4 @@
-"""The transcript: what is shown of a session, newest at the bottom, more of it on the way up."""
+"""The list of messages: newest at the bottom, earlier pages are loaded on scrolling up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nicegui import ui
 from nicegui.events import GenericEventArguments
 
 from enfold.engine import Session
-from enfold.engine.transcript_pages import PageEntry, TranscriptPage, read_page
+from enfold.engine.inspection import PageEntry, TranscriptPage, read_page
 from enfold.records import Snapshot
 from enfold.ui.chat.messages import MessageActions, draw_message, prepare_entries
 from enfold.ui.window import Window
@@ -18,14 +18,14 @@ DrawSummary = Callable[[Snapshot], None]
 
 
 class TranscriptList:
-    """The list of what is shown. It stands at its end, and what is put above it moves nothing."""
+    """The list of messages. It starts at its end; pages added above do not move the view."""
 
     def __init__(
-        self, window: Window, session: Session, hands: MessageActions, draw_summary: DrawSummary
+        self, window: Window, session: Session, actions: MessageActions, draw_summary: DrawSummary
     ) -> None:
         self._window = window
         self._session = session
-        self._hands = hands
+        self._actions = actions
         self._draw_summary = draw_summary
         self._drawn: list[PageEntry] = []
         self._names: dict[str, str] = {}
@@ -33,18 +33,18 @@ class TranscriptList:
         self._busy = asyncio.Lock()
 
     def place(self) -> None:
-        """Put the empty list on the page."""
-        # Of a column that runs upwards the browser keeps the lower end in place: it begins there,
-        # and earlier messages can be put above what is read without a jump.
+        """Add the empty list to the page."""
+        # The column is reversed: the browser keeps its lower end in place, so the view starts there
+        # and does not jump when earlier messages are added above.
         scroll = ui.element("div").classes("ef-scroll").props("role=log aria-label=Conversation")
         with scroll, ui.element("div").classes("ef-lines"):
             self._above = ui.element("div").classes("ef-earlier")
             self._list = ui.element("div").classes("ef-entries")
             self.below = ui.element("div").classes("ef-entries")
-            """For what is under way and not yet stored."""
+            """For answers that are not stored yet."""
 
     async def show(self) -> TranscriptPage:
-        """Bring the list to what the session shows now; what has not changed is left alone."""
+        """Show the current messages; entries that have not changed are not drawn again."""
         async with self._busy:
             page = await self._read()
             fresh = _after(self._drawn, page.entries)
@@ -62,16 +62,11 @@ class TranscriptList:
             return page
 
     async def show_earlier(self) -> None:
-        """Put the page before the first one above it."""
+        """Add the previous page above the first one."""
         async with self._busy:
             if self._earlier is None or self._earlier.earlier is None:
                 return
-            page = await self._window.engine.store.read(
-                read_page,
-                self._session.key,
-                self._window.engine.static_settings,
-                self._earlier.earlier,
-            )
+            page = await read_page(self._window.engine, self._session, self._earlier.earlier)
             self._names |= await asyncio.to_thread(prepare_entries, page.entries)
             with self._list:
                 holder = ui.element("div").classes("ef-entries")
@@ -84,35 +79,34 @@ class TranscriptList:
             self._draw_above()
 
     async def _read(self) -> TranscriptPage:
-        engine = self._window.engine
-        return await engine.store.read(read_page, self._session.key, engine.static_settings)
+        return await read_page(self._window.engine, self._session)
 
     def _draw(self, entries: tuple[PageEntry, ...]) -> None:
         for entry in entries:
             if isinstance(entry.item, Snapshot):
                 self._draw_summary(entry.item)
             else:
-                draw_message(entry, entry.item, self._hands, self._names)
+                draw_message(entry, entry.item, self._actions, self._names)
             self._drawn.append(entry)
 
     def _draw_above(self) -> None:
-        """The way further up: it is taken when it comes into view, and can be pressed."""
+        """Show the button for earlier messages; scrolling to it has the same effect."""
         self._above.clear()
         if self._earlier is None or self._earlier.earlier is None:
             return
         with self._above:
             sentinel = ui.element("q-intersection").props("margin=300px").classes("ef-sentinel")
-            sentinel.on("visibility", self._seen)
+            sentinel.on("visibility", self._scrolled)
             button = ui.button("Show earlier messages", on_click=self.show_earlier)
             button.props("flat dense color=primary")
 
-    async def _seen(self, event: GenericEventArguments) -> None:
+    async def _scrolled(self, event: GenericEventArguments) -> None:
         if event.args:
             await self.show_earlier()
 
 
 def _after(drawn: list[PageEntry], page: tuple[PageEntry, ...]) -> tuple[PageEntry, ...] | None:
-    """What of the page comes after all that is drawn; None if the list has become another."""
+    """Return the entries after those that are drawn; None if the drawn ones have changed."""
     if not drawn or not page or page[0] not in drawn:
         return None
     tail = drawn[drawn.index(page[0]) :]

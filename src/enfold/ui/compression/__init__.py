@@ -1,7 +1,7 @@
-"""Folding on a page: compressions as they run, their outcomes, summaries, and what they changed.
+"""Compressions on a page: running ones, their outcomes, summaries and changes.
 
-`Compressing` is what a page has to follow a session's compressions and to ask for one;
-`summary_card` shows one in a chat. The page of one compression is in `changes`.
+`CompressionPanel` follows the compressions of a session and starts them, `summary_card` shows one
+in the chat, `changes` is the page of one compression.
 """
 
 from enfold.ui.compression.controls import CompressionPanel

@@ -1,4 +1,4 @@
-"""The page of one compression: what changed, and what became of every exact item."""
+"""The page of one compression: the views before and after, and the receipt."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from urllib.parse import quote
 
 from nicegui import ui
 
+from enfold.amounts import number
 from enfold.engine import Session
-from enfold.engine.changes import Comparison, MessageRun, Pair, read_comparison
+from enfold.engine.changes import Comparison, MessageRun, Pair
+from enfold.engine.inspection import compare_views
 from enfold.messages import Message
 from enfold.receipt import Fate, Receipt
 from enfold.records import Snapshot
@@ -26,23 +28,22 @@ from enfold.ui.widgets import (
     expandable,
     fact,
     facts,
-    number_of,
     paged_list,
 )
 from enfold.ui.window import Window, path_of
 
 _AT_ONCE = 30
-"""Rows that are shown at a time."""
+"""Rows shown at once."""
 _FEW = 2
-"""So many in a row are shown at once, without a line that says how many they are."""
+"""Unchanged messages in a row that are shown without collapsing them."""
 
 
 def show_comparison(found: Comparison) -> None:
-    """Put both views on the page: beside each other, or on a phone one after the other."""
+    """Show both views side by side; on a phone one after the other."""
     if found.earlier:
         ui.label(
-            f"{number_of(found.earlier, 'message')} before these were folded by an earlier "
-            "compression; neither view shows them."
+            f"{number(found.earlier, 'message')} before these were summarized by an earlier "
+            "compression and are in neither view."
         ).classes("ef-soft ef-small")
     with ui.element("div").classes("ef-compare"):
         for name in ("Before", "After"):
@@ -60,17 +61,17 @@ def show_comparison(found: Comparison) -> None:
         if found.summary_after is not None and not found.is_summary_new:
             with ui.element("div").classes("ef-across"):
                 _summary(found.summary_after, "Summary, unchanged")
-        # Not a box of their own: the rows stand in the same two columns.
+        # display: contents, so that the rows use the two columns of the grid.
         paged_list(rows, show, at_once=_AT_ONCE, classes="ef-contents")
 
 
 def _rows(found: Comparison) -> Iterator[MessageRun]:
-    """Stretches as they are shown: of what was edited every message for itself."""
-    for stretch in found.stretches:
-        if stretch.fate == "edited":
-            yield from (MessageRun("edited", (pair,)) for pair in stretch.pairs)
+    """Yield the rows: an edited message has a row of its own."""
+    for run in found.stretches:
+        if run.fate == "edited":
+            yield from (MessageRun("edited", (pair,)) for pair in run.pairs)
         else:
-            yield stretch
+            yield run
 
 
 def _summary(text: str, name: str, *, is_new: bool = False) -> None:
@@ -78,55 +79,55 @@ def _summary(text: str, name: str, *, is_new: bool = False) -> None:
     with ui.element("div").classes(look).props(f'role=group aria-label="{name}"'):
         _side_name("After" if is_new else "Before and after")
         with ui.element("div").classes("ef-row"):
-            ui.label(name).classes("ef-said-title")
+            ui.label(name).classes("ef-section-title")
             if is_new:
                 badge("new")
         _words(text)
 
 
-def _kept(stretch: MessageRun) -> None:
-    """Messages that both show as they are: across both, closed if they are many."""
-    number = len(stretch.pairs)
+def _kept(run: MessageRun) -> None:
+    """Show messages that both views contain, collapsed if there are many."""
+    many = len(run.pairs)
     with ui.element("div").classes("ef-across"):
-        if number <= _FEW:
-            for pair in stretch.pairs:
+        if many <= _FEW:
+            for pair in run.pairs:
                 _message(pair, pair.after, badge_text="unchanged")
             return
-        places = _places(stretch.pairs)
-        _closed(f"{number_of(number, 'message')} unchanged ({places})", stretch.pairs)
+        places = _places(run.pairs)
+        _closed(f"{number(many, 'message')} unchanged ({places})", run.pairs)
 
 
-def _folded(stretch: MessageRun) -> None:
-    """Messages that only the view before shows; the first have the summary beside them."""
-    _gone(stretch)
-    _nothing("Folded: the summary stands for these too.")
+def _summarized(run: MessageRun) -> None:
+    """Show messages that only the view before contains."""
+    _gone(run)
+    _empty_side("Summarized: the summary covers these messages too.")
 
 
-def _gone(stretch: MessageRun, summary: str | None = None) -> None:
-    """What left the view: messages, and the summary that stood for others."""
-    places = _places(stretch.pairs)
+def _gone(run: MessageRun, summary: str | None = None) -> None:
+    """Show the messages, and the earlier summary, that left the view."""
+    places = _places(run.pairs)
     with ui.element("div").classes("ef-side ef-side-gone"):
         _side_name("Before")
         if summary is not None:
-            expandable("The summary until then", lambda: _words(summary))
-        _closed(f"{number_of(len(stretch.pairs), 'message')} ({places})", stretch.pairs)
+            expandable("Earlier summary", lambda: _words(summary))
+        _closed(f"{number(len(run.pairs), 'message')} ({places})", run.pairs)
 
 
 def _words(summary: str) -> None:
     markdown(summary).classes("ef-summary-text")
 
 
-def _shown_again(stretch: MessageRun) -> None:
-    """Messages that only the view after shows."""
-    _nothing("Was not shown.")
+def _shown_again(run: MessageRun) -> None:
+    """Show messages that only the view after contains."""
+    _empty_side("Not in this view.")
     with ui.element("div").classes("ef-side"):
         _side_name("After")
-        _closed(f"{number_of(len(stretch.pairs), 'message')} shown again", stretch.pairs)
+        _closed(f"{number(len(run.pairs), 'message')} shown again", run.pairs)
 
 
-def _edited(stretch: MessageRun) -> None:
-    """Messages that the view after shows with other content, each beside what it was."""
-    for pair in stretch.pairs:
+def _edited(run: MessageRun) -> None:
+    """Show messages that were shortened, each next to its original."""
+    for pair in run.pairs:
         with ui.element("div").classes("ef-side"):
             _side_name("Before")
             _message(pair, pair.before)
@@ -134,35 +135,35 @@ def _edited(stretch: MessageRun) -> None:
             _side_name("After")
             _head(pair, "shortened")
             if pair.after is not None:
-                show_shortened(pair.after, _saying(pair))
+                show_shortened(pair.after, _original(pair))
 
 
-_SHOW = {"kept": _kept, "folded": _folded, "shown": _shown_again, "edited": _edited}
+_SHOW = {"kept": _kept, "folded": _summarized, "shown": _shown_again, "edited": _edited}
 
 
 def _closed(title: str, pairs: Sequence[Pair]) -> None:
-    """Messages in a row, closed; opened they come a few at a time."""
+    """Show messages collapsed in one line."""
     expandable(title, lambda: paged_list(pairs, _listed))
 
 
 def _listed(pair: Pair) -> None:
-    with ui.element("div").classes("ef-folded-message"):
+    with ui.element("div").classes("ef-listed-message"):
         _message(pair, pair.before or pair.after)
 
 
 def _message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None:
     _head(pair, badge_text)
     if shown is None or shown == pair.said:
-        message_text.show(pair.said)
+        message_text.show_message(pair.said)
     else:
-        show_shortened(shown, _saying(pair))
+        show_shortened(shown, _original(pair))
 
 
-def _saying(pair: Pair) -> ReadMessage:
-    async def said() -> Message:
+def _original(pair: Pair) -> ReadMessage:
+    async def read() -> Message:
         return pair.said
 
-    return said
+    return read
 
 
 def _head(pair: Pair, badge_text: str = "") -> None:
@@ -172,13 +173,13 @@ def _head(pair: Pair, badge_text: str = "") -> None:
             badge(badge_text, "warm" if badge_text == "shortened" else "plain")
 
 
-def _nothing(words: str) -> None:
+def _empty_side(words: str) -> None:
     with ui.element("div").classes("ef-side ef-side-none"):
         ui.label(words).classes("ef-small")
 
 
 def _side_name(name: str) -> None:
-    """On a phone, where the views stand one after the other, each says which it is."""
+    """Name the view; visible only on a phone, where the views are not side by side."""
     ui.label(name).classes("ef-side-name")
 
 
@@ -190,13 +191,13 @@ def _places(pairs: Sequence[Pair]) -> str:
 Item: TypeAlias = tuple[str, Fate]
 
 _FATES: Mapping[Fate, tuple[str, str]] = {
-    "kept": ("Kept", "Literally in what the model is sent."),
-    "restorable": ("Restorable", "Not sent, but in the full history: found and restored any time."),
-    "lost": ("Lost", "Neither sent nor to be had again."),
+    "kept": ("Kept", "Literally in the view that the model is sent."),
+    "restorable": ("Restorable", "Not sent, but in the full history, where it can be found."),
+    "lost": ("Lost", "Neither sent nor restorable."),
 }
 _CLASSES: Mapping[ItemClass, str] = {
     "path": "Paths",
-    "url": "Addresses",
+    "url": "URLs",
     "identifier": "Identifiers",
     "number": "Numbers",
     "date": "Dates",
@@ -205,21 +206,21 @@ _CLASSES: Mapping[ItemClass, str] = {
     "command": "Commands",
 }
 _RECEIPTS_AT_ONCE = 100
-"""Items of a group that are shown at a time."""
+"""Items of a group shown at once."""
 
 
 def show_receipt(session: str, receipt: Receipt) -> None:
-    """Put a receipt on the page: the counts, then every item by its class, to be searched."""
+    """Show a receipt: the counts, then every item by class, with search."""
     if not receipt.total.total:
         with ui.element("div").classes("ef-empty"):
             ui.label("No exact items left the view: no path, number, name or date.")
         return
     ui.label(
-        "Exact items of what left the view: paths, addresses, identifiers, numbers, dates, names, "
-        "errors and commands. An item counts once, however often it comes up."
+        "Exact items of the content that left the view: paths, URLs, identifiers, numbers, dates, "
+        "names, errors and commands. Each item counts once."
     ).classes("ef-soft ef-small")
     _tallies(receipt)
-    _Items(session, receipt).show()
+    _ReceiptItems(session, receipt).show()
 
 
 def _tallies(receipt: Receipt) -> None:
@@ -228,14 +229,14 @@ def _tallies(receipt: Receipt) -> None:
         for fate, (name, meaning) in _FATES.items():
             number = getattr(total, fate)
             with ui.element("div").classes(f"ef-tally ef-item-{fate}").props("role=group"):
-                ui.label(name).classes("ef-said-title")
+                ui.label(name).classes("ef-section-title")
                 ui.label(f"{number:,}").classes("ef-tally-number")
                 figures.share(number / total.total).classes("ef-small")
                 ui.label(meaning).classes("ef-soft ef-tiny")
 
 
-class _Items:
-    """The items, as far as they are looked for."""
+class _ReceiptItems:
+    """The items that match the search."""
 
     def __init__(self, session: str, receipt: Receipt) -> None:
         self._session = session
@@ -244,24 +245,24 @@ class _Items:
         self._fate: Fate | None = None
 
     def show(self) -> None:
-        """Put them on the page."""
+        """Show the items."""
         with ui.element("div").classes("ef-row"):
-            search = ui.input("Search the items").props("clearable outlined dense debounce=200")
+            search = ui.input("Search items").props("clearable outlined dense debounce=200")
             search.classes("ef-grow")
             fates = {"all": "All"} | {str(fate): name for fate, (name, _) in _FATES.items()}
-            fate = ui.select(fates, value="all", label="What became of it").props("outlined dense")
+            fate = ui.select(fates, value="all", label="Status").props("outlined dense")
             fate.classes("ef-choice")
         self._groups = ui.element("div").classes("ef-stack")
-        search.on_value_change(lambda event: self._look_for(event.value or ""))
+        search.on_value_change(lambda event: self._search(event.value or ""))
         fate.on_value_change(lambda event: self._only(event.value))
         self._fill()
 
-    def _look_for(self, words: str) -> None:
+    def _search(self, words: str) -> None:
         self._words = words.strip().casefold()
         self._fill()
 
     def _only(self, fate: str) -> None:
-        self._fate = next((known for known in _FATES if known == fate), None)
+        self._fate = next((each for each in _FATES if each == fate), None)
         self._fill()
 
     def _fill(self) -> None:
@@ -272,7 +273,7 @@ class _Items:
                 if items:
                     self._group(kind, items)
             if not any(found.values()):
-                ui.label("No item is like that.").classes("ef-soft").props("role=status")
+                ui.label("No matching items.").classes("ef-soft").props("role=status")
 
     def _matching(self, kind: ItemClass) -> list[Item]:
         return [
@@ -285,12 +286,12 @@ class _Items:
         def fill() -> None:
             paged_list(items, self._item, at_once=_RECEIPTS_AT_ONCE, tag="ul", classes="ef-items")
 
-        line = expandable(f"{_CLASSES[kind]}: {_spoken(items)}", fill)
+        line = expandable(f"{_CLASSES[kind]}: {_counts_text(items)}", fill)
         if self._words or self._fate:
             line.open()
 
     def _item(self, entry: Item) -> None:
-        """An item; one that is restorable leads to where it was said."""
+        """Show an item; a restorable one links to its place in the full history."""
         item, fate = entry
         shown = storable(item)
         with ui.element("li").classes("ef-wrap"):
@@ -304,30 +305,30 @@ class _Items:
                 label.props["title"] = _FATES[fate][0]
 
 
-def _spoken(items: Iterable[Item]) -> str:
+def _counts_text(items: Iterable[Item]) -> str:
     fates = [fate for _, fate in items]
     counts = {fate: fates.count(fate) for fate in _FATES}
     parts = [f"{number:,} {fate}" for fate, number in counts.items() if number]
-    return f"{number_of(len(fates), 'item')}, {', '.join(parts)}"
+    return f"{number(len(fates), 'item')}, {', '.join(parts)}"
 
 
 COMPARE, RECEIPT = "compare", "receipt"
 
 
 async def changes(window: Window, session: str, snapshot: str) -> None:
-    """The page of a session's compression; `?show=receipt` begins with the receipt."""
+    """Build the page of a compression; `?show=receipt` opens the receipt."""
     found = await window.session(session)
-    comparison = await window.engine.store.read(read_comparison, found.key, snapshot)
-    asked = ui.context.client.request.query_params.get("show")
-    async with frame(window, "What changed", session=session):
+    comparison = await compare_views(window.engine, found, snapshot)
+    shown = ui.context.client.request.query_params.get("show")
+    async with frame(window, "Changes", session=session):
         with ui.element("div").classes("ef-row"):
-            ui.link("Back to the conversation", path_of(session))
+            ui.link("Back to conversation", path_of(session))
             ui.label(await window.title(found)).classes("ef-soft ef-wrap").props("dir=auto")
         _figures(comparison)
         with ui.tabs().props("align=left no-caps") as tabs:
             ui.tab(COMPARE, "Before and after", icon="compare")
             ui.tab(RECEIPT, "Receipt", icon="receipt_long")
-        first = RECEIPT if asked == RECEIPT else COMPARE
+        first = RECEIPT if shown == RECEIPT else COMPARE
         with ui.tab_panels(tabs, value=first).classes("ef-full ef-panels").props("keep-alive"):
             with ui.tab_panel(COMPARE).classes("ef-panel"):
                 show_comparison(comparison)
@@ -347,7 +348,7 @@ def _figures(found: Comparison) -> None:
             with fact("When"):
                 age_label(snapshot)
         if snapshot.undone:
-            badge("undone: it is not in use", "warm")
+            badge("undone: not in use", "warm")
 
 
 def _tokens(snapshot: Snapshot) -> None:
@@ -357,13 +358,13 @@ def _tokens(snapshot: Snapshot) -> None:
         figures.count(before, "tokens")
     with fact("After"):
         figures.count(after, "tokens")
-    with fact("Less"):
+    with fact("Saved"):
         figures.share(1 - after / before if before and after is not None else None)
 
 
 def _messages(found: Comparison) -> str:
     numbers = {
-        "folded": found.number("folded"),
+        "summarized": found.number("folded"),
         "shortened": found.number("edited"),
         "unchanged": found.number("kept"),
         "shown again": found.number("shown"),
@@ -372,7 +373,7 @@ def _messages(found: Comparison) -> str:
 
 
 async def _receipt(session: Session, snapshot: str, tabs: ui.tabs) -> None:
-    """The receipt, made out when it is first looked at."""
+    """Show the receipt; it is computed when its tab is first opened."""
     place = ui.element("div").classes("ef-stack")
 
     async def fill() -> None:

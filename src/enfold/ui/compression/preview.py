@@ -1,6 +1,6 @@
-"""Previewing: the dialog that shows what a compression would do before it is done.
+"""The dialog that previews a compression before it runs.
 
-What is chosen in it holds for this one run. Every change is previewed anew; no model is asked.
+Its options apply to this one run. Every change updates the preview; no model is called.
 """
 
 from __future__ import annotations
@@ -22,71 +22,71 @@ from enfold.ui.widgets import fact, facts, notice, titled_dialog
 Keeping: TypeAlias = Literal["as_set", "tokens", "messages"]
 
 KEEPINGS: Mapping[Keeping, str] = {
-    "as_set": "As much as is set",
-    "tokens": "So many tokens",
-    "messages": "So many messages",
+    "as_set": "As set",
+    "tokens": "A number of tokens",
+    "messages": "A number of messages",
 }
 SUGGESTED: Mapping[Keeping, int] = {"as_set": 0, "tokens": 1_000, "messages": 10}
-"""How much of each is suggested."""
+"""The suggested amounts."""
 STYLES: tuple[str, ...] = get_args(Style)
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """One compression."""
+    """The options of one compression."""
 
     keep: Keeping = "as_set"
     amount: int | None = 0
-    """How much of the newest part stays. None while that is not a number."""
+    """The amount of recent content to keep. None if the field has no number."""
     strategy: str | None = None
     style: str | None = None
     prompt: str | None = None
 
     @property
     def fault(self) -> str:
-        """Why it cannot be done. Empty if it can."""
+        """The error in the options; empty if they are valid."""
         if self.keep != "as_set" and (self.amount is None or self.amount < 0):
-            return f"How many {self.keep} are to stay? 0 or more."
+            return f"Enter the number of {self.keep} to keep: 0 or more."
         return ""
 
     def arguments(self) -> dict[str, Any]:
-        """What `Session.compress` and `Session.preview` are called with."""
+        """Return the arguments of `Session.compress` and `Session.preview`."""
         given: dict[str, Any] = {}
         if self.keep != "as_set":
             given[f"keep_{self.keep}"] = self.amount
-        said = {"strategy": self.strategy, "style": self.style, "prompt": self.prompt}
-        return given | {name: value for name, value in said.items() if value}
+        options = {"strategy": self.strategy, "style": self.style, "prompt": self.prompt}
+        return given | {name: value for name, value in options.items() if value}
 
 
 AS_SET = RunOptions()
 
 
 COOKIE = "enfold-notices"
-"""Where the browser keeps what was chosen in it; until then the setting `notifications` holds."""
+"""The cookie that overrides the setting `notifications` in one browser."""
 
 
 _A_YEAR = 365 * 24 * 3600
 
 
 class NoticePreference:
-    """One window's choice."""
+    """The choice of one browser to show or hide notices."""
 
     def __init__(self, setting: bool) -> None:  # noqa: FBT001 - the setting's value is all it takes
-        said = ui.context.client.request.cookies.get(COOKIE)
+        stored = ui.context.client.request.cookies.get(COOKIE)
         self._setting = setting
-        self.wanted = setting if said not in {"on", "off"} else said == "on"
+        self.wanted = setting if stored not in {"on", "off"} else stored == "on"
 
     def switch(self) -> ui.switch:
-        """A switch for it, which the browser remembers."""
+        """Show a switch for it."""
         switch = ui.switch("Show compressions while they run", value=self.wanted)
         switch.on_value_change(lambda event: self.choose(wanted=bool(event.value)))
         return switch
 
     def choose(self, *, wanted: bool) -> None:
-        """Show them from now on, or do not."""
+        """Store the choice in the browser."""
         self.wanted = wanted
         word = "on" if wanted else "off"
-        # What is as it is set need not be remembered: then it follows the setting again.
+        # A choice equal to the setting is not stored, so that later changes of the setting apply.
         seconds = 0 if wanted == self._setting else _A_YEAR
         ui.run_javascript(
             f"document.cookie='{COOKIE}={word};path=/;max-age={seconds};samesite=strict'"
@@ -98,7 +98,7 @@ _AS_SET = "as set"
 
 
 async def ask_for_run(session: Session, notices: NoticePreference) -> RunOptions | None:
-    """What somebody wants done, once they have seen what it comes to; None if nothing."""
+    """Show the dialog and return the options that the user confirms; None on cancel."""
     with titled_dialog(TITLE) as dialog:
         contents = _PreviewDialog(session, dialog)
         contents.show(notices)
@@ -109,19 +109,19 @@ async def ask_for_run(session: Session, notices: NoticePreference) -> RunOptions
 
 
 class _PreviewDialog:
-    """The dialog's contents."""
+    """The content of the dialog."""
 
     def __init__(self, session: Session, dialog: ui.dialog) -> None:
         self._session = session
         self._dialog = dialog
         self._run = AS_SET
-        self._asked = 0
+        self._request = 0
 
     def show(self, notices: NoticePreference) -> None:
-        """Put it on the page."""
+        """Show the content."""
         ui.label(
-            "What is old is folded into a summary, which the model is sent in its place. "
-            "Nothing is deleted: you can read, search and restore all of it."
+            "A summary replaces old messages in the context. Nothing is deleted: you can read, "
+            "search and restore everything."
         ).classes("ef-soft")
         self._figures = ui.element("section").classes("ef-stack").props("aria-live=polite")
         with ui.expansion("For this run only", icon="tune").classes("ef-full ef-expansion"):
@@ -134,36 +134,36 @@ class _PreviewDialog:
             ).props("unelevated color=primary")
 
     async def preview(self) -> None:
-        """Show what the run would come to."""
-        self._asked += 1
-        asked = self._asked
+        """Update the preview."""
+        self._request += 1
+        request = self._request
         self._confirm.disable()
         if self._run.fault:
-            self._say(self._run.fault)
+            self._fail(self._run.fault)
             return
         self._wait()
         try:
             found = await self._session.preview(**self._run.arguments())
         except EnfoldError as error:
-            if asked == self._asked:
-                self._say(str(error), retry=True)
+            if request == self._request:
+                self._fail(str(error), retry=True)
             return
-        if asked == self._asked:  # else something else was chosen meanwhile
-            self._tell(found)
+        if request == self._request:  # otherwise the options have changed
+            self._show(found)
 
     def _choices(self) -> None:
         with ui.element("div").classes("ef-stack ef-full"):
             with ui.element("div").classes("ef-row"):
-                keep = ui.select(dict(KEEPINGS), value="as_set", label="What stays verbatim")
+                keep = ui.select(dict(KEEPINGS), value="as_set", label="Keep verbatim")
                 keep.classes("ef-wide-choice")
-                amount = ui.number("How many", min=0, precision=0, value=0).classes("ef-short")
+                amount = ui.number("Amount", min=0, precision=0, value=0).classes("ef-short")
                 amount.bind_visibility_from(keep, "value", lambda value: value != "as_set")
             strategy = ui.select(
                 [_AS_SET, *contract.names()], value=_AS_SET, label="Strategy"
             ).classes("ef-full")
-            style = ui.select([_AS_SET, *STYLES], value=_AS_SET, label="Style of the summary")
+            style = ui.select([_AS_SET, *STYLES], value=_AS_SET, label="Summary style")
             style.classes("ef-full")
-            prompt = ui.textarea("Instructions for this summary")
+            prompt = ui.textarea("Prompt for this summary")
             prompt.props("autogrow debounce=400 dir=auto").classes("ef-full")
         keep.on_value_change(lambda event: self._keep(event.value, amount))
         amount.on_value_change(lambda event: self._choose(amount=_whole(event.value)))
@@ -186,19 +186,19 @@ class _PreviewDialog:
         self._figures.clear()
         with self._figures, ui.element("div").classes("ef-row"):
             ui.spinner(size="1.2em").props('aria-hidden="true"')
-            ui.label("Working out what it comes to…").classes("ef-soft")
+            ui.label("Calculating preview…").classes("ef-soft")
 
-    def _say(self, fault: str, *, retry: bool = False) -> None:
+    def _fail(self, fault: str, *, retry: bool = False) -> None:
         self._figures.clear()
         with self._figures, notice("bad", fault):
             if retry:
                 ui.button("Retry", on_click=self.preview).props("flat dense").classes("ef-start")
 
-    def _tell(self, found: Preview) -> None:
+    def _show(self, found: Preview) -> None:
         self._figures.clear()
         with self._figures:
             if not found.messages:
-                ui.label("There is nothing to summarize: all of it is recent enough to stay.")
+                ui.label("Nothing to summarize: all messages are recent enough to be kept.")
                 return
             _figures(found)
             for warning in _warnings(found):
@@ -208,15 +208,15 @@ class _PreviewDialog:
 
 
 def _figures(found: Preview) -> None:
-    """What a run would come to, as a list of names and values."""
+    """Show the result that a run would have."""
     with facts():
-        with fact("Folds"):
+        with fact("Summarizes"):
             ui.label(f"{found.messages:,} of {found.messages + found.kept_messages:,} messages")
         with fact("Before"):
             figures.count(found.tokens_before, "tokens")
         with fact("After"):
             _after(found)
-        with fact("Less"):
+        with fact("Saved"):
             figures.share(max(0.0, 1 - found.tokens_after / found.tokens_before))
         with fact("Cost"):
             _cost(found.cost)
@@ -225,23 +225,27 @@ def _figures(found: Preview) -> None:
 
 
 def _after(found: Preview) -> None:
-    """A summary has a limit and is often shorter; what other strategies leave is reckoned."""
+    """Show the tokens after a run: a maximum with a summary, otherwise an estimate."""
     if found.summary_tokens:
-        ui.label(f"{found.tokens_after:,} tokens at most").classes("ef-figure")
+        ui.label(f"at most {found.tokens_after:,} tokens").classes("ef-figure")
     else:
-        figures.estimate(found.tokens_after, "tokens", "What is expected; known once it is done.")
+        figures.estimate(
+            found.tokens_after,
+            "tokens",
+            "An estimate.",
+        )
 
 
 def _cost(cost: float | None) -> None:
     if cost == 0:
-        ui.label("none, no model is asked").classes("ef-figure")
+        ui.label("none: no model is called").classes("ef-figure")
     else:
         figures.money(cost, is_estimate=True)
 
 
 def _warnings(found: Preview) -> tuple[str, ...]:
     if found.tokens_before < AUTO_FLOOR:
-        few = f"Only {found.tokens_before:,} tokens are there; little is to be gained."
+        few = f"Only {found.tokens_before:,} tokens: a compression saves little."
         return (few, *found.warnings)
     return found.warnings
 

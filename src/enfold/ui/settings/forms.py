@@ -1,7 +1,9 @@
-"""Forms: fields for a config, made from its JSON schema, whoever wrote the strategy.
+"""The form builder: draws any described model and shows every fault at its field.
 
-A form works on a JSON value in place and tells of every change. What is wrong is the engine's word:
-it comes back as faults with paths, and each is shown at its field.
+A field is drawn from its `FieldDescription`. The settings, profiles and model limits are described
+by their models; a strategy, which may come from another package, by its JSON schema. A form edits a
+JSON value in place and reports every change. The engine validates the value: its faults have paths,
+and each is shown at the field with that path.
 """
 
 from __future__ import annotations
@@ -12,88 +14,171 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from nicegui import ui
-from nicegui.elements.mixins.validation_element import ValidationElement
 from nicegui.events import ValueChangeEventArguments
 
-from enfold.fields import Fault
-from enfold.ui.settings.scope import icon_button
+from enfold.fields import Fault, FieldDescription, FieldKind
+from enfold.ui.widgets import icon_button
 
 Schema: TypeAlias = Mapping[str, Any]
 Holder: TypeAlias = dict[str, Any]
+"""A JSON object that a form edits in place."""
 
 _LONG = ("prompt", "text", "template")
-"""A text whose name ends so is written on several lines."""
+"""A text field whose name ends with one of these has several lines."""
+_KINDS: Mapping[str, FieldKind] = {
+    "boolean": "flag",
+    "integer": "integer",
+    "number": "number",
+    "array": "list",
+    "object": "object",
+}
 
 
-def title_of(name: str) -> str:
-    """A field's name for people: `keepFirst` is `Keep first`."""
+def draw_field(
+    about: FieldDescription,
+    value: Any,
+    *,
+    choices: Mapping[str, str] | None = None,
+    label: bool = True,
+) -> Any:
+    """Draw the control of a field: a switch, a list of choices, or a text field.
+
+    `choices` are the values of a text that depend on stored data, such as names of profiles.
+    """
+    title = about.title if label else ""
+    if about.kind == "flag":
+        return ui.switch(title, value=bool(value))
+    listed = dict(choices or about.choices or {})
+    field: Any
+    if listed and about.kind == "list":
+        field = ui.select(listed, value=value or [], label=title, multiple=True).props("use-chips")
+    elif listed:
+        if value is not None and value not in listed:
+            listed[value] = f"{value} (not available)"
+        has_default = about.default is not None or not label
+        field = ui.select(listed, value=value, label=title or None, clearable=not has_default)
+        field.props("options-dense")
+    elif about.kind in {"integer", "number"} and label:
+        placeholder = "" if about.default is None else str(about.default)
+        field = ui.number(title, value=value, placeholder=placeholder, suffix=about.unit or None)
+    elif about.kind == "list":
+        field = ui.input(title, value=", ".join(map(str, value or ())))
+        field.props('hint="Separated by commas"')
+    elif about.name.lower().endswith(_LONG):
+        field = ui.textarea(title, value=value or "").props("autogrow")
+    else:
+        field = ui.input(title, value=value or "", placeholder=about.unset, suffix=about.unit)
+        if about.kind in {"integer", "number"}:
+            field.props("inputmode=decimal")
+    return field.props("outlined dense").classes("ef-full")
+
+
+def describe_schema(name: str, schema: Schema) -> FieldDescription:
+    """Return the description of a field of a JSON schema."""
+    values = schema.get("enum") or schema.get("items", {}).get("enum")
     words = re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).replace("_", " ").lower()
-    return words[:1].upper() + words[1:]
+    kind = _KINDS.get(schema.get("type", ""), "text")
+    return FieldDescription(
+        name,
+        name,
+        words[:1].upper() + words[1:],
+        schema.get("description", ""),
+        "choice" if schema.get("enum") else kind,
+        schema.get("default"),
+        choices=schema.get("choices") or ({each: each for each in values} if values else None),
+        unit=schema.get("unit", ""),
+        unset=schema.get("unset", ""),
+    )
 
 
-def plain(schema: Schema) -> tuple[Schema, bool]:
-    """What a value may be beside null and beside a shorthand, and whether it may be absent."""
+def without_null(schema: Schema) -> tuple[Schema, bool]:
+    """Return the schema of a value that is not null, and True if it may be null.
+
+    Of several forms of the same value, the object with all its fields is returned.
+    """
     variants = schema.get("anyOf")
     if not variants:
         return schema, False
     others = [each for each in variants if each.get("type") != "null"]
     inner = next((each for each in others if "properties" in each or "anyOf" in each), others[0])
     if "anyOf" in inner:
-        inner, _ = plain(inner)
-    about = {key: schema[key] for key in ("description", "default") if key in schema}
+        inner, _ = without_null(inner)
+    about = {key: item for key, item in schema.items() if key != "anyOf"}
     return {**inner, **about}, len(others) < len(variants)
 
 
 def properties(schema: Schema) -> Mapping[str, Schema]:
-    """The fields of an object."""
-    found: Mapping[str, Schema] = plain(schema)[0].get("properties", {})
+    """Return the fields of an object by name."""
+    found: Mapping[str, Schema] = without_null(schema)[0].get("properties", {})
+    return found
+
+
+def items_of(holder: Holder, name: str) -> list[Holder]:
+    """Return the objects of a list in a config."""
+    found: list[Holder] = holder.get(name, [])
     return found
 
 
 class ConfigForm:
-    """The fields of one config."""
+    """The fields of one JSON value."""
 
     def __init__(
         self, changed: Callable[[], None], *, choices: Mapping[str, Mapping[str, str]] | None = None
     ) -> None:
-        """`choices` are for texts of that name that can only be some things, such as profiles."""
-        self._told: list[Callable[[], None]] = [changed]
+        """`choices` are the values of text fields by field name, such as names of profiles."""
+        self._listeners: list[Callable[[], None]] = [changed]
         self._choices = choices or {}
-        self._fields: dict[str, ValidationElement[Any]] = {}
+        self._fields: dict[str, Any] = {}
 
-    def object(
+    def add_object(
         self, schema: Schema, holder: Holder, path: str = "", *, without: Collection[str] = ()
     ) -> None:
-        """All fields of an object."""
+        """Add all fields of an object."""
         for name, each in properties(schema).items():
             if name not in without:
-                self.field(each, holder, name, path)
+                self.add_field(each, holder, name, path)
 
-    def field(
-        self, schema: Schema, holder: Holder, name: str, path: str = "", *, title: str = ""
-    ) -> None:
-        """One field of an object, whatever it holds."""
+    def add_field(self, schema: Schema, holder: Holder, name: str, path: str = "") -> None:
+        """Add one field of an object: a value, an object or a list of objects."""
         place = f"{path}.{name}" if path else name
-        inner, optional = plain(schema)
-        title = title or title_of(name)
+        inner, is_optional = without_null(schema)
         if "properties" in inner:
-            self._nested(inner, holder, name, place, optional=optional)
-        elif inner.get("type") == "array" and "properties" in plain(inner["items"])[0]:
-            self._objects(inner, holder, name, place)
+            self._add_nested(inner, holder, name, place, is_optional=is_optional)
+        elif inner.get("type") == "array" and "properties" in without_null(inner["items"])[0]:
+            self._add_objects(inner, holder, name, place)
         else:
-            with ui.element("div").classes("st-field"):
-                self._leaf(inner, holder, name, place, title)
+            items = inner.get("items", {}).get("type")
+            self.add_described(describe_schema(name, inner), holder, place, items=items)
 
-    def tell(self, listener: Callable[[], None]) -> None:
-        """Let somebody else know of every change too."""
-        self._told.append(listener)
+    def add_described(
+        self, about: FieldDescription, holder: Holder, path: str = "", *, items: str | None = None
+    ) -> Any:
+        """Add the field of a description and return its control; `items` is the type of a list."""
+        name = about.alias
+        value = holder.get(name, about.default)
+        with ui.element("div").classes("st-field"):
+            field = draw_field(about, value, choices=self._choices.get(about.name))
+            ui.label(about.help).classes("ef-soft ef-small st-help")
 
-    def _changed(self) -> None:
-        for listener in tuple(self._told):
-            listener()
+        def store(event: ValueChangeEventArguments[Any]) -> None:
+            new = _parse(about, event.value, items)
+            if new in (None, "", []):
+                holder.pop(name, None)
+            else:
+                holder[name] = new
+            self._changed()
 
-    def show(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Every fault at its field; those that have none are given back."""
+        field.on_value_change(store)
+        if about.kind != "flag":
+            self._fields[path or name] = field.without_auto_validation()
+        return field
+
+    def subscribe(self, listener: Callable[[], None]) -> None:
+        """Call a function after every change."""
+        self._listeners.append(listener)
+
+    def show_faults(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Show every fault at its field and return those without a field."""
         by_path = {fault.path: fault for fault in faults}
         shown: set[str] = set()
         for path, field in self._fields.items():
@@ -104,80 +189,23 @@ class ConfigForm:
             shown |= {path} if fault is not None else set()
         return [fault for path, fault in by_path.items() if path not in shown]
 
-    def _keep(self, holder: Holder, name: str, value: Any) -> None:
-        if value in (None, ""):
-            holder.pop(name, None)
-        else:
-            holder[name] = value
-        self._changed()
+    def _changed(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
 
-    def _leaf(self, schema: Schema, holder: Holder, name: str, path: str, title: str) -> None:
-        kind, words = schema.get("type"), schema.get("description", "")
-        value = holder.get(name, schema.get("default"))
-        if kind == "boolean":
-            ui.switch(
-                title, value=bool(value), on_change=lambda e: self._keep(holder, name, e.value)
-            )
-            ui.label(words).classes("ef-soft ef-small st-help")
-            return
-        field = self._control(schema, holder, name, title, value)
-        field.props("outlined dense").classes("ef-full").without_auto_validation()
-        self._fields[path] = field
-        ui.label(words).classes("ef-soft ef-small st-help")
-
-    def _control(
-        self, schema: Schema, holder: Holder, name: str, title: str, value: Any
-    ) -> ValidationElement[Any]:
-        kind = schema.get("type")
-        known: Mapping[str, str] | list[str] | None = schema.get("enum") or self._choices.get(name)
-        if known:
-            choices = dict(known) if isinstance(known, Mapping) else {each: each for each in known}
-            if value is not None and value not in choices:
-                choices[value] = f"{value} (not there)"
-            select = ui.select(choices, value=value, label=title, clearable="default" not in schema)
-            return select.on_value_change(lambda e: self._keep(holder, name, e.value))
-        if kind in {"integer", "number"}:
-            number = ui.number(title, value=value, placeholder=str(schema.get("default", "")))
-            return number.on_value_change(
-                lambda e: self._keep(holder, name, _number(e.value, kind))
-            )
-        if kind == "array":
-            return self._items(schema, holder, name, title, value)
-        if name.lower().endswith(_LONG):
-            area = ui.textarea(title, value=value or "").props("autogrow")
-            return area.on_value_change(lambda e: self._keep(holder, name, e.value))
-        text = ui.input(title, value=value or "")
-        return text.on_value_change(lambda e: self._keep(holder, name, e.value))
-
-    def _items(
-        self, schema: Schema, holder: Holder, name: str, title: str, value: Any
-    ) -> ValidationElement[Any]:
-        """Several values in one field: chosen from a list, or with commas between."""
-        items = schema["items"]
-        if items.get("enum"):
-            chosen = ui.select(items["enum"], value=value or [], label=title, multiple=True)
-            chosen.props("use-chips")
-            return chosen.on_value_change(lambda e: self._keep(holder, name, e.value or None))
-        text = ui.input(title, value=", ".join(map(str, value or ())))
-        text.props('hint="With commas between"')
-        return text.on_value_change(
-            lambda e: self._keep(holder, name, _several(e.value, items.get("type")))
-        )
-
-    def _nested(
-        self, schema: Schema, holder: Holder, name: str, path: str, *, optional: bool
+    def _add_nested(
+        self, schema: Schema, holder: Holder, name: str, path: str, *, is_optional: bool
     ) -> None:
-        """An object within; one that may be absent has a switch."""
-        about = schema.get("description", "")
-        with ui.expansion(title_of(name), caption=about).classes("st-nested") as part:
+        """Add an object inside an object; an optional one has a switch."""
+        about = describe_schema(name, schema)
+        with ui.expansion(about.title, caption=about.help).classes("st-nested") as part:
             inside = ui.element("div").classes("st-form")
 
         def build() -> None:
             inside.clear()
-            if name not in holder and optional:
-                return
-            with inside:
-                self.object(schema, holder.setdefault(name, {}), path)
+            if name in holder or not is_optional:
+                with inside:
+                    self.add_object(schema, holder.setdefault(name, {}), path)
 
         def switch(event: ValueChangeEventArguments[bool | None]) -> None:
             if event.value:
@@ -187,27 +215,23 @@ class ConfigForm:
             build()
             self._changed()
 
-        if optional:
+        if is_optional:
             with part, ui.element("div").classes("st-field"):
-                ui.switch(
-                    f"Set {title_of(name).lower()}",
-                    value=name in holder,
-                    on_change=switch,
-                )
+                ui.switch(f"Set {about.title.lower()}", value=name in holder, on_change=switch)
             inside.move(part)
         build()
 
-    def _objects(self, schema: Schema, holder: Holder, name: str, path: str) -> None:
-        """A list of objects, each in its own part, with a way to add one and to take one out."""
-        items: list[Holder] = holder.setdefault(name, list(schema.get("default", [])))
-        with ui.expansion(title_of(name), caption=schema.get("description", "")).classes(
-            "st-nested"
-        ):
+    def _add_objects(self, schema: Schema, holder: Holder, name: str, path: str) -> None:
+        """Add a list of objects, with buttons to add and remove one."""
+        about = describe_schema(name, schema)
+        title = about.title.lower()
+        holder.setdefault(name, list(schema.get("default", [])))
+        with ui.expansion(about.title, caption=about.help).classes("st-nested"):
             inside = ui.element("div").classes("ef-stack")
-            add = ui.button(f"Add to {title_of(name).lower()}", icon="add").props("flat dense")
+            add = ui.button(f"Add to {title}", icon="add").props("flat dense")
 
-        def change(items_now: list[Holder]) -> None:
-            holder[name] = items_now
+        def change(items: list[Holder]) -> None:
+            holder[name] = items
             self._changed()
             build()
 
@@ -216,39 +240,28 @@ class ConfigForm:
             with inside:
                 for index, item in enumerate(holder[name]):
                     with ui.element("div").classes("st-form st-item"):
-                        self.object(schema["items"], item, f"{path}[{index}]")
+                        self.add_object(schema["items"], item, f"{path}[{index}]")
                         others = [each for at, each in enumerate(holder[name]) if at != index]
-                        label = f"Remove {title_of(name).lower()} {index + 1}"
-                        icon_button("delete", label).on_click(partial(change, others))
+                        label = f"Remove {title} {index + 1}"
+                        icon_button("delete", label, partial(change, others))
 
         add.on_click(lambda: change([*items_of(holder, name), {}]))
-        holder[name] = items
         build()
 
 
-def items_of(holder: Holder, name: str) -> list[Holder]:
-    """The objects of a list in a config."""
-    found: list[Holder] = holder.get(name, [])
-    return found
-
-
-def _number(value: float | None, kind: str | None) -> float | None:
-    if value is None or kind == "number" or not float(value).is_integer():
+def _parse(about: FieldDescription, value: Any, items: str | None) -> Any:
+    """Return the JSON value of a field. Text that should be a number is kept, and refused later."""
+    if about.kind == "integer" and value is not None and float(value).is_integer():
+        return int(value)
+    if about.kind != "list" or isinstance(value, list):
         return value
-    return int(value)
+    parts = [part.strip() for part in (value or "").split(",") if part.strip()]
+    return [_number(part) for part in parts] if items in {"integer", "number"} else parts
 
 
-def _several(text: str | None, kind: str | None) -> list[Any] | None:
-    """What was typed with commas between; what is no number stays as it is, to be told so."""
-    parts = [part.strip() for part in (text or "").split(",") if part.strip()]
-    if kind not in {"integer", "number"}:
-        return parts or None
-    return [_parsed(part) for part in parts] or None
-
-
-def _parsed(part: str) -> Any:
+def _number(text: str) -> Any:
     try:
-        number = float(part)
+        number = float(text)
     except ValueError:
-        return part
+        return text
     return int(number) if number.is_integer() else number

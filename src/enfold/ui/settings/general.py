@@ -1,4 +1,4 @@
-"""The general section: every setting with one value, in groups, searchable."""
+"""The general section: every setting with a single value, in groups, with search."""
 
 from __future__ import annotations
 
@@ -11,239 +11,241 @@ from nicegui import ui
 from enfold.engine.profiles import LOCAL
 from enfold.engine.state import EffectiveThreshold
 from enfold.errors import ConfigError
-from enfold.settings import Settings, check
+from enfold.fields import FieldDescription
+from enfold.settings import GROUPS, Settings, check, fields
 from enfold.ui import figures
 from enfold.ui.compression.controls import CompressionPanel
-from enfold.ui.settings.catalogue import ELSEWHERE, GROUPS, SOURCES, Entry, Group
-from enfold.ui.settings.scope import Scope, card, choose, icon_button, labelled, session_choices
+from enfold.ui.settings.forms import draw_field
+from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
 Changed: TypeAlias = Callable[[], Awaitable[None]]
 
+OTHER_SECTIONS = ("prompt", "strategy", "strategy_config", "preset")
+"""Settings that have a section of their own."""
+OTHER_TOPICS: Mapping[str, tuple[str, str]] = {
+    "Strategy and its options": ("strategy", "native lossless truncation smart strategy"),
+    "Passes of the smart strategy": ("strategy", "pass operation suppress truncate keep"),
+    "Presets": ("presets", "speed quality cost balanced import export apply"),
+    "Profiles and costs": ("profiles", "provider key api price condensing cheap"),
+    "Prompts": ("prompts", "prompt instructions template summary"),
+    "Models and their limits": ("models", "window max input output tokenizer limit"),
+}
+"""Topics of other sections: title -> section and search words."""
 _UNSET = ""
-"""What a field shows where nothing is set."""
+"""The value of a field whose setting is unset."""
+
+
+async def general(window: Window) -> None:
+    """Build the section."""
+    await GeneralSection(window).build()
 
 
 class SettingRow:
-    """One setting. A switch or a choice is kept at once, a text when Enter or Tab leaves it."""
+    """One setting. A switch or a choice is stored at once, a text on Enter or on leaving it."""
 
-    def __init__(self, entry: Entry, changed: Changed, choices: Mapping[str, str] | None) -> None:
-        self.entry = entry
+    def __init__(
+        self, about: FieldDescription, changed: Changed, choices: Mapping[str, str]
+    ) -> None:
+        self.about = about
         self._changed = changed
         self._scope: Scope | None = None
         self._shown: Any = None
-        """What the control was last given, so that it is told from what a person does."""
+        """The value that the server set, to tell it from a change by the user."""
         with ui.element("div").classes("st-row") as self.element:
             with ui.element("div").classes("st-words"):
-                ui.label(entry.title).classes("st-title").tooltip(f"Setting: {entry.name}")
-                ui.label(entry.help).classes("ef-soft ef-small")
+                ui.label(about.title).classes("st-title").tooltip(f"Setting: {about.name}")
+                ui.label(about.help).classes("ef-soft ef-small")
             with ui.element("div").classes("st-control"):
-                self._control = self._make(choices or {})
+                self._control = self._make(choices)
                 with ui.element("div").classes("ef-row-tight"):
                     self._source = ui.label().classes("st-source")
-                    self._reset = icon_button("undo", f"Reset {entry.title}")
-                    self._reset.on_click(self._unset)
+                    self._reset = icon_button("undo", f"Reset {about.title}", self._unset)
 
     def show(self, scope: Scope, settings: Settings) -> None:
-        """What is in force, and who says so."""
+        """Show the value in force and its level."""
         self._scope = scope
-        value, source = getattr(settings, self.entry.name), settings.sources[self.entry.name]
+        value, source = getattr(settings, self.about.name), settings.sources[self.about.name]
         self._shown = self._as_shown(value)
         self._control.value = self._shown
         self._control.set_enabled(scope.may_change)
         self._source.text = f"from: {SOURCES[source]}"
+        is_set_here = source == scope.level
         self._source.classes(
-            remove="st-own" if source != scope.level else "",
-            add="st-own" if source == scope.level else "",
+            remove="" if is_set_here else "st-own", add="st-own" if is_set_here else ""
         )
-        self._reset.set_visibility(source == scope.level and scope.may_change)
+        self._reset.set_visibility(is_set_here and scope.may_change)
 
-    def _make(self, choices: Mapping[str, str]) -> ui.switch | ui.select | ui.input:
-        entry = self.entry
-        if entry.kind == "flag":
-            return labelled(ui.switch(on_change=self._keep), entry.title)
-        if entry.kind == "choice":
-            known = dict(entry.choices or choices)
-            if entry.unset:
-                known = {_UNSET: f"Not set: {entry.unset}", **known}
-            field = ui.select(known, on_change=self._keep).props("outlined dense options-dense")
-            return labelled(field, entry.title).classes("ef-full")
-        text = ui.input(placeholder=entry.unset, suffix=entry.unit or None, validation=self._fault)
-        labelled(text.props("outlined dense hide-bottom-space"), entry.title)
-        if entry.kind == "number":
-            text.props("inputmode=decimal")
-        text.on("keydown.enter", self._keep).on("blur", self._keep)
-        return text.classes("ef-full")
+    def _make(self, choices: Mapping[str, str]) -> Any:
+        about = self.about
+        values = {**({_UNSET: f"Not set: {about.unset}"} if about.unset else {}), **choices}
+        field = draw_field(about, None, choices=values if choices else None, label=False)
+        if about.kind in {"flag", "choice"}:
+            return labelled(field.on_value_change(self._store), about.title)
+        field.validation = self._fault
+        field.props("hide-bottom-space").on("keydown.enter", self._store).on("blur", self._store)
+        return labelled(field, about.title)
 
     def _as_shown(self, value: Any) -> Any:
-        if self.entry.kind == "flag":
+        if self.about.kind == "flag":
             return bool(value)
         if value is None:
             return _UNSET
         return f"{value:g}" if isinstance(value, float) else str(value)
 
     def _fault(self, value: Any) -> str | None:
-        """What the engine says of a value that somebody is typing."""
+        """Return the error in a value; None if it is valid."""
         if value in (None, _UNSET):
             return None
         try:
-            check(self.entry.name, value)
+            check(self.about.name, value)
         except ConfigError as error:
             return str(error)
         return None
 
-    async def _keep(self) -> None:
+    async def _store(self) -> None:
         value = self._control.value
         if value == self._shown or self._scope is None or self._fault(value) is not None:
             return
-        await self._scope.set(self.entry.name, None if value == _UNSET else value)
+        await self._scope.set(self.about.name, None if value == _UNSET else value)
         await self._changed()
-        ui.notify(f"{self.entry.title}: kept", type="positive", position="bottom", timeout=1_500)
+        ui.notify(f"{self.about.title} saved", type="positive", position="bottom", timeout=1_500)
 
     async def _unset(self) -> None:
-        if self._scope is None:
-            return
-        await self._scope.set(self.entry.name, None)
-        await self._changed()
+        if self._scope is not None:
+            await self._scope.set(self.about.name, None)
+            await self._changed()
 
 
 class ThresholdCard:
-    """What is in force, in words and figures."""
+    """The effective threshold with an explanation."""
 
     def __init__(self) -> None:
         self._card = ui.element("section").classes("ef-card ef-stack")
         self._card.props('aria-label="Effective threshold" aria-live=polite')
 
     async def show(self, scope: Scope) -> None:
-        """The threshold of the scope."""
+        """Show the threshold of a scope."""
         found = await scope.threshold()
         self._card.clear()
         with self._card:
             with ui.element("div").classes("ef-row"):
                 ui.label("Effective threshold").classes("st-title")
                 figures.count(found.tokens, "tokens").classes("st-big")
-                ui.label(f"from: {_source(found)}").classes("st-source st-own")
-            ui.label(_words(found)).classes("ef-small ef-wrap")
+                ui.label(f"from: {SOURCES[found.source]}").classes("st-source st-own")
+            ui.label(_explain_threshold(found)).classes("ef-small ef-wrap")
             if found.note:
                 ui.label(found.note).classes("ef-small ef-warm ef-wrap")
 
 
-def _source(found: EffectiveThreshold) -> str:
-    return SOURCES[found.source]
-
-
-def _words(found: EffectiveThreshold) -> str:
-    """How the figure comes about."""
-    takes = (
-        f"{found.model} takes {found.max_input:,} tokens of input; {found.limit:,} of them are for "
-        "the history, the rest is a margin."
+def _explain_threshold(found: EffectiveThreshold) -> str:
+    limit = (
+        f"{found.model} accepts {found.max_input:,} input tokens. The history may use "
+        f"{found.limit:,} of them; the rest is a safety margin."
     )
     if found.share is None:
-        reached = f"A compression is due above {found.tokens:,} tokens, an absolute number."
+        due = f"A compression is due above {found.tokens:,} tokens, an absolute number."
     else:
-        reached = f"A compression is due above {figures.share_text(found.share)} of that."
+        due = f"A compression is due above {figures.share_text(found.share)} of that."
     if not found.is_automatic:
-        reached += " Automatic compression is off: only the hard limit compresses."
-    return f"{takes} {reached}"
+        due += " Automatic compression is off: only the hard limit starts one."
+    return f"{limit} {due}"
 
 
-async def summarize_now(window: Window) -> None:
-    """A card with a choice of sessions and a button, which does what the chat's does."""
+async def summarize_card(window: Window) -> None:
+    """Show a card that starts a compression of a chosen session."""
     choices = await session_choices(window)
-    about = "Folds what is old in one session, with the settings that hold for it."
-    with card("Summarize now", about):
+    with card("Summarize now", "Summarizes the old messages of one session, with its settings."):
         if not choices:
-            ui.label("There is no session yet.").classes("ef-soft")
+            ui.label("No session yet.").classes("ef-soft")
             return
         with ui.element("div").classes("ef-row"):
             field = ui.select(choices, value=next(iter(choices)), label="Session")
             field.classes("st-scope").props("outlined dense options-dense")
             button = ui.button("Summarize conversation history", icon="compress")
         outcomes = ui.element("div").classes("ef-stack")
-    begun: dict[str, CompressionPanel] = {}
+    panels: dict[str, CompressionPanel] = {}
+
+    async def no_view() -> None:
+        """Do nothing: this page shows no view of the session."""
 
     async def run() -> None:
-        if field.value not in begun:
+        if field.value not in panels:
             session = await window.session(field.value)
             with outcomes:
-                begun[field.value] = CompressionPanel(window, session, _nothing_more)
-                await begun[field.value].show()
-        await begun[field.value].ask()
+                panels[field.value] = CompressionPanel(window, session, no_view)
+                await panels[field.value].show()
+        await panels[field.value].open_dialog()
 
     button.props("unelevated").on_click(run)
 
 
-async def _nothing_more() -> None:
-    """The page shows no view that would have to follow."""
-
-
-async def general(window: Window) -> None:
-    """The section."""
-    await GeneralSection(window).build()
-
-
 @dataclass(frozen=True, slots=True)
-class _Shown:
-    """A group on the page."""
+class _Group:
+    """A group of settings on the page."""
 
     card: ui.element
     advanced: ui.expansion | None
-    plain: tuple[SettingRow, ...]
-    hidden: tuple[SettingRow, ...]
-    """Those in the part that is folded away."""
+    basic_rows: tuple[SettingRow, ...]
+    advanced_rows: tuple[SettingRow, ...]
 
     @property
     def rows(self) -> tuple[SettingRow, ...]:
-        return (*self.plain, *self.hidden)
+        return (*self.basic_rows, *self.advanced_rows)
 
 
 class GeneralSection:
-    """The rows, and what keeps them up to date."""
+    """The rows of all settings."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._scope = Scope(window)
-        self._groups: list[_Shown] = []
 
     async def build(self) -> None:
-        """Put everything on the page, then fill it."""
-        search = ui.input(placeholder="Search the settings", on_change=self._search)
-        search.props("outlined dense clearable debounce=150 type=search").classes("ef-full")
-        labelled(search, "Search the settings")
-        with search.add_slot("prepend"):
+        """Build the page, then show the values."""
+        self._query = ui.input(placeholder="Search settings", on_change=self._search)
+        self._query.props("outlined dense clearable debounce=150 type=search").classes("ef-full")
+        labelled(self._query, "Search settings")
+        with self._query.add_slot("prepend"):
             ui.icon("search").props("aria-hidden=true")
-        self._query = search
         chooser = ui.element("div")
         self._threshold = ThresholdCard()
-        choices = await self._summarizers()
-        self._groups = [self._group(group, choices) for group in GROUPS]
-        self._elsewhere = ui.element("div").classes("ef-stack")
-        self._nothing = ui.label("No setting answers to that.").classes("ef-empty")
+        profiles = await self._window.engine.profiles.all()
+        summarizers = {LOCAL: "Built in, without a model"}
+        summarizers |= {each.name: f"Profile {each.name}" for each in profiles}
+        titles = dict.fromkeys(
+            each.group for each in fields().values() if each.name not in OTHER_SECTIONS
+        )
+        self._groups = [self._group(title, summarizers) for title in titles]
+        self._links = ui.element("div").classes("ef-stack")
+        self._nothing = ui.label().classes("ef-empty")
         self._nothing.set_visibility(False)
-        await summarize_now(self._window)
+        await summarize_card(self._window)
         with chooser:
-            await choose(self._window, self._follow)
+            await choose_scope(self._window, self._follow)
 
-    async def _summarizers(self) -> Mapping[str, str]:
-        names = {LOCAL: "Built in, without a model"}
-        listed = await self._window.engine.profiles.all()
-        return names | {each.name: f"Profile {each.name}" for each in listed}
+    def _group(self, title: str, summarizers: Mapping[str, str]) -> _Group:
+        members = [
+            each
+            for each in fields().values()
+            if each.group == title and each.name not in OTHER_SECTIONS
+        ]
 
-    def _group(self, group: Group, choices: Mapping[str, str]) -> _Shown:
-        hidden: list[SettingRow] = []
-        advanced = None
-        with card(group.title, group.help) as part:
-            plain = [
-                SettingRow(entry, self._refresh, choices)
-                for entry in group.entries
-                if not entry.is_advanced
-            ]
-            rest = [entry for entry in group.entries if entry.is_advanced]
+        def row(about: FieldDescription) -> SettingRow:
+            choices = summarizers if about.name == "summarizer" else about.choices or {}
+            return SettingRow(about, self._refresh, choices)
+
+        advanced: ui.expansion | None = None
+        hidden: tuple[SettingRow, ...] = ()
+        with card(title, GROUPS.get(title, "")) as part:
+            basic = tuple(row(each) for each in members if not each.is_advanced)
+            rest = [each for each in members if each.is_advanced]
             if rest:
                 advanced = ui.expansion("Advanced").classes("st-advanced").props("dense")
                 with advanced:
-                    hidden.extend(SettingRow(entry, self._refresh, choices) for entry in rest)
-        return _Shown(part, advanced, tuple(plain), tuple(hidden))
+                    hidden = tuple(row(each) for each in rest)
+        return _Group(part, advanced, basic, hidden)
 
     async def _follow(self, scope: Scope) -> None:
         self._scope = scope
@@ -258,25 +260,28 @@ class GeneralSection:
 
     def _search(self) -> None:
         query = (self._query.value or "").strip()
-        found = False
+        has_results = False
         for group in self._groups:
+            matching = [row for row in group.rows if row.about.matches(query)]
             for row in group.rows:
-                row.element.set_visibility(row.entry.answers(query))
-            answers = [row.entry.answers(query) for row in group.rows]
-            group.card.set_visibility(any(answers))
-            found |= any(answers)
+                row.element.set_visibility(row in matching)
+            group.card.set_visibility(bool(matching))
+            has_results |= bool(matching)
             if group.advanced is not None:
-                hits = any(row.entry.answers(query) for row in group.hidden)
+                hits = any(row in matching for row in group.advanced_rows)
                 group.advanced.set_visibility(hits)
                 group.advanced.value = bool(query) and hits
-        found |= self._point_elsewhere(query)
-        self._nothing.set_visibility(not found)
+        has_results |= self._link_other_sections(query)
+        self._nothing.text = f"No results for “{query}”."
+        self._nothing.set_visibility(not has_results)
 
-    def _point_elsewhere(self, query: str) -> bool:
-        """Links to what another section has; none while nobody searches."""
-        found = [each for each in ELSEWHERE if query and each.answers(query)]
-        self._elsewhere.clear()
-        with self._elsewhere:
-            for each in found:
-                ui.link(f"{each.title} →", f"/settings/{each.section}").classes("ef-card")
-        return bool(found)
+    def _link_other_sections(self, query: str) -> bool:
+        """Show links to matching topics of other sections; return True if there are any."""
+        words = query.casefold().split()
+        self._links.clear()
+        with self._links:
+            for title, (section, terms) in OTHER_TOPICS.items():
+                text = f"{title} {terms}".casefold()
+                if words and all(word in text for word in words):
+                    ui.link(f"{title} →", f"/settings/{section}").classes("ef-card")
+        return bool(self._links.default_slot.children)

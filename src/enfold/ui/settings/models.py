@@ -12,7 +12,8 @@ from enfold.errors import ConfigError, EnfoldError
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
 from enfold.tokens import NAMES
 from enfold.ui import figures
-from enfold.ui.settings.scope import card, icon_button, labelled, require_owner
+from enfold.ui.settings.scope import require_owner
+from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
 _ON_A_PAGE = 20
@@ -113,14 +114,14 @@ class ModelsSection:
                     button.set_enabled(self._window.visitor.is_owner)
 
     async def _reset(self, config: ModelConfig) -> None:
-        async with self._window.doing("reset model"):
+        async with self._window.audited("reset model"):
             require_owner(self._window)
             await self._window.engine.models.reset(config.id)
         ui.notify(f"{config.id}: what is known of it holds again.", type="positive")
         await self._refresh()
 
     async def _forget(self, config: ModelConfig) -> None:
-        async with self._window.doing("delete model"):
+        async with self._window.audited("delete model"):
             require_owner(self._window)
             await self._window.engine.models.delete(config.id)
         await self._refresh()
@@ -133,7 +134,7 @@ class ModelsSection:
         _Dialog(f"Edit {config.id}", config, self._keep, is_new=False).open()
 
     async def _keep(self, id: str, values: dict[str, Any]) -> None:
-        async with self._window.doing("edit model"):
+        async with self._window.audited("edit model"):
             require_owner(self._window)
             await self._window.engine.models.edit(id, **values)
         await self._refresh()

@@ -11,7 +11,8 @@ from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text, loads
 from enfold.strategies import presets as built_in
 from enfold.strategies.presets import Preset
-from enfold.ui.settings.scope import Scope, card, choose, labelled, require_owner
+from enfold.ui.settings.scope import Scope, choose_scope, require_owner
+from enfold.ui.widgets import card, labelled
 from enfold.ui.window import Window
 
 _LARGEST_FILE = 1_000_000
@@ -40,7 +41,7 @@ class PresetsSection:
         self._saving()
         self._importing()
         with chooser:
-            await choose(self._window, self._follow)
+            await choose_scope(self._window, self._follow)
 
     async def _follow(self, scope: Scope) -> None:
         self._scope = scope
@@ -85,7 +86,7 @@ class PresetsSection:
 
     async def _apply(self, name: str) -> None:
         session = self._scope.session
-        async with self._window.doing("apply preset", None if session is None else session.id):
+        async with self._window.audited("apply preset", None if session is None else session.id):
             if session is None:
                 require_owner(self._window)
             await self._window.engine.presets.apply(name, session)
@@ -93,7 +94,7 @@ class PresetsSection:
         await self._refresh()
 
     async def _delete(self, name: str) -> None:
-        async with self._window.doing("delete preset"):
+        async with self._window.audited("delete preset"):
             require_owner(self._window)
             await self._window.engine.presets.delete(name)
         await self._refresh()
@@ -118,7 +119,7 @@ class PresetsSection:
             )
             wrong.text = ""
             try:
-                async with self._window.doing("save preset"):
+                async with self._window.audited("save preset"):
                     await self._window.engine.presets.save(made, replace=bool(replace.value))
             except EnfoldError as error:
                 wrong.text = str(error)
@@ -148,7 +149,7 @@ class PresetsSection:
         self._upload.reset()
         try:
             preset = built_in.read(loads(await event.file.read()))
-            async with self._window.doing("import preset"):
+            async with self._window.audited("import preset"):
                 await self._window.engine.presets.save(preset)
         except EnfoldError as error:
             self._imported.text = f"{event.file.name}: {error}"

@@ -19,7 +19,8 @@ from enfold.llm.prices import prices
 from enfold.llm.profiles import Profile
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.ui import figures
-from enfold.ui.settings.scope import card, labelled, require_owner
+from enfold.ui.settings.scope import require_owner
+from enfold.ui.widgets import card, labelled
 from enfold.ui.window import Window
 
 USUAL, ENVIRONMENT, FILE = "usual", "env", "file"
@@ -209,7 +210,7 @@ class ProfileForm:
 
     async def _keep(self) -> None:
         try:
-            async with self._window.doing("save profile"):
+            async with self._window.audited("save profile"):
                 await self._store()
         except EnfoldError as error:
             self._wrong.text = str(error)
@@ -315,7 +316,7 @@ class CostTable:
                     use.set_enabled(self._window.visitor.is_owner)
 
     async def _use(self, name: str) -> None:
-        async with self._window.doing("set summarizer"):
+        async with self._window.audited("set summarizer"):
             require_owner(self._window)
             await self._window.engine.set("summarizer", name)
         ui.notify(f"{name} writes summaries from now on.", type="positive")
@@ -404,7 +405,7 @@ class ProfilesSection:
         require_owner(self._window)
         _say(outcome, "Asking …", "ef-soft")
         try:
-            async with self._window.doing("test profile"):
+            async with self._window.audited("test profile"):
                 tried = await self._window.engine.profiles.test(name)
         except EnfoldError as error:
             _say(outcome, f"It does not work: {error}", "ef-bad")
@@ -418,7 +419,7 @@ class ProfilesSection:
         require_owner(self._window)
         _say(outcome, "Asking …", "ef-soft")
         try:
-            async with self._window.doing("ask provider"):
+            async with self._window.audited("ask provider"):
                 found = await self._window.engine.profiles.discover(listed.name)
         except EnfoldError as error:
             _say(outcome, f"The provider could not be asked: {error}", "ef-bad")
@@ -430,7 +431,7 @@ class ProfilesSection:
     async def _delete(self, name: str, outcome: ui.element) -> None:
         require_owner(self._window)
         try:
-            async with self._window.doing("delete profile"):
+            async with self._window.audited("delete profile"):
                 await self._window.engine.profiles.remove(name)
         except EnfoldError as error:
             _say(outcome, str(error), "ef-bad")

@@ -10,8 +10,8 @@ from enfold.messages import Message
 from enfold.settings import Settings
 from enfold.summaries import SummaryRequest
 from enfold.summaries.prompts import CONVERSATION, build, validate
-from enfold.ui.settings.catalogue import SOURCES
-from enfold.ui.settings.scope import Scope, card, choose, labelled, session_choices
+from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.widgets import card, labelled
 from enfold.ui.window import Window
 
 _EXCERPT = 6
@@ -54,7 +54,7 @@ class PromptsSection:
             self._note = ui.label().classes("ef-small ef-warm ef-wrap")
         await self._preview_card()
         with chooser:
-            await choose(self._window, self._follow)
+            await choose_scope(self._window, self._follow)
 
     async def _preview_card(self) -> None:
         choices = await session_choices(self._window)

@@ -22,9 +22,9 @@ from enfold.strategies.smart.config import OperationConfig, Operations
 from enfold.strategies.smart.passes import Editor, marked
 from enfold.tokens import get
 from enfold.ui import figures
-from enfold.ui.settings.catalogue import SOURCES
-from enfold.ui.settings.forms import ConfigForm, Holder, Schema, items_of, plain, properties
-from enfold.ui.settings.scope import Scope, card, choose, icon_button, labelled, session_choices
+from enfold.ui.settings.forms import ConfigForm, Holder, Schema, items_of, properties, without_null
+from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
 EXAMPLE = "\n".join(
@@ -77,7 +77,7 @@ def operation_editor(
     """The operation of one type of content: which one, and how. A holder without it is as usual."""
     place = f"{path}.{name}"
     title = CONTENT[name]
-    inner, may_be_open = plain(schema)
+    inner, may_be_open = without_null(schema)
     known = {USUAL: "It is treated like that of the other messages."} if may_be_open else {}
     known |= EXPLAINED
     start = USUAL if may_be_open else "keep"
@@ -104,7 +104,7 @@ def operation_editor(
         own = params.setdefault(operation, dict(_STARTS[operation][operation]))
         fields = properties(properties(inner)["params"])[operation]
         with inside:
-            form.object(fields, own, f"{place}.params.{operation}")
+            form.add_object(fields, own, f"{place}.params.{operation}")
 
     def show_effect() -> None:
         if not example.is_deleted:
@@ -123,7 +123,7 @@ def operation_editor(
         changed()
 
     choice.on_value_change(choose)
-    form.tell(show_effect)
+    form.subscribe(show_effect)
     build()
     show_effect()
 
@@ -171,7 +171,7 @@ class PassEditor:
         """Everything that can be set of the pass."""
         with ui.element("div").classes("st-form"):
             for name in ("name", "id", "description"):
-                self._form.field(self._fields[name], self._pass, name, self._path)
+                self._form.add_field(self._fields[name], self._pass, name, self._path)
         self._selection()
         self._mode()
         self._execution()
@@ -195,7 +195,7 @@ class PassEditor:
             inside.clear()
             with inside:
                 for name in _SHOWN_FOR[holder["type"]]:
-                    self._form.field(fields[name], holder, name, path)
+                    self._form.add_field(fields[name], holder, name, path)
 
         def choose() -> None:
             holder.clear()
@@ -236,9 +236,9 @@ class PassEditor:
         fields = properties(self._fields["batchConfig"])
         path = f"{self._path}.batchConfig"
         with ui.element("div").classes("st-form"):
-            self._form.field(fields["operation"], holder, "operation", path)
+            self._form.add_field(fields["operation"], holder, "operation", path)
             own = holder.setdefault("summarizationConfig", {})
-            self._form.object(fields["summarizationConfig"], own, f"{path}.summarizationConfig")
+            self._form.add_object(fields["summarizationConfig"], own, f"{path}.summarizationConfig")
 
     def _individual(self) -> None:
         holder = self._pass.setdefault(
@@ -257,7 +257,7 @@ class PassEditor:
     def _overrides(self, holder: Holder, schema: Schema) -> None:
         """Other operations for some messages, by their number."""
         items: list[Holder] = holder.setdefault("overrides", [])
-        item = properties(plain(schema)[0]["items"])
+        item = properties(without_null(schema)[0]["items"])
         with ui.expansion("Other operations for some messages", value=bool(items)).classes(
             "st-nested"
         ):
@@ -291,7 +291,7 @@ class PassEditor:
         with ui.element("div").classes("st-item ef-stack"):
             with ui.element("div").classes("ef-row"):
                 with ui.element("div").classes("ef-grow"):
-                    self._form.field(fields["messageIndex"], holder, "messageIndex", path)
+                    self._form.add_field(fields["messageIndex"], holder, "messageIndex", path)
                 label = f"Remove the {index + 1}. message with other operations"
                 icon_button("delete", label).on_click(remove)
             with ui.element("div").classes("st-operations"):
@@ -314,7 +314,7 @@ class PassEditor:
             if holder["type"] == "conditional":
                 path = f"{self._path}.execution.condition"
                 with inside:
-                    self._form.field(
+                    self._form.add_field(
                         condition["tokenThreshold"], holder["condition"], "tokenThreshold", path
                     )
 
@@ -675,7 +675,7 @@ class StrategyForm:
         self._form = ConfigForm(self._check, choices={"apiProfile": self._profiles})
         own_editor = (PASSES,) if self._kind.id == "smart" else ()
         with ui.element("div").classes("st-form"):
-            self._form.object(schema, self._config, without=own_editor)
+            self._form.add_object(schema, self._config, without=own_editor)
         if own_editor:
             PassList(self._form, schema["properties"][PASSES], self._config, self._check).build()
         self._problems = ui.element("div").props("role=status").classes("ef-stack")
@@ -692,7 +692,7 @@ class StrategyForm:
     def _check(self) -> None:
         """What the engine says of the config as it stands."""
         faults = self._kind.faults(self._config)
-        rest = self._form.show(faults)
+        rest = self._form.show_faults(faults)
         self._problems.clear()
         with self._problems:
             for fault in rest:
@@ -744,7 +744,7 @@ class StrategySection:
         with self._config:
             self._form = ui.element("div").classes("ef-stack")
         with chooser:
-            await choose(self._window, self._follow)
+            await choose_scope(self._window, self._follow)
 
     async def _follow(self, scope: Scope) -> None:
         self._scope = scope
@@ -827,7 +827,7 @@ class StrategySection:
             except ConfigError as error:
                 ui.label(str(error)).classes("ef-bad ef-wrap")
                 return
-            own = (await self._scope.own()).get("strategy_config", {})
+            own = (await self._scope.set_values()).get("strategy_config", {})
             config = settings.strategy_config.get(name, {})
             with ui.element("div").classes("ef-row"):
                 ui.label(kind.name).classes("st-title")
