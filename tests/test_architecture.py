@@ -73,7 +73,7 @@ DOORS = (
 )
 """Units that talk to the engine, never to the store. Its values are in `records`."""
 
-STORE_IN_DOORS: tuple[str, ...] = ("chat")
+STORE_IN_DOORS: tuple[str, ...] = ("chat",)
 """Places that still import the store. The list only shrinks."""
 
 LIBRARIES: dict[str, tuple[str, ...]] = {

@@ -39,10 +39,10 @@ def test_every_part_can_be_read() -> None:
         TextSection('{"n":1}', "Result of read", is_code=True),
         TextSection("no", "Error", is_code=True),
         TextSection("plan.pdf, application/pdf, 1,234 bytes", "Attachment"),
-        TextSection("without a name", "Attachment"),
-        TextSection("(of a kind that enfold does not know)", "Other"),
+        TextSection("unnamed", "Attachment"),
+        TextSection("(unknown kind of content)", "Other"),
     )
 
 
 def test_opaque_reasoning_says_that_it_is() -> None:
-    assert sections(Message("assistant", (Reasoning(),)))[0].text == "(cannot be read)"
+    assert sections(Message("assistant", (Reasoning(),)))[0].text == "(not readable)"

@@ -38,7 +38,7 @@ async def _logged(engine: Engine) -> list[tuple[str, str, int, str | None]]:
 
 
 async def test_what_is_done_is_written_down(engine: Engine) -> None:
-    async with Window(engine, Ann()).doing("undo", "chat"):
+    async with Window(engine, Ann()).audited("undo", "chat"):
         pass
     assert await _logged(engine) == [("ann", "UI undo", 200, "chat")]
 
@@ -48,7 +48,7 @@ async def test_what_is_done_is_written_down(engine: Engine) -> None:
 )
 async def test_so_is_what_fails(engine: Engine, error: Exception, status: int) -> None:
     with pytest.raises(type(error)):
-        async with Window(engine, Ann()).doing("set style"):
+        async with Window(engine, Ann()).audited("set style"):
             raise error
     assert await _logged(engine) == [("ann", "UI set style", status, None)]
 
@@ -57,7 +57,7 @@ async def test_so_is_what_is_stopped(engine: Engine) -> None:
     begun = asyncio.Event()
 
     async def ask() -> None:
-        async with Window(engine, Ann()).doing("ask", "chat"):
+        async with Window(engine, Ann()).audited("ask", "chat"):
             begun.set()
             await asyncio.Event().wait()
 
