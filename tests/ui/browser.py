@@ -23,6 +23,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+PATIENCE = 120_000
+"""Milliseconds to wait for a condition before a test fails."""
 _INSIDE = frozenset({"127.0.0.1", "localhost", ""})
 
 
@@ -75,7 +77,7 @@ async def window(
         color_scheme="dark" if dark else "light",
         reduced_motion="reduce",
     )
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(PATIENCE)
     watch = Watch()
     page = await context.new_page()
     watch.over(page)

@@ -13,18 +13,22 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.server.processes import Process, serve
-from tests.ui.browser import FLAGS, Watch, executable, window
+from tests.ui.browser import FLAGS, PATIENCE, Watch, executable, window
 from tests.ui.filling import Api
 
 HOW = "run `make browser`, or name one in ENFOLD_TEST_BROWSER"
-expect.set_options(timeout=20_000)  # a limit for what never comes; such a machine may be busy
+# Milliseconds. Only a test that fails waits this long, so a busy machine does not matter.
+expect.set_options(timeout=PATIENCE)
 HERE = Path(__file__).parent
+SECONDS = 900
+"""The limit of one test: a browser test has several conditions to wait for."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(HERE) and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+            item.add_marker(pytest.mark.timeout(SECONDS))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -12,7 +12,7 @@ class Api:
     """The server's API, for what a test needs to be there."""
 
     def __init__(self, address: str) -> None:
-        self._client = httpx.Client(base_url=f"{address}/api", timeout=60)
+        self._client = httpx.Client(base_url=f"{address}/api", timeout=300)
 
     def close(self) -> None:
         self._client.close()

@@ -24,7 +24,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
     [
         (FINE, []),
         (replace(FINE, sessions=[SessionAlert("x", "X", 0.81)]), ["“X” is nearly full"]),
-        (replace(FINE, sessions=[SessionAlert("x", "X", 0.99, "no key")]), ["“X” waits"]),
+        (replace(FINE, sessions=[SessionAlert("x", "X", 0.99, "no key")]), ["“X” is paused"]),
         (
             replace(FINE, sessions=[SessionAlert("x", "X", 0, fault="no")]),
             ["“X” cannot be counted"],
@@ -52,7 +52,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
             replace(FINE, activity=Activity((replace(SAVED, dollars=None),))),
             ["A price is unknown"],
         ),
-        (replace(FINE, activity=Activity((USELESS,) * 3)), ["Compressions free little"]),
+        (replace(FINE, activity=Activity((USELESS,) * 3)), ["Compressions save little"]),
         (replace(FINE, activity=Activity((SAVED,) * 3)), []),
     ],
     ids=[

@@ -17,7 +17,7 @@ def _fill(server: Process) -> tuple[int, int]:
     """Two conversations folded, a third in vain; the tokens that were freed in each."""
     messages = wire.render(Conversation(sample_messages(1), "openai"), "openai")
     freed = []
-    with httpx.Client(base_url=f"{server.address}/api", timeout=60) as client:
+    with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
         api = Api(client)
         api.set(model="openai:gpt-4o")
         for id, strategy in (("one", "native"), ("two", "truncation")):
@@ -39,32 +39,32 @@ def _fill(server: Process) -> tuple[int, int]:
 
 async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/dashboard")
-    await expect(page.get_by_text("Nothing was compressed in this time")).to_be_visible()
+    await expect(page.get_by_text("No compressions and no model calls")).to_be_visible()
     native, truncation = _fill(server)
     await page.reload()
-    short = page.get_by_role("region", name="In short")
+    short = page.get_by_role("region", name="Totals")
     figures = {
-        "Tokens freed": f"{native + truncation:,}",
+        "Tokens saved": f"{native + truncation:,}",
         "Compressions": "2",
         "Failures": "3",
         "Money saved": "≈ $",
         "Spent on summaries": "$0.00",
-        "Read from caches": "unknown",
+        "Read from cache": "unknown",
     }
     for title, value in figures.items():
         await expect(short.get_by_role("group", name=title)).to_contain_text(value)
-    by_strategy = page.get_by_role("group", name="Tokens freed, by strategy")
+    by_strategy = page.get_by_role("group", name="Tokens saved by strategy")
     await expect(by_strategy).to_contain_text(f"{truncation:,} tokens")
-    await expect(page.get_by_role("group", name="Tokens freed, by model")).to_contain_text("gpt-4o")
+    await expect(page.get_by_role("group", name="Tokens saved by model")).to_contain_text("gpt-4o")
     drawn = page.get_by_role("group", name="Compressions and failures")
     await expect(drawn.locator("svg text", has_text="failed")).to_be_visible()
-    await drawn.get_by_text("As a table").click()
+    await drawn.get_by_text("Show as table").click()
     row = drawn.get_by_role("row").nth(1)
     await expect(row).to_contain_text("2")
     await expect(row).to_contain_text("3")
     advice = page.get_by_role("article", name="Many compressions fail")
     await expect(advice).to_contain_text("3 failed and 2 succeeded")
-    await advice.get_by_role("link", name="Test the profiles").click()
+    await advice.get_by_role("link", name="Test profiles").click()
     await expect(page.get_by_role("article", name="broken")).to_be_visible()
 
 
@@ -78,7 +78,7 @@ async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:
 async def test_on_a_phone_in_the_dark(browser: Browser, server: Process) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/dashboard")
-        await expect(page.get_by_role("region", name="In short")).to_be_visible()
+        await expect(page.get_by_role("region", name="Totals")).to_be_visible()
         assert await fits(page)
         text = page.locator(".db-chart svg text").first
         ink = await text.evaluate("each => getComputedStyle(each).fill")

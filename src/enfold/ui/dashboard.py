@@ -1,4 +1,4 @@
-"""The dashboard: what compressions saved, cost and failed over time, and what one might change."""
+"""The dashboard: savings, costs and failures of compressions over time, and recommendations."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from enfold.ui.window import Window, path_of
 Kind: TypeAlias = Literal["bar", "line"]
 
 FIRST, SECOND, BAD = "#5b6ce0", "#2a93a8", "#cf5a4e"
-"""Seen well on white and on near black."""
+"""Readable on white and on near black."""
 _GRID = "rgba(128, 136, 152, 0.25)"
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 _LABELS = {"%": "{value} %", "$": "${value}"}
 _MANY = 14
-"""Days from which on not each has room for its name."""
+"""Days above which points have no symbols."""
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Figures of one kind, one for each place on the axis."""
+    """Values of one kind, one for each place on the axis."""
 
     name: str
     values: Sequence[float | None]
@@ -42,23 +42,23 @@ class Series:
     colour: str = FIRST
     stack: str = ""
     second_axis: bool = False
-    """On the right-hand axis, for what has another unit."""
+    """True: on the right-hand axis, for another unit."""
 
 
 def chart(title: str, places: Sequence[str], series: Sequence[Series], unit: str = "") -> None:
-    """Series over the same places, with a table of the same figures below."""
+    """Show series over the same places, with a table of the same values below."""
     with ui.element("figure").classes("db-figure").props("role=group") as figure:
         figure.props["aria-label"] = title
         ui.label(title).classes("db-title")
         drawn = ui.echart(options(places, series, unit), renderer="svg").classes("db-chart")
-        drawn.props["aria-label"] = f"{title}, drawn; the same figures are in the table below"
+        drawn.props["aria-label"] = f"Chart: {title}. The table below has the same values"
         drawn.props("role=img")
-        with ui.expansion("As a table").classes("db-table").props("dense"):
+        with ui.expansion("Show as table").classes("db-table").props("dense"):
             _table(places, series)
 
 
 def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> dict[str, Any]:
-    """What the chart library is told."""
+    """Return the options of the chart library."""
     has_second = any(each.second_axis for each in series)
     axes = [_axis(unit)] + ([{**_axis("$"), "splitLine": {"show": False}}] if has_second else [])
     has_legend = len(series) > 1
@@ -88,7 +88,7 @@ def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> 
 
 
 def totals(title: str, by_name: Mapping[str, float], unit: str) -> None:
-    """Names side by side, longest bar first, with the figures beside them."""
+    """Show a bar for each name, with its value."""
     with ui.element("figure").classes("db-figure").props("role=group") as figure:
         figure.props["aria-label"] = title
         ui.label(title).classes("db-title")
@@ -165,7 +165,7 @@ _ENOUGH = 3
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing to think about, and where to do something about it."""
+    """A recommendation with a link to the page where it can be followed."""
 
     title: str
     words: str
@@ -176,29 +176,29 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class SessionAlert:
-    """A session that is near its limit, waits, or cannot be looked at."""
+    """A session that is nearly full, paused, or cannot be counted."""
 
     id: str
     title: str
     utilization: float
     blocked: str | None = None
     fault: str | None = None
-    """Why nobody can say how full it is."""
+    """The reason why it cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceFacts:
-    """What advice is made from."""
+    """The data from which recommendations are made."""
 
     activity: Activity
     threshold: EffectiveThreshold
     sessions: Sequence[SessionAlert] = ()
     cheaper: Recommendation | None = None
-    """Who would write summaries for less, if somebody would."""
+    """A cheaper author of summaries, if there is one."""
 
 
 def advise(facts: AdviceFacts) -> tuple[Advice, ...]:
-    """What there is to say, most urgent first."""
+    """Return the recommendations, most urgent first."""
     return (
         *_blocked(facts),
         *_faulty(facts),
@@ -214,10 +214,10 @@ def _blocked(facts: AdviceFacts) -> Iterator[Advice]:
     for each in facts.sessions:
         if each.blocked is not None:
             yield Advice(
-                f"“{each.title}” waits",
-                f"A compression that was due failed: {each.blocked}",
+                f"“{each.title}” is paused",
+                f"The summary failed: {each.blocked}",
                 path_of(each.id),
-                "Retry it, or go on",
+                "Retry or continue",
                 "bad",
             )
 
@@ -229,7 +229,7 @@ def _faulty(facts: AdviceFacts) -> Iterator[Advice]:
                 f"“{each.title}” cannot be counted",
                 each.fault,
                 "/settings/models",
-                "Look at its model",
+                "Check its model",
                 "bad",
             )
 
@@ -240,10 +240,10 @@ def _failures(facts: AdviceFacts) -> Iterator[Advice]:
         reasons = sorted({each.code for each in facts.activity.failures})
         yield Advice(
             "Many compressions fail",
-            f"{failed:,} failed and {done:,} succeeded. Reasons: {', '.join(reasons)}. Try the "
-            "profile that writes summaries, or let the built-in summarizer do it.",
+            f"{failed:,} failed and {done:,} succeeded. Reasons: {', '.join(reasons)}. Test the "
+            "profile that writes summaries, or use the built-in summarizer.",
             "/settings/profiles",
-            "Test the profiles",
+            "Test profiles",
             "bad",
         )
 
@@ -253,9 +253,9 @@ def _near(facts: AdviceFacts) -> Iterator[Advice]:
     for each in near:
         yield Advice(
             f"“{each.title}” is nearly full",
-            f"It takes {each.utilization:.0%} of its limit.",
+            f"It uses {each.utilization:.0%} of its limit.",
             path_of(each.id),
-            "Summarize it",
+            "Summarize conversation",
         )
 
 
@@ -264,25 +264,25 @@ def _threshold(facts: AdviceFacts) -> Iterator[Advice]:
     if found.share is not None and found.share < _LOW_THRESHOLD:
         yield Advice(
             "The threshold is low",
-            f"Conversations are folded at {found.share:.0%} of the limit, {found.tokens:,} tokens: "
-            "more often than needed, and each time the provider's cache is lost.",
+            f"Compressions run at {found.share:.0%} of the limit, {found.tokens:,} tokens: "
+            "more often than needed, and each one invalidates the provider's cache.",
             "/settings",
-            "Look at the threshold",
+            "Check threshold",
         )
     if not found.is_automatic:
         yield Advice(
             "Automatic compression is off",
-            "Conversations grow up to the hard limit, and then the next message waits for it.",
+            "Conversations grow up to the hard limit; then a message waits for the compression.",
             "/settings",
-            "Look at the settings",
+            "Check settings",
         )
     sizes = [each for each in facts.activity.savings if each.tokens]
     if total.compressions >= _ENOUGH and len(sizes) < total.compressions * _LITTLE:
         yield Advice(
-            "Compressions free little",
-            "Most of them made nothing smaller. Another strategy goes further.",
+            "Compressions save little",
+            "Most of them saved no tokens. Another strategy saves more.",
             "/settings/strategy",
-            "Compare the strategies",
+            "Compare strategies",
         )
 
 
@@ -291,9 +291,9 @@ def _advice_cheaper(facts: AdviceFacts) -> Iterator[Advice]:
     if cheaper is not None and cheaper.saved is not None and cheaper.saved > 0:
         yield Advice(
             "Summaries could cost less",
-            f"For the summaries of this time: {cheaper.reason}.",
+            f"For the summaries of this period: {cheaper.reason}.",
             "/settings/profiles",
-            "Compare the costs",
+            "Compare costs",
         )
 
 
@@ -301,71 +301,71 @@ def _unknown(facts: AdviceFacts) -> Iterator[Advice]:
     if facts.activity.total.unknown:
         yield Advice(
             "A price is unknown",
-            f"What {facts.activity.total.unknown:,} compressions saved cannot be told in money: "
-            "no price is known for their model. A profile may state it.",
+            f"The savings of {facts.activity.total.unknown:,} compressions are unknown: their "
+            "model has no price. You can set one in a profile.",
             "/settings/profiles",
-            "State a price",
+            "Set price",
         )
 
 
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days"}
 _USUAL = 30
 _LOOKED_AT = 12
-"""Of the sessions, the last used: only those are asked how full they are."""
+"""The most recent sessions, which are counted."""
 _MONEY = (
-    "An estimate: the tokens that each compression freed, at the model's price for input, once for "
-    "every reply since. Caches are left out of account."
+    "An estimate: the tokens that each compression saved, at the model's input price, for every "
+    "reply since. Caches are not considered."
 )
 
 
 async def dashboard(window: Window) -> None:
-    """The page."""
+    """Build the page."""
     ui.add_css(files(__package__).joinpath("dashboard.css").read_text("utf-8"))
-    span = _asked()
+    span = _requested_days()
     days = _days(span)
     since = int(datetime.combine(days[0], datetime.min.time(), UTC).timestamp() * 1000)
     async with frame(window, "Dashboard", at="/dashboard"):
-        # Another span is another page: a chart that is taken away before it is drawn is an error.
+        # A new page for another period: removing a chart before it is drawn is an error.
         choice = ui.toggle(SPANS, value=span).props("no-caps unelevated")
-        choice.props["aria-label"] = "How far back"
+        choice.props["aria-label"] = "Period"
         choice.on_value_change(lambda: ui.navigate.to(f"/dashboard?days={choice.value}"))
         activity = await read_activity(window.engine, window.namespace, since=since)
         facts = await _facts(window, activity)
         _show(activity, days, facts)
 
 
-def _asked() -> int:
-    """How many days the address asks for."""
-    said = ui.context.client.request.query_params.get("days", "")
-    return next((days for days in SPANS if str(days) == said), _USUAL)
+def _requested_days() -> int:
+    """Return the number of days in the address."""
+    given = ui.context.client.request.query_params.get("days", "")
+    return next((days for days in SPANS if str(days) == given), _USUAL)
 
 
 def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
     _advice(advise(facts))
     if activity.is_empty:
-        _nothing_yet()
+        _no_activity()
         return
     _tiles(activity)
     _charts(activity, days)
 
 
-def _nothing_yet() -> None:
+def _no_activity() -> None:
     with ui.element("div").classes("ef-empty"):
         ui.icon("insights").classes("ef-empty-icon").props("aria-hidden=true")
-        ui.label("Nothing was compressed in this time, and no model was asked.")
-        ui.label("Once a conversation is folded, what that saved is shown here.")
-        ui.link("To the conversations", "/")
+        ui.label("No compressions and no model calls in this period.")
+        ui.label("After a compression, its savings are shown here.")
+        ui.link("Open conversations", "/")
 
 
 def _tiles(activity: Activity) -> None:
     total = activity.total
-    with ui.element("section").classes("db-tiles").props('aria-label="In short"'):
-        _tile("Tokens freed", lambda: figures.count(total.tokens))
+    with ui.element("section").classes("db-tiles").props('aria-label="Totals"'):
+        _tile("Tokens saved", lambda: figures.count(total.tokens))
         _tile("Money saved", lambda: _saved(activity))
         _tile("Spent on summaries", lambda: _spent(activity))
         _tile("Compressions", lambda: figures.count(total.compressions))
         _tile("Failures", lambda: figures.count(activity.failed))
-        _tile("Read from caches", lambda: _cached(activity))
+        _tile("Read from cache", lambda: _cached(activity))
 
 
 def _tile(title: str, value: Callable[[], ui.label]) -> None:
@@ -378,23 +378,23 @@ def _tile(title: str, value: Callable[[], ui.label]) -> None:
 def _saved(activity: Activity) -> ui.label:
     total = activity.total
     if total.unknown and total.unknown == total.compressions:
-        return figures.unknown("No price is known for the models in question.")
+        return figures.unknown("No price is known for these models.")
     why = _MONEY
     if total.unknown:
-        why += f" {total.unknown:,} compressions are not in it: their model's price is unknown."
+        why += f" {total.unknown:,} compressions are not included: their model's price is unknown."
     return figures.money(total.dollars, is_estimate=True, why=why)
 
 
 def _spent(activity: Activity) -> ui.label:
     if activity.unknown_costs:
-        why = f"{activity.unknown_costs:,} calls have no known cost; the rest is this much."
+        why = f"{activity.unknown_costs:,} calls have an unknown cost and are not included."
         return figures.money(activity.spent, is_estimate=True, why=why)
     return figures.money(activity.spent)
 
 
 def _cached(activity: Activity) -> ui.label:
     if activity.cached_share is None:
-        return figures.unknown("No model has answered in this time.")
+        return figures.unknown("No model calls in this period.")
     return figures.share(activity.cached_share)
 
 
@@ -406,11 +406,11 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
     so_far = [round(sum_, 6) for sum_ in accumulate(each.dollars if each else 0 for each in saved)]
     with ui.element("section").classes("db-charts").props("aria-label=Charts"):
         chart(
-            "Tokens freed and money saved",
+            "Tokens and money saved",
             places,
             (
-                Series("tokens freed", [each.tokens if each else 0 for each in saved]),
-                Series("≈ dollars saved so far", so_far, "line", SECOND, second_axis=True),
+                Series("tokens saved", [each.tokens if each else 0 for each in saved]),
+                Series("≈ dollars saved, total", so_far, "line", SECOND, second_axis=True),
             ),
         )
         chart(
@@ -423,12 +423,12 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
         )
         if cached:
             shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
-            chart("Read from providers' caches", places, (Series("share", shares, "line"),), "%")
+            chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
         if activity.savings:
             freed = {name: each.tokens for name, each in activity.by_strategy().items()}
-            totals("Tokens freed, by strategy", freed, "tokens")
+            totals("Tokens saved by strategy", freed, "tokens")
             freed = {name: each.tokens for name, each in activity.by_model().items()}
-            totals("Tokens freed, by model", freed, "tokens")
+            totals("Tokens saved by model", freed, "tokens")
 
 
 def _advice(found: Sequence[Advice]) -> None:
@@ -454,7 +454,7 @@ async def _facts(window: Window, activity: Activity) -> AdviceFacts:
 
 
 async def _nearing(window: Window) -> list[SessionAlert]:
-    """Those of the last used sessions that are near their limit, wait, or cannot be counted."""
+    """Return the recent sessions that are nearly full, paused, or cannot be counted."""
     newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
     found: list[SessionAlert] = []
     for each in newest:
@@ -472,7 +472,7 @@ async def _nearing(window: Window) -> list[SessionAlert]:
 
 
 async def _cheaper(window: Window, activity: Activity) -> Recommendation | None:
-    """Who would have written the summaries of this time for less."""
+    """Return a cheaper author for the summaries of this period."""
     used = [each for each in activity.usage if each.kind == "summary"]
     run = Figures(
         sum(each.input_tokens for each in used),
@@ -480,14 +480,14 @@ async def _cheaper(window: Window, activity: Activity) -> Recommendation | None:
         max(1, sum(each.calls for each in used)),
     )
     candidates, models = candidates_of(await window.engine.profiles.all())
-    asked = {each.model for each in used}
-    current = next((name for name, model in models.items() if model in asked), None)
+    called = {each.model for each in used}
+    current = next((name for name, model in models.items() if model in called), None)
     if not used or current is None:
         return None
     return recommend(run, candidates, current)
 
 
 def _days(count: int) -> list[date]:
-    """The days up to today, in UTC."""
+    """Return the days up to today, in UTC."""
     today = datetime.now(UTC).date()
     return [today - timedelta(days=ago) for ago in reversed(range(count))]

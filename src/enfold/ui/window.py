@@ -89,8 +89,8 @@ def notify_error(error: Exception) -> None:
 
     Only our own errors are shown in full: the text of another exception may contain anything.
     """
-    known = isinstance(error, EnfoldError)
-    notify_failure(str(error) if known else "Unexpected error. See the server log.")
+    is_ours = isinstance(error, EnfoldError)
+    notify_failure(str(error) if is_ours else "Unexpected error. See the server log.")
 
 
 def notify_failure(text: str) -> None:

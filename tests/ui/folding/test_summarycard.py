@@ -123,7 +123,7 @@ async def test_undone_in_one_window_it_is_gone_in_both(
     async with window(browser) as (other, _):
         await other.goto(f"{server.address}/s/undone")
         await expect(other.get_by_role("button", name="Summary of")).to_be_visible()
-        await card.get_by_role("button", name="Undo").click()
+        await card.get_by_role("button", name="Undo compression").click()
         await expect(card).not_to_be_visible()
         await expect(other.get_by_role("button", name="Summary of")).not_to_be_visible()
 

@@ -45,7 +45,7 @@ class Api:
 def api(server: Process) -> Iterator[Api]:
     """The API of a server in which two conversations were stored."""
     messages = wire.render(Conversation(sample_messages(2), "openai"), "openai")
-    with httpx.Client(base_url=f"{server.address}/api", timeout=30) as client:
+    with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
         made = Api(client)
         for id, title in ((SESSION, TITLE), ("long", LONG_TITLE)):
             made.ask("POST", "/sessions", json={"id": id, "title": title})

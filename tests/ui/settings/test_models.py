@@ -14,50 +14,50 @@ from tests.ui.settings.conftest import Api, Visit, fits
 
 async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) -> None:
     page = await visit("/settings/models")
-    await page.get_by_role("button", name="Add a model").click()
-    dialog = page.get_by_role("dialog", name="Add a model")
-    size = dialog.get_by_role("spinbutton", name="Max input, in tokens")
+    await page.get_by_role("button", name="Add model").click()
+    dialog = page.get_by_role("dialog", name="Add model")
+    size = dialog.get_by_role("spinbutton", name="Maximum input tokens")
     await expect(size).to_have_value("128000")
-    await expect(dialog).to_contain_text("128,000 is suggested")
-    await dialog.get_by_role("textbox", name="Model, as provider:model").fill("mine")
-    await dialog.get_by_role("button", name="Save the model").click()
+    await expect(dialog).to_contain_text("Most models accept at least 128,000")
+    await dialog.get_by_role("textbox", name="Model (provider:model)").fill("mine")
+    await dialog.get_by_role("button", name="Save model").click()
     await expect(dialog).to_contain_text("expected provider:model")
-    await dialog.get_by_role("textbox", name="Model, as provider:model").fill("mine:tiny")
+    await dialog.get_by_role("textbox", name="Model (provider:model)").fill("mine:tiny")
     await size.fill("0")
     await expect(dialog).to_contain_text("max_input is 0, expected 1")
     await size.fill("32000")
-    await dialog.get_by_role("button", name="Save the model").click()
+    await dialog.get_by_role("button", name="Save model").click()
     await expect(dialog).not_to_be_visible()
-    await page.get_by_role("searchbox", name="Search the models").fill("tiny")
+    await page.get_by_role("searchbox", name="Search models").fill("tiny")
     row = page.get_by_role("listitem", name="mine:tiny")
-    await expect(row).to_contain_text("32,000 in")
+    await expect(row).to_contain_text("32,000 tokens in")
     await expect(row).to_contain_text("from: set by hand")
     assert api.ask("GET", "/models/mine:tiny")["max_input"] == 32_000
 
 
 async def test_a_model_is_edited_reset_and_forgotten(visit: Visit, api: Api) -> None:
     page = await visit("/settings/models")
-    await page.get_by_role("searchbox", name="Search the models").fill("gpt-4-turbo")
+    await page.get_by_role("searchbox", name="Search models").fill("gpt-4-turbo")
     row = page.get_by_role("listitem", name="openai:gpt-4-turbo", exact=True)
     await expect(row).to_contain_text("from: shipped with enfold")
     await row.get_by_role("button", name="Edit openai:gpt-4-turbo").click()
     dialog = page.get_by_role("dialog", name="Edit openai:gpt-4-turbo")
-    await dialog.get_by_role("spinbutton", name="Threshold, a share of the limit").fill("0.7")
-    await dialog.get_by_role("button", name="Save the model").click()
+    await dialog.get_by_role("spinbutton", name="Threshold (share of the limit)").fill("0.7")
+    await dialog.get_by_role("button", name="Save model").click()
     await expect(row).to_contain_text("threshold 70 %")
     await expect(row).to_contain_text("from: set by hand")
     await row.get_by_role("button", name="Reset openai:gpt-4-turbo").click()
     await expect(row).to_contain_text("threshold 95 %")
-    await row.get_by_role("button", name="Forget openai:gpt-4-turbo").click()
+    await row.get_by_role("button", name="Delete openai:gpt-4-turbo").click()
     await expect(row).not_to_be_visible()
 
 
 async def test_what_nobody_says_looks_like_an_estimate(visit: Visit, api: Api) -> None:
     api.ask("GET", "/models/nobody:knows")
     page = await visit("/settings/models")
-    await page.get_by_role("searchbox", name="Search the models").fill("nobody")
+    await page.get_by_role("searchbox", name="Search models").fill("nobody")
     row = page.get_by_role("listitem", name="nobody:knows")
-    await expect(row).to_contain_text("≈ 128,000 in")
+    await expect(row).to_contain_text("≈ 128,000 tokens in")
     await expect(row).to_contain_text("from: assumed")
 
 
@@ -75,15 +75,15 @@ async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Ap
         await page.goto(f"{server.address}/settings/models")
         await expect(page.get_by_role("listitem").first).to_be_visible()
         assert await fits(page)
-        await page.get_by_role("button", name="Add a model").click()
-        await expect(page.get_by_role("dialog", name="Add a model")).to_be_in_viewport()
+        await page.get_by_role("button", name="Add model").click()
+        await expect(page.get_by_role("dialog", name="Add model")).to_be_in_viewport()
 
 
 @pytest.mark.parametrize(
     ("config", "words"),
     [
         (ModelConfig("openai:gpt-4o", 1, 1), "shipped with enfold"),
-        (ModelConfig("a:b", 1, 1), "assumed: nobody says it"),
+        (ModelConfig("a:b", 1, 1), "assumed"),
         (ModelConfig("a:b", 1, 1, source="api"), "the provider"),
         (ModelConfig("a:b", 1, 1, source="library"), "the price list"),
         (ModelConfig("a:b", 1, 1, source="manual"), "set by hand"),

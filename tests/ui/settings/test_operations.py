@@ -11,11 +11,11 @@ from tests.ui.settings.test_passes import OLD, opened, save
 async def test_everything_of_a_pass_can_be_edited(visit: Visit, api: Api) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {OLD}").click()
-    await choose(page, "Selection", "All but the newest, by share")
+    await choose(page, "Selection", "All but the most recent, by share")
     await page.get_by_role("spinbutton", name="Keep percentage").fill("40")
     results = page.get_by_role("group", name="Tool results", exact=True)
     await results.get_by_role("button", name="summarize").click()
-    await expect(results).to_contain_text("written shorter")
+    await expect(results).to_contain_text("Summarized by a model")
     tokens = results.get_by_role("spinbutton", name="Max tokens")
     await tokens.fill("3")
     await expect(page.get_by_text("expected 16 or more, found 3")).to_be_visible()
@@ -25,10 +25,10 @@ async def test_everything_of_a_pass_can_be_edited(visit: Visit, api: Api) -> Non
     await expect(example).to_contain_text("at most 90 tokens")
     said = page.get_by_role("group", name="Message text", exact=True)
     await said.get_by_role("button", name="suppress").click()
-    await choose(page, "Execution", "Only if more than so many tokens are left")
+    await choose(page, "Execution", "Only above a number of tokens")
     await page.get_by_role("spinbutton", name="Token threshold").fill("25000")
-    await page.get_by_text("Other operations for some messages").click()
-    await page.get_by_role("button", name="Add a message").click()
+    await page.get_by_text("Operations for single messages").click()
+    await page.get_by_role("button", name="Add message").click()
     await page.get_by_role("spinbutton", name="Message index").fill("2")
     first = (await save(page, api))[0]
     assert first["selection"] == {"type": "preserve_percent", "keepPercentage": 40}

@@ -41,7 +41,7 @@ async def test_only_the_owner_changes_what_holds_for_everybody(
             await page.goto(f"{server.address}/settings")
             await page.get_by_label("Access token").fill(anns)
             await page.keyboard.press("Enter")
-            await expect(page.get_by_text("You may look at everything")).to_be_visible()
+            await expect(page.get_by_text("You can read all settings")).to_be_visible()
             threshold = page.get_by_role("textbox", name="Threshold", exact=True)
             await expect(threshold).to_be_disabled()
             await expect(threshold).to_have_value("0.7")

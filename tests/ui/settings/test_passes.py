@@ -29,8 +29,8 @@ async def names(page: Page) -> list[str | None]:
 
 async def save(page: Page, api: Api) -> list[Any]:
     """The passes as they were kept; the next test begins with the defaults again."""
-    await page.get_by_role("button", name="Save this config").click()
-    await expect(page.get_by_text("Kept. It applies").first).to_be_visible()
+    await page.get_by_role("button", name="Save config").click()
+    await expect(page.get_by_text("Saved. It applies").first).to_be_visible()
     found: list[Any] = api.setting("strategy_config")["smart"]["passes"]
     api.set(strategy_config=None)
     return found
@@ -66,7 +66,7 @@ async def test_passes_are_dragged(visit: Visit, api: Api) -> None:
 
 async def test_a_pass_is_added_copied_and_deleted(visit: Visit, api: Api) -> None:
     page = await opened(visit)
-    await page.get_by_role("button", name="Add a pass").click()
+    await page.get_by_role("button", name="Add pass").click()
     await page.get_by_role("textbox", name="Name").fill("Mine")
     await page.get_by_role("button", name="Duplicate New pass").click()
     await expect(page.get_by_role("listitem", name="Mine (copy)")).to_be_visible()
@@ -84,13 +84,13 @@ async def test_two_passes_of_one_id_are_told_apart_by_the_engine(visit: Visit) -
     await page.get_by_role("button", name=f"Edit {SUMMARY}").click()
     await page.get_by_role("textbox", name="Id").fill("shorten_old_output")
     await expect(page.get_by_text("'shorten_old_output' is the id of 2").first).to_be_visible()
-    await expect(page.get_by_role("button", name="Save this config")).to_be_disabled()
+    await expect(page.get_by_role("button", name="Save config")).to_be_disabled()
 
 
 async def test_a_pass_becomes_one_that_folds(visit: Visit, api: Api) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {OLD}").click()
-    await choose(page, "Mode", "Together: many messages become one summary")
+    await choose(page, "Mode", "Batch: one summary of many messages")
     await page.get_by_role("spinbutton", name="Keep last").fill("5")
     await page.get_by_role("textbox", name="Custom prompt").fill("Tell {me} all")
     await expect(page.get_by_text("unknown placeholders: me")).to_be_visible()
@@ -114,18 +114,18 @@ async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        ({}, ["one by one", "?", "always"]),
+        ({}, ["individual", "?", "always"]),
         (
             {
                 "mode": "batch",
                 "selection": {"type": "preserve_percent", "keepPercentage": 30},
                 "execution": {"type": "conditional", "condition": {"tokenThreshold": 40_000}},
             },
-            ["together", "all but the newest 30 %", "above 40,000 tokens"],
+            ["batch", "all but the last 30 %", "above 40,000 tokens"],
         ),
         (
             {"selection": {"type": "custom"}, "execution": {"type": "conditional"}},
-            ["one by one", "named messages", "above ? tokens"],
+            ["individual", "selected messages", "above ? tokens"],
         ),
     ],
     ids=["nothing", "everything", "half"],

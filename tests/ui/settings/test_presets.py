@@ -36,13 +36,13 @@ async def test_what_is_in_use_is_saved_exported_deleted_and_imported(
 ) -> None:
     api.set(strategy="truncation", strategy_config={"truncation": {"preserveRecentCount": 4}})
     page = await visit("/settings/presets")
-    name = page.get_by_role("textbox", name="Name of the preset")
+    name = page.get_by_role("textbox", name="Preset name")
     await name.fill("speed")
-    await page.get_by_role("button", name="Save as a preset").click()
+    await page.get_by_role("button", name="Save preset").click()
     await expect(page.get_by_text("'speed' is built in; give yours another name")).to_be_visible()
     await name.fill("my own")
     await page.get_by_role("textbox", name="Description").fill("The last four.")
-    await page.get_by_role("button", name="Save as a preset").click()
+    await page.get_by_role("button", name="Save preset").click()
     mine = page.get_by_role("article", name="my own")
     await expect(mine).to_contain_text("The last four.")
     async with page.expect_download() as downloading:
@@ -55,7 +55,7 @@ async def test_what_is_in_use_is_saved_exported_deleted_and_imported(
     await (
         page.get_by_role("region", name="Import").locator("input[type=file]").set_input_files(file)
     )
-    await expect(page.get_by_text("my own was imported.")).to_be_visible()
+    await expect(page.get_by_text("my own imported.")).to_be_visible()
     await expect(mine).to_contain_text("The last four.")
     api.set(strategy=None, strategy_config=None)
 

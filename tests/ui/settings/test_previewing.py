@@ -11,7 +11,7 @@ from tests.ui.settings.test_passes import OLD, SUMMARY, opened
 async def test_a_preview_says_what_would_come_of_it(visit: Visit, api: Api) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Configure Truncation").click()
-    await choose(page, "Session to try it on", TITLE)
+    await choose(page, "Preview session", TITLE)
     await page.get_by_role("button", name="Preview").click()
     preview = page.get_by_role("region", name="Preview on a session")
     await expect(preview).to_contain_text("% less")
@@ -23,7 +23,7 @@ async def test_a_preview_says_what_would_come_of_it(visit: Visit, api: Api) -> N
 async def test_passes_are_tried_on_a_session_before_they_are_kept(visit: Visit) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Delete {SUMMARY}").click()
-    await choose(page, "Session to try it on", TITLE)
+    await choose(page, "Preview session", TITLE)
     await page.get_by_role("button", name="Preview").click()
     steps = page.get_by_role("table", name="Steps")
     await expect(steps).to_contain_text(OLD)

@@ -17,7 +17,7 @@ async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api
     await expect(told).to_contain_text("Lindvik")
     await prompt.fill("Only {nonsense} matters")
     await expect(page.get_by_text("unknown placeholders: nonsense")).to_be_visible()
-    save = page.get_by_role("button", name="Save the prompt")
+    save = page.get_by_role("button", name="Save prompt")
     await expect(save).to_be_disabled()
     await prompt.fill("Keep every price. {conversation_history} Answer in rhyme.")
     await expect(told).to_contain_text("Answer in rhyme.")
@@ -25,7 +25,7 @@ async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api
     await save.click()
     await expect(page.get_by_text("from: set for all sessions")).to_be_visible()
     assert api.setting("prompt", SESSION).startswith("Keep every price.")
-    await page.get_by_role("button", name="Reset the prompt").click()
+    await page.get_by_role("button", name="Reset prompt").click()
     await expect(prompt).to_have_value("")
     await expect(told).not_to_contain_text("Answer in rhyme.")
     assert api.setting("prompt") is None
@@ -34,7 +34,7 @@ async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api
 async def test_it_is_said_that_a_strategys_own_prompt_wins(visit: Visit, api: Api) -> None:
     api.set(strategy_config={"native": {"prompt": "Mine"}})
     page = await visit("/settings/prompts")
-    await expect(page.get_by_text("has a prompt of its own")).to_be_visible()
+    await expect(page.get_by_text("has its own prompt")).to_be_visible()
     api.set(strategy_config=None)
 
 

@@ -67,9 +67,9 @@ def card(strategy: str) -> str:
 
 async def test_strategies_are_compared_by_what_was_measured(visit: Visit) -> None:
     page = await visit("/settings/strategy")
-    await page.get_by_text("Compare the strategies").click()
+    await page.get_by_text("Compare strategies").click()
     table = page.get_by_role("table", name="Strategies compared")
-    await expect(table.get_by_role("row", name="Tokens gone")).to_contain_text("18 %")
+    await expect(table.get_by_role("row", name="Tokens saved")).to_contain_text("18 %")
     await expect(table.get_by_role("row", name="When to use it")).to_contain_text("Speed")
     for name in ("Native", "Lossless", "Truncation", "Smart"):
         await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
@@ -80,7 +80,7 @@ async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: Api) -> None:
     await page.get_by_role("button", name="Use Lossless").click()
     await expect(page.locator(card("Lossless")).get_by_text("in use")).to_be_visible()
     assert api.setting("strategy") == "lossless"
-    await page.get_by_role("button", name="Reset the strategy").click()
+    await page.get_by_role("button", name="Reset strategy").click()
     await expect(page.locator(card("Native")).get_by_text("in use")).to_be_visible()
     assert api.setting("strategy") == "native"
 
@@ -92,17 +92,17 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, a
     await expect(recent).to_have_value("10")
     await recent.fill("-3")
     await expect(page.get_by_text("expected 0 or more, found -3")).to_be_visible()
-    save = page.get_by_role("button", name="Save this config")
+    save = page.get_by_role("button", name="Save config")
     await expect(save).to_be_disabled()
     await recent.fill("7")
     await page.get_by_role("switch", name="Head and tail").click()
     await choose(page, "Truncation mode", "suppress")
     await save.click()
-    await expect(page.get_by_text("Kept. It applies")).to_be_visible()
+    await expect(page.get_by_text("Saved. It applies")).to_be_visible()
     kept = api.setting("strategy_config")["truncation"]
     assert kept["preserveRecentCount"] == 7
     assert (kept["headAndTail"], kept["truncationMode"]) == (True, "suppress")
-    await page.get_by_role("button", name="Back to the defaults").click()
+    await page.get_by_role("button", name="Reset config").click()
     await expect(recent).to_have_value("10")
     assert api.setting("strategy_config") == {}
 
@@ -112,7 +112,7 @@ async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api:
     page = await visit("/settings/strategy")
     await expect(page.locator(card("Truncation")).get_by_text("in use")).to_be_visible()
     await expect(page.get_by_text("preset speed")).to_be_visible()
-    await page.get_by_role("button", name="Drop the preset").click()
+    await page.get_by_role("button", name="Remove preset").click()
     await expect(page.locator(card("Native")).get_by_text("in use")).to_be_visible()
     assert api.setting("preset") is None
 
@@ -122,7 +122,7 @@ async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> No
     await page.get_by_role("button", name="Configure Lossless").click()
     await page.get_by_text("Which ways of writing are used").click()
     await page.get_by_role("switch", name="Tables").click()
-    await page.get_by_role("button", name="Save this config").click()
+    await page.get_by_role("button", name="Save config").click()
     await expect(page.get_by_text("from: set for this session")).to_be_visible()
     kept = api.setting("strategy_config", SESSION)["lossless"]
     assert kept["encodings"]["tables"] is False
@@ -170,13 +170,13 @@ async def _configure_gentle(page: Page) -> None:
     await weight.fill("2")
     await expect(page.get_by_text("expected 0 to 1, found 2")).to_be_visible()
     await weight.fill("0.25")
-    await page.get_by_role("button", name="Save this config").click()
-    await expect(page.get_by_text("Kept. It applies")).to_be_visible()
+    await page.get_by_role("button", name="Save config").click()
+    await expect(page.get_by_text("Saved. It applies")).to_be_visible()
 
 
 async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/strategy")
-        await page.get_by_text("Compare the strategies").click()
+        await page.get_by_text("Compare strategies").click()
         await expect(page.get_by_role("table", name="Strategies compared")).to_be_visible()
         assert await fits(page)

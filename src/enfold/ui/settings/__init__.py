@@ -1,7 +1,7 @@
-"""Settings in the browser: what can be set, for everybody or for one session, and where it is from.
+"""The settings pages: settings of all sessions or of one, strategies, profiles, prompts, models.
 
-`page` is the page with its sections; `scope` says whose settings are changed; every section is a
-module of its own. What is allowed is the engine's word: no rule is written down here again.
+`page` is the page with its sections, `scope` the sessions whose settings are changed, `forms` the
+form builder; every other module is a section. The engine validates every value.
 """
 
 from enfold.ui.settings.page import settings

@@ -76,7 +76,7 @@ def draw_field(
 def describe_schema(name: str, schema: Schema) -> FieldDescription:
     """Return the description of a field of a JSON schema."""
     values = schema.get("enum") or schema.get("items", {}).get("enum")
-    words = re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).replace("_", " ").lower()
+    words = schema.get("title") or re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
     kind = _KINDS.get(schema.get("type", ""), "text")
     return FieldDescription(
         name,

@@ -1,4 +1,4 @@
-"""The settings page: its sections, and the way between them."""
+"""The settings page: the table of its sections, and the navigation between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from enfold.ui.window import Window
 
 @dataclass(frozen=True, slots=True)
 class SettingsSection:
-    """One part of the settings."""
+    """One section of the settings."""
 
     title: str
     icon: str
@@ -39,7 +39,7 @@ SECTIONS: Mapping[str, SettingsSection] = {
 
 
 async def settings(window: Window, section: str = "general") -> None:
-    """The page of a section."""
+    """Build the page of a section."""
     if section not in SECTIONS:
         raise NotFoundError(f"no section {section!r}; there are {', '.join(SECTIONS)}")
     found = SECTIONS[section]
@@ -48,8 +48,8 @@ async def settings(window: Window, section: str = "general") -> None:
         _navigation(section)
         if not window.visitor.is_owner:
             ui.label(
-                "You may look at everything and change your own sessions. What holds for everybody "
-                "is changed with the server's first token."
+                "You can read all settings and change those of your sessions. Settings of the "
+                "whole server require the server's first token."
             ).classes("ef-card ef-small")
         await found.build(window)
 

@@ -1,4 +1,4 @@
-"""The presets section: a strategy with its config under a name, applied, saved, sent around."""
+"""The presets section: apply, save, import and export a strategy with its config."""
 
 from __future__ import annotations
 
@@ -20,26 +20,27 @@ _LARGEST_FILE = 1_000_000
 
 
 async def presets(window: Window) -> None:
-    """The section."""
+    """Build the section."""
     await PresetsSection(window).build()
 
 
 class PresetsSection:
-    """The presets, and what is done with them."""
+    """The list of presets and their actions."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._scope = Scope(window)
 
     async def build(self) -> None:
-        """Put everything on the page, then fill it."""
+        """Build the page, then show the presets."""
         chooser = ui.element("div")
         with card(
-            "Presets", "A click sets the strategy and its config; both can be changed after."
+            "Presets",
+            "A preset sets the strategy and its config. Both can be changed later.",
         ):
             self._list = labelled(ui.element("div").classes("st-choices"), "Presets")
-        self._saving()
-        self._importing()
+        self._save_card()
+        self._import_card()
         with chooser:
             await choose_scope(self._window, self._follow)
 
@@ -66,7 +67,7 @@ class PresetsSection:
                     ui.label("in use").classes("st-badge st-own")
             ui.label(preset.description).classes("ef-small ef-wrap")
             if preset.fault:
-                ui.label(f"It cannot be used: {preset.fault}").classes("ef-bad ef-small ef-wrap")
+                ui.label(f"Invalid preset: {preset.fault}").classes("ef-bad ef-small ef-wrap")
             else:
                 ui.label(f"Strategy: {preset.strategy}").classes("ef-soft ef-small")
             with ui.element("div").classes("ef-row"):
@@ -90,7 +91,7 @@ class PresetsSection:
             if session is None:
                 require_owner(self._window)
             await self._window.engine.presets.apply(name, session)
-        ui.notify(f"{name} is in use from the next compression on.", type="positive")
+        ui.notify(f"{name} applies from the next compression on.", type="positive")
         await self._refresh()
 
     async def _delete(self, name: str) -> None:
@@ -99,16 +100,16 @@ class PresetsSection:
             await self._window.engine.presets.delete(name)
         await self._refresh()
 
-    def _saving(self) -> None:
-        about = "The strategy and the config that are in use now, under a name of yours."
-        with card("Save what is in use", about):
+    def _save_card(self) -> None:
+        about = "Saves the current strategy and its config under a name."
+        with card("Save current settings", about):
             with ui.element("div").classes("st-form"):
-                name = ui.input("Name of the preset").props("outlined dense")
+                name = ui.input("Preset name").props("outlined dense")
                 description = ui.input("Description").props("outlined dense")
-            replace = ui.switch("Replace the one of that name")
-            button = ui.button("Save as a preset", icon="save").props("unelevated")
+            replace = ui.switch("Replace a preset with this name")
+            button = ui.button("Save preset", icon="save").props("unelevated")
             button.set_enabled(self._window.visitor.is_owner)
-            wrong = ui.label().classes("ef-bad ef-small ef-wrap").props("role=status")
+            fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=status")
 
         async def save() -> None:
             require_owner(self._window)
@@ -117,25 +118,25 @@ class PresetsSection:
             made = Preset(
                 (name.value or "").strip(), description.value or "", settings.strategy, config
             )
-            wrong.text = ""
+            fault.text = ""
             try:
                 async with self._window.audited("save preset"):
                     await self._window.engine.presets.save(made, replace=bool(replace.value))
             except EnfoldError as error:
-                wrong.text = str(error)
+                fault.text = str(error)
                 return
             name.value = description.value = ""
             await self._refresh()
 
         button.on_click(save)
 
-    def _importing(self) -> None:
+    def _import_card(self) -> None:
         with card(
-            "Import",
-            "A preset's file, as Export writes it. A field nobody knows is refused by its name.",
+            "Import preset",
+            "A file written by Export. Unknown fields are refused.",
         ):
             self._upload = ui.upload(
-                label="Choose a file, or drop it here",
+                label="Choose or drop a file",
                 auto_upload=True,
                 max_file_size=_LARGEST_FILE,
                 on_upload=self._import,
@@ -155,7 +156,7 @@ class PresetsSection:
             self._imported.text = f"{event.file.name}: {error}"
             self._imported.classes(add="ef-bad")
             return
-        self._imported.text = f"{preset.name} was imported."
+        self._imported.text = f"{preset.name} imported."
         self._imported.classes(remove="ef-bad")
         await self._refresh()
 

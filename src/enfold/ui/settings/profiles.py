@@ -1,4 +1,4 @@
-"""The profiles section: which models are asked and where their keys are; tried out, compared."""
+"""The profiles section: models, the sources of their keys, tests and a comparison of costs."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from enfold.ui.window import Window
 
 USUAL, ENVIRONMENT, FILE = "usual", "env", "file"
 SOURCES: Mapping[str, str] = {
-    USUAL: "The provider's usual variable",
+    USUAL: "The provider's default variable",
     ENVIRONMENT: "Another environment variable",
-    FILE: "A file on the server's machine",
-    STORED: "Stored here, encrypted",
+    FILE: "A file on the server",
+    STORED: "Stored in enfold, encrypted",
 }
 _WORDS = {
     "input": "Input",
@@ -39,7 +39,7 @@ _WORDS = {
 
 
 class ProfileForm:
-    """A dialog; what is wrong is said while it is filled in."""
+    """The dialog of a profile; it is validated while it is edited."""
 
     def __init__(
         self,
@@ -51,22 +51,22 @@ class ProfileForm:
         self._window = window
         self._profile = profile
         self._kept = kept
-        self._was: Mapping[str, Any] = profile.as_json() if profile is not None else {}
-        title = "Add a profile" if profile is None else f"Edit {profile.name}"
+        self._stored: Mapping[str, Any] = profile.as_json() if profile is not None else {}
+        title = "Add profile" if profile is None else f"Edit {profile.name}"
         self._dialog = labelled(ui.dialog().props("persistent"), title)
         with self._dialog, ui.card().classes("ef-card st-dialog"):
             ui.label(title).classes("st-heading ef-wrap")
             self._model()
             self._key()
             self._condensing(others)
-            self._wrong = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
+            self._fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
             with ui.element("div").classes("ef-row"):
-                self._save = ui.button("Save the profile", on_click=self._keep).props("unelevated")
+                self._save = ui.button("Save profile", on_click=self._keep).props("unelevated")
                 ui.button("Cancel", on_click=self._dialog.close).props("flat")
         self._follow_provider()
 
     def open(self) -> None:
-        """Show it."""
+        """Show the dialog."""
         self._dialog.open()
 
     def _input(self, words: str, value: Any = "", **more: Any) -> ui.input:
@@ -85,45 +85,45 @@ class ProfileForm:
             on_change=self._follow_provider,
         ).props("outlined dense options-dense")
         self._provider.classes("ef-full")
-        self._model_name = self._input("Model, as the provider names it", self._was.get("model"))
+        self._model_name = self._input("Model (the provider's name)", self._stored.get("model"))
         self._base_url = self._input(
-            "Address, if not the provider's public one", self._was.get("base_url")
+            "Base URL (empty: the provider's public URL)", self._stored.get("base_url")
         )
         self._options_part = ui.element("div").classes("ef-stack")
         self._options: dict[str, ui.input] = {}
 
     def _key(self) -> None:
-        kind, _, place = str(self._was.get("key", USUAL)).partition(":")
+        kind, _, place = str(self._stored.get("key", USUAL)).partition(":")
         self._source = ui.select(
-            dict(SOURCES), value=kind, label="Where its key is", on_change=self._follow_source
+            dict(SOURCES), value=kind, label="Key source", on_change=self._follow_source
         ).props("outlined dense options-dense")
         self._source.classes("ef-full")
-        self._place = self._input("Name of the variable", place if kind == ENVIRONMENT else "")
-        self._path = self._input("Path of the file", place if kind == FILE else "")
-        label = "Key; leave it empty to keep the stored one" if kind == STORED else "Key"
+        self._place = self._input("Variable name", place if kind == ENVIRONMENT else "")
+        self._path = self._input("File path", place if kind == FILE else "")
+        label = "Key (empty: keep the stored one)" if kind == STORED else "Key"
         self._secret = self._input(label, password=True).props("autocomplete=new-password")
 
     def _condensing(self, others: Sequence[str]) -> None:
         own = self._profile.name if self._profile else None
-        choices = {"": "The provider's cheap model, else its own"}
+        choices = {"": "The provider's low-cost model, otherwise this profile"}
         choices |= {name: f"Profile {name}" for name in others if name != own}
         if own:
-            choices[own] = "This profile itself"
-        with ui.expansion("Condensing, threshold, prices").classes("st-advanced ef-full"):
+            choices[own] = "This profile"
+        with ui.expansion("Summaries, threshold, prices").classes("st-advanced ef-full"):
             self._by = ui.select(
                 choices,
-                value=self._was.get("condensing_profile", ""),
-                label="Summaries for it by",
+                value=self._stored.get("condensing_profile", ""),
+                label="Summaries by",
                 on_change=self._check,
             ).props("outlined dense options-dense")
             self._by.classes("ef-full")
             self._threshold = self._number(
-                "Threshold in percent, 5 to 100; empty inherits", self._was.get("threshold")
+                "Threshold in percent, 5 to 100 (empty: inherited)", self._stored.get("threshold")
             )
-            ui.label("Prices in US dollars for a million tokens, where they differ").classes(
+            ui.label("Prices in US dollars per million tokens (empty: list price)").classes(
                 "ef-small"
             )
-            own_prices = self._was.get("prices", {})
+            own_prices = self._stored.get("prices", {})
             with ui.element("div").classes("st-form"):
                 self._prices = {
                     name: self._number(f"{_WORDS[name]} price", own_prices.get(name)).props(
@@ -132,7 +132,7 @@ class ProfileForm:
                     for name in PRICED
                 }
             self._prompt = ui.textarea(
-                "Prompt for summaries", value=self._was.get("prompt", ""), on_change=self._check
+                "Prompt for summaries", value=self._stored.get("prompt", ""), on_change=self._check
             ).props("outlined dense autogrow")
             self._prompt.classes("ef-full")
 
@@ -141,21 +141,21 @@ class ProfileForm:
         return field.props("outlined dense").classes("ef-full")
 
     def _follow_provider(self) -> None:
-        """What the provider asks for beside the model."""
-        known = PROVIDERS[self._provider.value]
-        given = self._was.get("options", {})
+        """Show the options of the chosen provider."""
+        provider_facts = PROVIDERS[self._provider.value]
+        given = self._stored.get("options", {})
         self._options_part.clear()
         with self._options_part:
             self._options = {
                 name: self._input(
                     name.replace("_", " ").capitalize()
-                    + ("" if name in known.needs_options else ", if needed"),
+                    + ("" if name in provider_facts.needs_options else " (optional)"),
                     given.get(name),
                 )
-                for name in known.options
+                for name in provider_facts.options
             }
-        usual = " or ".join(known.key_variables) or "none is needed"
-        self._source.props(f'hint="Usual: {usual}"')
+        usual = " or ".join(provider_facts.key_variables) or "no key needed"
+        self._source.props(f'hint="Default: {usual}"')
         self._follow_source()
 
     def _follow_source(self) -> None:
@@ -166,7 +166,7 @@ class ProfileForm:
         self._check()
 
     def _fields(self) -> dict[str, Any]:
-        """What was filled in; what the form does not show stays as it was."""
+        """Return the values of the form; fields that it does not show are unchanged."""
         numbers = {name: field.value for name, field in self._prices.items()}
         options = {name: field.value for name, field in self._options.items()}
         filled = {
@@ -179,7 +179,7 @@ class ProfileForm:
             "threshold": self._threshold.value,
             "prompt": self._prompt.value,
             "condensing_profile": self._by.value,
-            "settings": dict(self._was.get("settings", {})),
+            "settings": dict(self._stored.get("settings", {})),
         }
         return {name: value for name, value in filled.items() if value not in ("", None, {})}
 
@@ -191,21 +191,21 @@ class ProfileForm:
         }.get(self._source.value)
 
     def _check(self) -> None:
-        """What the engine says so far, and the prices that are known."""
+        """Validate the profile and show the list prices."""
         if not hasattr(self, "_save"):
-            return  # the form is still being built
+            return  # the form is not complete yet
         try:
             profile = profiles_module.read(self._name.value or "", self._fields())
             profiles_module.check_threshold(profile)
         except ConfigError as error:
-            self._wrong.text = str(error)
+            self._fault.text = str(error)
             self._save.disable()
             return
-        self._wrong.text = ""
+        self._fault.text = ""
         self._save.enable()
-        known = prices(profile.provider, profile.model)
+        listed = prices(profile.provider, profile.model)
         for name, field in self._prices.items():
-            price = getattr(known, name) if known else None
+            price = getattr(listed, name) if listed else None
             field.props["placeholder"] = "unknown" if price is None else f"{price:g}"
 
     async def _keep(self) -> None:
@@ -213,7 +213,7 @@ class ProfileForm:
             async with self._window.audited("save profile"):
                 await self._store()
         except EnfoldError as error:
-            self._wrong.text = str(error)
+            self._fault.text = str(error)
             return
         self._secret.value = ""
         self._dialog.close()
@@ -223,10 +223,10 @@ class ProfileForm:
         require_owner(self._window)
         fields = self._fields()
         if self._source.value == FILE and self._window.visitor.name:
-            raise AccessError("key: a file is named on the machine itself, with `enfold profiles`")
+            raise AccessError("key: set a file on the server itself, with `enfold profiles`")
         typed = self._secret.value if self._source.value == STORED else ""
         if typed:
-            # The key first has to be stored before a profile may say that it is.
+            # A profile may refer to a stored key only after the key is stored.
             fields = {name: value for name, value in fields.items() if name != "key"}
         engine_profiles = self._window.engine.profiles
         name = (self._name.value or "").strip()
@@ -236,33 +236,33 @@ class ProfileForm:
 
 
 _READ, _WRITTEN = 100_000, 2_000
-"""Tokens of a run that stands for many: a long conversation and its summary."""
+"""Tokens of a typical run: a long conversation and its summary."""
 
 
 class CostTable:
-    """The profiles side by side, cheapest first, those without a price last."""
+    """The profiles by cost, cheapest first, those without a price last."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
         self._listed: Sequence[Listed] = ()
 
     def build(self) -> None:
-        """The table's place on the page."""
+        """Build the empty table."""
         about = (
-            "One compression with each profile, and with the cheap model that condenses where a "
-            "profile names no other. By price alone: whether a model writes well enough is yours "
-            "to say."
+            "The cost of one compression with each profile, and with its provider's low-cost "
+            "model. "
+            "Only prices are compared, not quality."
         )
-        with card("What a compression costs", about):
+        with card("Cost of a compression", about):
             with ui.element("div").classes("ef-row"):
-                self._read = self._number("Tokens read", _READ)
-                self._written = self._number("Tokens written", _WRITTEN)
+                self._read = self._number("Input tokens", _READ)
+                self._written = self._number("Output tokens", _WRITTEN)
             self._advice = ui.label().classes("st-title ef-wrap").props("role=status")
             with ui.element("div").classes("st-scroll"):
                 self._table = labelled(ui.element("table").classes("st-table"), "Costs compared")
 
     async def show(self, listed: Sequence[Listed]) -> None:
-        """The profiles as they are now."""
+        """Show the costs of the profiles."""
         self._listed = listed
         await self._refresh()
 
@@ -282,12 +282,12 @@ class CostTable:
         except ConfigError as error:
             self._advice.text = str(error)
             return
-        nothing = "No price is known." if candidates else "There is no profile to compare yet."
+        nothing = "No price is known." if candidates else "No profile yet."
         self._advice.text = advice.reason if advice else nothing
         if not candidates:
             return
         with self._table:
-            _head("Who writes", "Model", "Cost", "Saves", "")
+            _head("Profile", "Model", "Cost", "Saves", "")
             for offer in offers:
                 is_best = advice is not None and offer.name == advice.name
                 self._row(offer, models[offer.name], current=current, is_best=is_best)
@@ -302,29 +302,29 @@ class CostTable:
             with ui.element("td").classes("st-optional"):
                 ui.label(model).classes("ef-mono ef-wrap")
             with ui.element("td"):
-                figures.money(offer.cost.total, is_estimate=True, why="By today's prices.")
+                figures.money(offer.cost.total, is_estimate=True, why="Based on current prices.")
             with ui.element("td"):
                 if offer.saved is None:
-                    figures.unknown("One of the two prices is not known.")
+                    figures.unknown("One of the two prices is unknown.")
                 else:
                     ui.label(f"{figures.share_text(max(0.0, offer.share or 0.0))}")
             with ui.element("td"):
                 is_profile = any(each.name == offer.name for each in self._listed)
                 if is_profile and offer.name != current:
                     use = ui.button("Use", on_click=partial(self._use, offer.name))
-                    labelled(use.props("flat dense"), f"Let {offer.name} write all summaries")
+                    labelled(use.props("flat dense"), f"Use {offer.name} for all summaries")
                     use.set_enabled(self._window.visitor.is_owner)
 
     async def _use(self, name: str) -> None:
         async with self._window.audited("set summarizer"):
             require_owner(self._window)
             await self._window.engine.set("summarizer", name)
-        ui.notify(f"{name} writes summaries from now on.", type="positive")
+        ui.notify(f"{name} now writes all summaries.", type="positive")
         await self._refresh()
 
 
 def candidates_of(listed: Sequence[Listed]) -> tuple[list[Candidate], Mapping[str, str]]:
-    """Who could write summaries, and the model of each."""
+    """Return the profiles that could write summaries, and the model of each."""
     found: list[Candidate] = []
     models: dict[str, str] = {}
     for each in listed:
@@ -350,22 +350,22 @@ def _head(*titles: str) -> None:
 
 
 async def profiles(window: Window) -> None:
-    """The section."""
+    """Build the section."""
     await ProfilesSection(window).build()
 
 
 class ProfilesSection:
-    """The list of profiles, and what is done with each."""
+    """The list of profiles and their actions."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
 
     async def build(self) -> None:
-        """Put everything on the page, then fill it."""
-        about = "A profile says which model is asked, where, and where its key is found. No key is "
-        with card("Profiles", f"{about}ever shown."):
+        """Build the page, then show the profiles."""
+        about = "A profile has a model, its URL and the source of its key. Keys are never shown."
+        with card("Profiles", about):
             self._list = labelled(ui.element("div").classes("ef-stack"), "Profiles")
-            add = ui.button("Add a profile", icon="add", on_click=self._add).props("unelevated")
+            add = ui.button("Add profile", icon="add", on_click=self._add).props("unelevated")
             add.set_enabled(self._window.visitor.is_owner)
         self._costs = CostTable(self._window)
         self._costs.build()
@@ -378,7 +378,7 @@ class ProfilesSection:
             for each in self._listed:
                 self._card(each)
             if not self._listed:
-                _nothing_yet()
+                _no_profiles()
         await self._costs.show(self._listed)
 
     def _card(self, listed: Listed) -> None:
@@ -392,7 +392,7 @@ class ProfilesSection:
                 outcome = ui.element("div").classes("ef-full ef-small").props("role=status")
                 if listed.profile is not None:
                     self._button("Test", listed, partial(self._test, listed.name, outcome))
-                    self._button("Ask for limits", listed, partial(self._ask, listed, outcome))
+                    self._button("Read limits", listed, partial(self._ask, listed, outcome))
                     self._button("Edit", listed, partial(self._edit, listed.profile))
                 self._button("Delete", listed, partial(self._delete, listed.name, outcome))
             outcome.move(target_index=-1)
@@ -403,30 +403,32 @@ class ProfilesSection:
 
     async def _test(self, name: str, outcome: ui.element) -> None:
         require_owner(self._window)
-        _say(outcome, "Asking …", "ef-soft")
+        _show_outcome(outcome, "Calling the provider…", "ef-soft")
         try:
             async with self._window.audited("test profile"):
                 tried = await self._window.engine.profiles.test(name)
         except EnfoldError as error:
-            _say(outcome, f"It does not work: {error}", "ef-bad")
+            _show_outcome(outcome, f"Test failed: {error}", "ef-bad")
             return
-        _say(outcome, f"It works: {tried.model} answered in {tried.seconds:.1f} s.", "ef-good")
+        _show_outcome(
+            outcome, f"Test passed: {tried.model} answered in {tried.seconds:.1f} s.", "ef-good"
+        )
         with outcome, ui.element("div").classes("ef-row"):
             ui.label("Cost of the test:")
             figures.money(tried.cost)
 
     async def _ask(self, listed: Listed, outcome: ui.element) -> None:
         require_owner(self._window)
-        _say(outcome, "Asking …", "ef-soft")
+        _show_outcome(outcome, "Calling the provider…", "ef-soft")
         try:
             async with self._window.audited("ask provider"):
                 found = await self._window.engine.profiles.discover(listed.name)
         except EnfoldError as error:
-            _say(outcome, f"The provider could not be asked: {error}", "ef-bad")
+            _show_outcome(outcome, f"The limits could not be read: {error}", "ef-bad")
             return
-        words = f"{found.id} takes {found.max_input:,} tokens and answers with {found.max_output:,}"
-        said = "as the provider says" if found.source == "api" else "as known; it says nothing"
-        _say(outcome, f"{words}, {said}.", "ef-good")
+        limits = f"{found.max_input:,} input tokens and {found.max_output:,} output tokens"
+        source = "the provider" if found.source == "api" else "the list of known models"
+        _show_outcome(outcome, f"{found.id}: {limits}, from {source}.", "ef-good")
 
     async def _delete(self, name: str, outcome: ui.element) -> None:
         require_owner(self._window)
@@ -434,7 +436,7 @@ class ProfilesSection:
             async with self._window.audited("delete profile"):
                 await self._window.engine.profiles.remove(name)
         except EnfoldError as error:
-            _say(outcome, str(error), "ef-bad")
+            _show_outcome(outcome, str(error), "ef-bad")
             return
         await self._refresh()
 
@@ -449,10 +451,10 @@ class ProfilesSection:
 
 
 def key_words(profile: Profile) -> str:
-    """Where a profile's key is, never the key."""
+    """Return the source of a profile's key, never the key."""
     if profile.key is None:
         usual = " or ".join(provider(profile.provider).key_variables)
-        return f"the variable {usual}" if usual else "none is needed"
+        return f"the variable {usual}" if usual else "not needed"
     kind, _, place = profile.key.partition(":")
     return {"env": f"the variable {place}", "file": f"the file {place}"}.get(
         kind, "stored, encrypted"
@@ -460,34 +462,34 @@ def key_words(profile: Profile) -> str:
 
 
 def _about(profile: Profile) -> None:
-    known = profile.known_prices()
+    prices_found = profile.known_prices()
     with ui.element("div").classes("ef-row ef-small"):
         ui.label(f"{provider(profile.provider).title}, {profile.model}").classes("ef-wrap")
         ui.label(f"Key: {key_words(profile)}").classes("ef-soft ef-wrap")
         if profile.base_url:
             ui.label(profile.base_url).classes("ef-mono ef-wrap")
     with ui.element("div").classes("ef-row ef-small"):
-        ui.label("A million tokens in:")
-        figures.money(known.input if known else None)
-        ui.label("out:")
-        figures.money(known.output if known else None)
+        ui.label("Per million tokens: input")
+        figures.money(prices_found.input if prices_found else None)
+        ui.label("output")
+        figures.money(prices_found.output if prices_found else None)
     condensing = profile.condensing_profile or provider(profile.provider).cheap_model
-    words = f"Summaries for it by {condensing}." if condensing else "It summarizes for itself."
+    words = f"Summaries by {condensing}." if condensing else "Summaries by this profile."
     if profile.threshold not in (None, -1):
-        words += f" Compressed at {profile.threshold:g} %."
+        words += f" Threshold {profile.threshold:g} %."
     ui.label(words).classes("ef-soft ef-small ef-wrap")
 
 
-def _nothing_yet() -> None:
+def _no_profiles() -> None:
     with ui.element("div").classes("ef-empty"):
         ui.icon("key").classes("ef-empty-icon").props("aria-hidden=true")
         ui.label(
-            "No profile yet. Without one, conversations are condensed by the built-in summarizer; "
-            "with one, models answer and summarize."
+            "No profile yet. The built-in summarizer writes the summaries. Add a profile to let a "
+            "model answer and summarize."
         )
 
 
-def _say(outcome: ui.element, words: str, classes: str) -> None:
+def _show_outcome(outcome: ui.element, words: str, classes: str) -> None:
     outcome.clear()
     with outcome:
         ui.label(words).classes(f"{classes} ef-wrap")

@@ -1,4 +1,4 @@
-"""The prompts section: what a model is told when it writes a summary, seen on a real excerpt."""
+"""The prompts section: the prompt for summaries, with a preview on a real excerpt."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from enfold.ui.widgets import card, labelled
 from enfold.ui.window import Window
 
 _EXCERPT = 6
-"""Messages that are shown in place of what would be folded."""
+"""Messages of the excerpt in the preview."""
 
 
 async def prompts(window: Window) -> None:
-    """The section."""
+    """Build the section."""
     await PromptsSection(window).build()
 
 
 class PromptsSection:
-    """The prompt, checked while it is written, and what becomes of it."""
+    """The prompt, validated while it is edited, and its preview."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -32,24 +32,24 @@ class PromptsSection:
         self._settings = Settings()
 
     async def build(self) -> None:
-        """Put everything on the page, then fill it."""
+        """Build the page, then show the prompt."""
         chooser = ui.element("div")
         about = (
-            f"Instructions of your own in place of the style's. {{{CONVERSATION}}} says where the "
-            "conversation goes; without it, it comes last. A profile may have its own. Only models "
-            "read prompts: the built-in summarizer does not."
+            f"Replaces the instructions of the style. {{{CONVERSATION}}} marks the place of the "
+            "conversation; without it, the conversation comes last. A profile may have its own "
+            "prompt. The built-in summarizer does not use prompts."
         )
         with card("Summary prompt", about):
             self._source = ui.label().classes("st-source")
             self._text = ui.textarea(
-                "Your prompt", placeholder="Not set: the style's own", validation=_fault
+                "Your prompt", placeholder="Not set: the prompt of the style", validation=_fault
             ).props("outlined autogrow debounce=250")
             self._text.classes("ef-full")
             self._text.on_value_change(self._changed)
             with ui.element("div").classes("ef-row"):
-                self._save = ui.button("Save the prompt", icon="save", on_click=self._keep)
+                self._save = ui.button("Save prompt", icon="save", on_click=self._store)
                 self._save.props("unelevated")
-                self._reset = ui.button("Reset the prompt", icon="undo", on_click=self._unset)
+                self._reset = ui.button("Reset prompt", icon="undo", on_click=self._unset)
                 self._reset.props("flat")
             self._note = ui.label().classes("ef-small ef-warm ef-wrap")
         await self._preview_card()
@@ -58,18 +58,18 @@ class PromptsSection:
 
     async def _preview_card(self) -> None:
         choices = await session_choices(self._window)
-        about = "What a model would be told, with the newest messages of a session as an example."
+        about = "The text that a model is sent, with the latest messages of a session."
         with card("Preview", about):
             if not choices:
-                ui.label("There is no session yet to take an example from.").classes("ef-soft")
+                ui.label("No session yet for an example.").classes("ef-soft")
             self._example = ui.select(
-                {"": "A word in place of the conversation", **choices},
+                {"": "Without a conversation", **choices},
                 value=next(iter(choices), ""),
                 label="Example from",
                 on_change=self._preview,
             ).props("outlined dense options-dense")
             self._example.classes("st-scope")
-            self._told = ui.element("div").classes("ef-stack").props("aria-live=polite")
+            self._preview_text = ui.element("div").classes("ef-stack").props("aria-live=polite")
 
     async def _follow(self, scope: Scope) -> None:
         self._scope = scope
@@ -82,23 +82,23 @@ class PromptsSection:
         self._text.value = self._settings.prompt or ""
         self._text.set_enabled(self._scope.may_change)
         self._reset.set_visibility(source == self._scope.level and self._scope.may_change)
-        own = self._settings.strategy_config.get("native", {})
+        native = self._settings.strategy_config.get("native", {})
         self._note.text = (
-            "The native strategy's config has a prompt of its own, which wins over this one."
-            if own.get("prompt")
+            "The config of the native strategy has its own prompt, which overrides this one."
+            if native.get("prompt")
             else ""
         )
         await self._preview()
 
     async def _changed(self) -> None:
-        is_right = _fault(self._text.value) is None
-        self._save.set_enabled(is_right and self._scope.may_change)
-        if is_right:
+        is_valid = _fault(self._text.value) is None
+        self._save.set_enabled(is_valid and self._scope.may_change)
+        if is_valid:
             await self._preview()
 
-    async def _keep(self) -> None:
+    async def _store(self) -> None:
         await self._scope.set("prompt", self._text.value or None)
-        ui.notify("Kept. It applies from the next summary on.", type="positive")
+        ui.notify("Saved. It applies from the next summary on.", type="positive")
         await self._refresh()
 
     async def _unset(self) -> None:
@@ -107,10 +107,10 @@ class PromptsSection:
 
     async def _preview(self) -> None:
         request = await self._request()
-        told = build(request)
-        self._told.clear()
-        with self._told:
-            for title, text in (("System", told.system), ("User", told.user)):
+        built = build(request)
+        self._preview_text.clear()
+        with self._preview_text:
+            for title, text in (("System", built.system), ("User", built.user)):
                 ui.label(title).classes("st-title")
                 shown = labelled(ui.element("pre").classes("st-prompt"), f"{title} text")
                 with shown.props("tabindex=0 role=region dir=auto"):
@@ -126,7 +126,7 @@ class PromptsSection:
 
 
 def _fault(text: str | None) -> str | None:
-    """What the engine says of a prompt; none is fine."""
+    """Return the error in a prompt; None if it is valid or empty."""
     if not text:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The strategy section: which one condenses, compared with the others, and its config."""
+"""The strategy section: choice, comparison, config, and the passes of the smart strategy."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ EXAMPLE = "\n".join(
     f"{line:>3}  step {line}: {line * 37 % 91} records read in {line * 53 % 57} ms"
     for line in range(1, 41)
 )
-"""What a tool might have printed: forty lines."""
+"""Forty lines of tool output."""
 
 
 def effect(operation: Mapping[str, Any]) -> str | None:
-    """What becomes of the example. None while the operation cannot be used as it stands."""
+    """Return the example after an operation; None if the operation is invalid."""
     if fields.faults(OperationConfig, operation):
         return None
     config = fields.read(OperationConfig, operation)
@@ -47,10 +47,10 @@ def effect(operation: Mapping[str, Any]) -> str | None:
 
 
 EXPLAINED: Mapping[str, str] = {
-    "keep": "It stays as it is.",
-    "suppress": "It is taken out of view, a marker stays in its place.",
-    "truncate": "Its beginning stays.",
-    "summarize": "It is written shorter, by a model or by the built-in summarizer.",
+    "keep": "Unchanged.",
+    "suppress": "Replaced by a marker.",
+    "truncate": "Shortened to its start.",
+    "summarize": "Summarized by a model or the built-in summarizer.",
 }
 CONTENT: Mapping[str, str] = {
     "messageText": "Message text",
@@ -58,12 +58,12 @@ CONTENT: Mapping[str, str] = {
     "toolResults": "Tool results",
 }
 USUAL = "as usual"
-"""Where an operation may be left open: that of the other messages."""
+"""The choice of the operation that applies to other messages."""
 _STARTS: Mapping[str, Mapping[str, Any]] = {
     "truncate": {"truncate": {"maxChars": 500, "maxLines": 10, "addEllipsis": True}},
     "summarize": {"summarize": {"maxTokens": 150}},
 }
-"""What an operation begins with where nothing was said of it."""
+"""The first parameters of an operation."""
 
 
 def operation_editor(
@@ -74,19 +74,19 @@ def operation_editor(
     path: str,
     changed: Callable[[], None],
 ) -> None:
-    """The operation of one type of content: which one, and how. A holder without it is as usual."""
+    """Show the operation of one type of content and its parameters."""
     place = f"{path}.{name}"
     title = CONTENT[name]
     inner, may_be_open = without_null(schema)
-    known = {USUAL: "It is treated like that of the other messages."} if may_be_open else {}
-    known |= EXPLAINED
+    choices = {USUAL: "The same as for the other messages."} if may_be_open else {}
+    choices |= EXPLAINED
     start = USUAL if may_be_open else "keep"
     with labelled(ui.element("div").classes("st-operation").props("role=group"), title):
         ui.label(title).classes("st-title")
         ui.label(schema.get("description", "")).classes("ef-soft ef-small")
         current = holder.get(name, {}).get("operation", start)
-        choice = ui.toggle(list(known), value=current).props("no-caps dense unelevated")
-        labelled(choice.classes("st-toggle"), f"What becomes of {title.lower()}")
+        choice = ui.toggle(list(choices), value=current).props("no-caps dense unelevated")
+        labelled(choice.classes("st-toggle"), f"Operation on {title.lower()}")
         explained = ui.label().classes("ef-small ef-soft")
         inside = ui.element("div").classes("st-form")
         with ui.expansion("Example").classes("st-nested").props("dense"):
@@ -96,7 +96,7 @@ def operation_editor(
 
     def build() -> None:
         operation = holder.get(name, {}).get("operation", start)
-        explained.text = known[operation]
+        explained.text = choices[operation]
         inside.clear()
         if operation not in _STARTS:
             return
@@ -129,24 +129,24 @@ def operation_editor(
 
 
 SELECTIONS: Mapping[str, str] = {
-    "preserve_recent": "All but the newest, by number",
-    "preserve_percent": "All but the newest, by share",
-    "custom": "Messages that are named",
+    "preserve_recent": "All but the most recent, by number",
+    "preserve_percent": "All but the most recent, by share",
+    "custom": "Selected messages",
 }
 MODES: Mapping[str, str] = {
-    "batch": "Together: many messages become one summary",
-    "individual": "One by one: each message is made smaller",
+    "batch": "Batch: one summary of many messages",
+    "individual": "Individual: each message is shortened",
 }
 WHEN: Mapping[str, str] = {
     "always": "Always, until the target is reached",
-    "conditional": "Only if more than so many tokens are left",
+    "conditional": "Only above a number of tokens",
 }
 _SELECTED_BY: Mapping[str, Mapping[str, Any]] = {
     "preserve_recent": {"keepRecentCount": 10},
     "preserve_percent": {"keepPercentage": 30},
     "custom": {"roles": ["tool"]},
 }
-"""What each selection asks for, and what it begins with."""
+"""The first values of each selection."""
 _SHOWN_FOR = {
     "preserve_recent": ("keepRecentCount",),
     "preserve_percent": ("keepPercentage",),
@@ -156,7 +156,7 @@ _KEEP = {"operation": "keep"}
 
 
 class PassEditor:
-    """The fields of one pass."""
+    """The form of one pass."""
 
     def __init__(
         self, form: ConfigForm, schema: Schema, step: Holder, path: str, changed: Callable[[], None]
@@ -168,7 +168,7 @@ class PassEditor:
         self._changed = changed
 
     def build(self) -> None:
-        """Everything that can be set of the pass."""
+        """Show all fields of the pass."""
         with ui.element("div").classes("st-form"):
             for name in ("name", "id", "description"):
                 self._form.add_field(self._fields[name], self._pass, name, self._path)
@@ -185,7 +185,7 @@ class PassEditor:
         holder = self._pass.setdefault("selection", {"type": "preserve_recent"})
         fields = properties(self._fields["selection"])
         path = f"{self._path}.selection"
-        part = self._part("Which messages", "What this pass looks at.")
+        part = self._part("Which messages", "The messages that this pass changes.")
         with part:
             choice = ui.select(dict(SELECTIONS), value=holder["type"], label="Selection")
             choice.props("outlined dense").classes("ef-full st-wide")
@@ -207,7 +207,7 @@ class PassEditor:
         build()
 
     def _mode(self) -> None:
-        part = self._part("What is done", "Together or one by one, and how.")
+        part = self._part("Operation", "Batch or individual, and its parameters.")
         with part:
             choice = ui.select(dict(MODES), value=self._pass["mode"], label="Mode")
             choice.props("outlined dense").classes("ef-full st-wide")
@@ -255,14 +255,12 @@ class PassEditor:
         self._overrides(holder, fields["overrides"])
 
     def _overrides(self, holder: Holder, schema: Schema) -> None:
-        """Other operations for some messages, by their number."""
+        """Show the operations of single messages, by number."""
         items: list[Holder] = holder.setdefault("overrides", [])
         item = properties(without_null(schema)[0]["items"])
-        with ui.expansion("Other operations for some messages", value=bool(items)).classes(
-            "st-nested"
-        ):
+        with ui.expansion("Operations for single messages", value=bool(items)).classes("st-nested"):
             inside = ui.element("div").classes("ef-stack")
-            add = ui.button("Add a message", icon="add").props("flat dense")
+            add = ui.button("Add message", icon="add").props("flat dense")
 
         def build() -> None:
             inside.clear()
@@ -292,7 +290,7 @@ class PassEditor:
             with ui.element("div").classes("ef-row"):
                 with ui.element("div").classes("ef-grow"):
                     self._form.add_field(fields["messageIndex"], holder, "messageIndex", path)
-                label = f"Remove the {index + 1}. message with other operations"
+                label = f"Remove operations of message {index + 1}"
                 icon_button("delete", label).on_click(remove)
             with ui.element("div").classes("st-operations"):
                 own = holder.setdefault("operations", {})
@@ -302,7 +300,7 @@ class PassEditor:
 
     def _execution(self) -> None:
         holder = self._pass.setdefault("execution", {"type": "always"})
-        part = self._part("When it runs", "Passes run in their order, until the target is reached.")
+        part = self._part("Execution", "Passes run in order until the target is reached.")
         with part:
             choice = ui.select(dict(WHEN), value=holder["type"], label="Execution")
             choice.props("outlined dense").classes("ef-full st-wide")
@@ -351,7 +349,7 @@ _NEW: Holder = {
 
 
 class PassList:
-    """The list. One pass at a time is open."""
+    """The list of passes; one at a time is expanded."""
 
     def __init__(
         self, form: ConfigForm, schema: Schema, config: Holder, changed: Callable[[], None]
@@ -367,15 +365,15 @@ class PassList:
         return items_of(self._config, PASSES)
 
     def build(self) -> None:
-        """The passes in their order."""
-        ui.label("Passes, in this order").classes("st-heading").props("role=heading aria-level=3")
+        """Show the passes in order."""
+        ui.label("Passes").classes("st-heading").props("role=heading aria-level=3")
         ui.label("Drag a pass by its handle, or move it with the arrows.").classes(
             "ef-soft ef-small"
         )
         self._list = labelled(ui.list().classes("st-passes ef-full"), "Passes")
         self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
-        self._empty = ui.label("No pass yet: only what is lossless is done.").classes("ef-soft")
-        ui.button("Add a pass", icon="add", on_click=self._add).props("outline")
+        self._empty = ui.label("No pass yet: only lossless changes are made.").classes("ef-soft")
+        ui.button("Add pass", icon="add", on_click=self._add).props("outline")
         self._show()
 
     def _show(self) -> None:
@@ -469,18 +467,18 @@ class PassList:
 
 
 def badges(step: Holder) -> list[str]:
-    """What a pass does, in a few words."""
+    """Return short descriptions of a pass."""
     selection, execution = step.get("selection", {}), step.get("execution", {})
     by = {
-        "preserve_recent": f"all but the newest {selection.get('keepRecentCount', '?')}",
-        "preserve_percent": f"all but the newest {selection.get('keepPercentage', '?')} %",
-        "custom": "named messages",
+        "preserve_recent": f"all but the last {selection.get('keepRecentCount', '?')}",
+        "preserve_percent": f"all but the last {selection.get('keepPercentage', '?')} %",
+        "custom": "selected messages",
     }
     when = "always"
     if execution.get("type") == "conditional":
         mark = execution.get("condition", {}).get("tokenThreshold")
         when = f"above {mark:,} tokens" if isinstance(mark, int) else "above ? tokens"
-    mode = "together" if step.get("mode") == "batch" else "one by one"
+    mode = "batch" if step.get("mode") == "batch" else "individual"
     return [mode, by.get(selection.get("type", ""), "?"), when]
 
 
@@ -489,15 +487,14 @@ def _numbered(name: str, number: int) -> str:
 
 
 MEASURED = (
-    "Measured on 3,066,126 tokens of real agents' sessions, with the built-in summarizer, as far "
-    "as each goes, on two cores (benchmarks/README.md). Your conversations differ: the preview "
-    "below says what holds for one of yours."
+    "Measured on 3,066,126 tokens of real agent sessions with the built-in summarizer, on two "
+    "cores (benchmarks/README.md). Results differ between conversations: use the preview below."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyFacts:
-    """A strategy in a few words and figures."""
+    """The properties of a strategy."""
 
     kept: str
     lost: str
@@ -509,50 +506,50 @@ class StrategyFacts:
 
 CHARACTERS: Mapping[str, StrategyFacts] = {
     "native": StrategyFacts(
-        kept="The first and the newest messages word for word, one summary of the rest",
-        lost="Wording of what is folded; it stays in the store and can be recalled",
-        asks="One call for a summary; none with the built-in summarizer",
+        kept="The first and the most recent messages verbatim, one summary of the rest",
+        lost="The wording of summarized messages; it stays in the store",
+        asks="One call per summary; none with the built-in summarizer",
         reduction="89 %",
-        speed="0.2 million tokens a second, or as long as the model takes",
-        best_for="Most conversations. The default",
+        speed="0.2 million tokens per second, or the time of the model",
+        best_for="Most conversations (default)",
     ),
     "lossless": StrategyFacts(
-        kept="Everything: repeats become pointers, output is written more tightly",
+        kept="Everything: repeats become references, output is encoded more tightly",
         lost="Nothing",
-        asks="Nobody",
+        asks="No",
         reduction="18 %",
-        speed="0.3 million tokens a second",
-        best_for="When every word counts, and agents that read the same files again and again",
+        speed="0.3 million tokens per second",
+        best_for="Exact wording, and agents that read the same files repeatedly",
     ),
     "truncation": StrategyFacts(
-        kept="What was said, and the beginning of old tool output and parameters",
-        lost="The rest of old tool output; it stays in the store and can be recalled",
-        asks="Nobody",
+        kept="Message text, and the start of old tool output and parameters",
+        lost="The rest of old tool output; it stays in the store",
+        asks="No",
         reduction="54 %",
-        speed="1.5 million tokens a second",
-        best_for="Speed, and sessions that are mostly tool output",
+        speed="1.5 million tokens per second",
+        best_for="Speed, and sessions with much tool output",
     ),
     "smart": StrategyFacts(
-        kept="What its passes say: first without loss, then shorter output, then a summary",
-        lost="What its passes say",
-        asks="As often as its passes say; nobody if they do not summarize",
+        kept="By default lossless changes first, then shorter output, then a summary",
+        lost="Depends on its passes",
+        asks="Depends on its passes",
         reduction="84 % with its default passes",
-        speed="0.2 million tokens a second, or as long as the model takes",
-        best_for="Whoever wants to decide per type of content",
+        speed="0.2 million tokens per second, or the time of the model",
+        best_for="Different operations per type of content",
     ),
 }
 _ROWS: Mapping[str, str] = {
     "kept": "What is kept",
     "lost": "What leaves the view",
-    "asks": "Asks a model",
-    "reduction": "Tokens gone",
+    "asks": "Calls a model",
+    "reduction": "Tokens saved",
     "speed": "Speed",
     "best_for": "When to use it",
 }
 
 
 def comparison_table() -> None:
-    """The strategies side by side."""
+    """Show the strategies side by side."""
     with (
         ui.element("div").classes("st-scroll"),
         labelled(ui.element("table").classes("st-table st-compare"), "Strategies compared"),
@@ -572,13 +569,13 @@ def comparison_table() -> None:
 
 
 def traits(able: Capabilities) -> list[str]:
-    """What a strategy says of itself, in words."""
+    """Return the capabilities of a strategy in words."""
     found = {
-        "without loss": able.lossless,
+        "lossless": able.lossless,
         "one summary of many messages": able.batch,
-        "messages one by one": able.individual,
+        "individual messages": able.individual,
         "several passes": able.multi_pass,
-        "may ask a model": able.summaries,
+        "may call a model": able.summaries,
     }
     return [*(words for words, holds in found.items() if holds), f"{able.speed}"]
 
@@ -586,21 +583,21 @@ def traits(able: Capabilities) -> list[str]:
 async def preview_card(
     scope: Scope, strategy: str, config: Callable[[], Mapping[str, Any]]
 ) -> None:
-    """A choice of sessions, a button, and what would come of it."""
+    """Show a card that previews the config on a chosen session."""
     choices = await session_choices(scope.window)
     part = labelled(ui.element("section").classes("st-preview ef-stack"), "Preview on a session")
     with part:
-        ui.label("Preview on a real session").classes("st-title")
+        ui.label("Preview on a session").classes("st-title")
         ui.label(
-            "The config as it stands above, tried without asking a model and without changing "
-            "anything. What a model would cost is said below."
+            "Applies the config above without calling a model and without changing anything. The "
+            "expected cost of a model is shown below."
         ).classes("ef-soft ef-small")
         if not choices:
-            ui.label("There is no session yet to try it on.").classes("ef-soft")
+            ui.label("No session yet for a preview.").classes("ef-soft")
             return
         start = scope.session.id if scope.session is not None else next(iter(choices))
         with ui.element("div").classes("ef-row"):
-            field = ui.select(choices, value=start, label="Session to try it on")
+            field = ui.select(choices, value=start, label="Preview session")
             field.classes("st-scope").props("outlined dense options-dense")
             button = ui.button("Preview", icon="visibility").props("outline")
         outcome = ui.element("div").props("aria-live=polite").classes("ef-stack")
@@ -624,17 +621,17 @@ def _show(found: Preview) -> None:
         figures.count(found.tokens_before, "tokens")
         ui.icon("arrow_forward").props("aria-label=become")
         figures.estimate(
-            found.tokens_after, "tokens", "A summary that is not written yet has no exact length."
+            found.tokens_after, "tokens", "An estimate: the summary is not written yet."
         ).classes("st-big")
         gone = 1 - found.tokens_after / found.tokens_before if found.tokens_before else 0.0
         ui.label(f"{figures.share_text(gone)} less").classes("ef-good")
     ui.label(
-        f"{found.messages:,} messages would be folded or shortened, {found.kept_messages:,} stay. "
-        f"Summaries by: {found.author}."
+        f"{found.messages:,} messages would be summarized or shortened, "
+        f"{found.kept_messages:,} stay unchanged. Summaries by {found.author}."
     ).classes("ef-small")
     with ui.element("div").classes("ef-row ef-small"):
         ui.label("Cost:")
-        figures.money(found.cost, is_estimate=bool(found.cost), why="By the prices known today.")
+        figures.money(found.cost, is_estimate=bool(found.cost), why="Based on current prices.")
     if found.steps:
         with labelled(ui.element("table").classes("st-table"), "Steps"):
             _line("th", ("Step", "Before", "After", "Less"))
@@ -653,7 +650,7 @@ def _line(cell: str, texts: tuple[str, ...]) -> None:
 
 
 class StrategyForm:
-    """One strategy's config."""
+    """The form of one strategy's config."""
 
     def __init__(
         self,
@@ -670,7 +667,7 @@ class StrategyForm:
         self._config = complete(kind, config)
 
     async def build(self) -> None:
-        """The fields, what is wrong with them, and what can be done."""
+        """Show the fields, their faults and the buttons."""
         schema = self._kind.schema()
         self._form = ConfigForm(self._check, choices={"apiProfile": self._profiles})
         own_editor = (PASSES,) if self._kind.id == "smart" else ()
@@ -680,9 +677,9 @@ class StrategyForm:
             PassList(self._form, schema["properties"][PASSES], self._config, self._check).build()
         self._problems = ui.element("div").props("role=status").classes("ef-stack")
         with ui.element("div").classes("ef-row"):
-            self._save = ui.button("Save this config", icon="save", on_click=self._keep)
+            self._save = ui.button("Save config", icon="save", on_click=self._keep)
             self._save.props("unelevated")
-            reset = ui.button("Back to the defaults", icon="undo", on_click=self._reset)
+            reset = ui.button("Reset config", icon="undo", on_click=self._reset)
             reset.props("flat")
             for button in (self._save, reset):
                 button.set_enabled(self._scope.may_change)
@@ -690,7 +687,7 @@ class StrategyForm:
         self._check()
 
     def _check(self) -> None:
-        """What the engine says of the config as it stands."""
+        """Validate the config and show its faults."""
         faults = self._kind.faults(self._config)
         rest = self._form.show_faults(faults)
         self._problems.clear()
@@ -701,17 +698,17 @@ class StrategyForm:
 
     async def _keep(self) -> None:
         await self._scope.set_config(self._kind.id, self._config)
-        ui.notify("Kept. It applies from the next compression on.", type="positive")
+        ui.notify("Saved. It applies from the next compression on.", type="positive")
         await self._kept()
 
     async def _reset(self) -> None:
         await self._scope.set_config(self._kind.id, None)
-        ui.notify("The config is inherited again.", type="positive")
+        ui.notify("Reset. The inherited config applies.", type="positive")
         await self._kept()
 
 
 def complete(kind: Kind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """The config with everything that it leaves to the defaults; as it is, if it is broken."""
+    """Return the config with all defaults; an invalid config is returned unchanged."""
     try:
         found: dict[str, Any] = fields.write(kind.read(config))
     except ConfigError:
@@ -720,12 +717,12 @@ def complete(kind: Kind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def strategy(window: Window) -> None:
-    """The section."""
+    """Build the section."""
     await StrategySection(window).build()
 
 
 class StrategySection:
-    """The strategies to choose from, and the form of one of them."""
+    """The list of strategies and the form of one of them."""
 
     def __init__(self, window: Window) -> None:
         self._window = window
@@ -733,14 +730,14 @@ class StrategySection:
         self._edited: str | None = None
 
     async def build(self) -> None:
-        """Put everything on the page, then fill it."""
+        """Build the page, then show the strategies."""
         chooser = ui.element("div")
-        with card("Strategy", "How a view is condensed once that is due."):
+        with card("Strategy", "How the view is condensed when a compression is due."):
             self._source = ui.element("div").classes("ef-row")
             self._choices = labelled(ui.element("div").classes("st-choices"), "Strategies")
-            with ui.expansion("Compare the strategies", icon="table_chart").classes("st-advanced"):
+            with ui.expansion("Compare strategies", icon="table_chart").classes("st-advanced"):
                 comparison_table()
-        self._config = card("Config", "What can be set of the strategy that is chosen above.")
+        self._config = card("Config", "The options of the strategy chosen above.")
         with self._config:
             self._form = ui.element("div").classes("ef-stack")
         with chooser:
@@ -758,10 +755,10 @@ class StrategySection:
         with self._choices:
             for name in contract.names():
                 self._choice(name, settings)
-        self._tell_source(settings)
+        self._show_source(settings)
         await self._show_form(settings)
 
-    def _tell_source(self, settings: Settings) -> None:
+    def _show_source(self, settings: Settings) -> None:
         self._source.clear()
         source = settings.sources["strategy"]
         with self._source:
@@ -770,11 +767,11 @@ class StrategySection:
             if settings.preset is not None:
                 ui.label(f"preset {settings.preset}").classes("st-badge")
                 if settings.sources["preset"] == self._scope.level and self._scope.may_change:
-                    drop = ui.button("Drop the preset", icon="undo", on_click=self._drop_preset)
+                    drop = ui.button("Remove preset", icon="undo", on_click=self._drop_preset)
                     drop.props("flat dense")
             if source == self._scope.level and self._scope.may_change:
                 reset = ui.button("Reset", icon="undo", on_click=lambda: self._use(None))
-                labelled(reset.props("flat dense"), "Reset the strategy")
+                labelled(reset.props("flat dense"), "Reset strategy")
 
     def _choice(self, name: str, settings: Settings) -> None:
         in_use, edited = settings.strategy == name, self._edited == name
@@ -792,8 +789,8 @@ class StrategySection:
             ui.label(about).classes("ef-small ef-wrap")
             if kind is None:
                 return
-            known = CHARACTERS.get(name)
-            words = known.best_for if known else ", ".join(traits(kind.capabilities))
+            facts = CHARACTERS.get(name)
+            words = facts.best_for if facts else ", ".join(traits(kind.capabilities))
             ui.label(words).classes("ef-soft ef-small ef-wrap")
             with ui.element("div").classes("ef-row"):
                 if not in_use:
@@ -836,7 +833,7 @@ class StrategySection:
 
 
 def _origin(name: str, own: dict[str, Any], config: Any, scope: Scope) -> str:
-    """Where a strategy's config comes from."""
+    """Return the level of a strategy's config."""
     if name in own:
         return f"from: {SOURCES[scope.level]}"
     return "from: another level" if config else "from: default"
