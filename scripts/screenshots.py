@@ -29,7 +29,7 @@ async def nothing(_page: Page) -> None:
     """Show the page as it comes up."""
 
 
-async def fold(page: Page) -> None:
+async def summarize(page: Page) -> None:
     """Summarize the conversation, and open its summary."""
     await page.get_by_role("button", name="Summarize conversation history").click()
     await page.get_by_role("button", name="Summarize now").click()
@@ -40,14 +40,14 @@ async def fold(page: Page) -> None:
 
 
 async def explain(page: Page) -> None:
-    """Open the budget in words."""
+    """Open the explanation of the context."""
     await page.get_by_role("button", name=re.compile("^Context:")).click()
     await expect(page.get_by_role("dialog")).to_be_visible()
 
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: where, what is done there, and how it is looked at."""
+    """One picture: the page, the action before it is taken, and the size of the window."""
 
     path: str
     act: Act = nothing
@@ -60,24 +60,24 @@ PICTURES = {
     "ui-chat.png": Picture("/"),
     "ui-context.png": Picture("/", explain),
     "ui-phone.png": Picture("/", width=390, height=800, dark=True),
-    "ui-folded.png": Picture("/", fold),
+    "ui-folded.png": Picture("/", summarize),
     "ui-dark.png": Picture("/", dark=True),
     "ui-history.png": Picture("/s/sample/history"),
     "ui-settings.png": Picture("/settings"),
     "ui-dashboard.png": Picture("/dashboard"),
 }
-"""File -> picture, in the order they are taken: what is folded stays so for the next."""
+"""File -> picture, in the order they are taken: a summary stays for the next one."""
 
 
 def main() -> None:
-    """Take every picture, or those that are named."""
+    """Take all pictures, or those named on the command line."""
     wanted = sys.argv[1:] or list(PICTURES)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address:
         asyncio.run(take({name: PICTURES[name] for name in wanted}, address))
 
 
 async def take(pictures: dict[str, Picture], address: str) -> None:
-    """Open the pages and write what they look like."""
+    """Open the pages and write the pictures."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
@@ -101,13 +101,13 @@ async def take(pictures: dict[str, Picture], address: str) -> None:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
-    """The address of a server with nothing but the sample in its store."""
+    """Run a server with only the sample conversation, and yield its address."""
     command = [*SERVE, "--db", f"sqlite:///{folder / 'chats.db'}"]
     server = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
         for line in server.stderr or ():
-            if said := re.search(r"serves on (http://\S+)", line):
-                yield said[1]
+            if match := re.search(r"serves on (http://\S+)", line):
+                yield match[1]
                 break
     finally:
         server.terminate()
