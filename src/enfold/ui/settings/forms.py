@@ -67,7 +67,9 @@ def draw_field(
     elif about.name.lower().endswith(_LONG):
         field = ui.textarea(title, value=value or "").props("autogrow")
     else:
-        field = ui.input(title, value=value or "", placeholder=about.unset, suffix=about.unit)
+        field = ui.input(
+            title or None, value=value or "", placeholder=about.unset, suffix=about.unit or None
+        )
         if about.kind in {"integer", "number"}:
             field.props("inputmode=decimal")
     return field.props("outlined dense").classes("ef-full")
