@@ -7,10 +7,11 @@ the window without the reply.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, cast
 
 from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
 from enfold.errors import ConfigError
+from enfold.records import ModelConfigRow
 from enfold.retention import DEFAULT_RETENTION_TOKENS
 from enfold.tokens import correction
 
@@ -105,3 +106,31 @@ SHIPPED = (
     ),
 )
 """The first rows of a new database."""
+
+
+def from_row(row: ModelConfigRow) -> ModelConfig:
+    """Return the config that a row of the database holds."""
+    return ModelConfig(
+        row.id,
+        max_input=row.max_input_tokens,
+        max_output=row.max_output_tokens,
+        threshold=row.default_compression_threshold,
+        retention_tokens=row.recommended_retention_tokens,
+        tokenizer=row.tokenizer,
+        correction=row.correction,
+        source=cast("Source", row.source),
+    )
+
+
+def to_row(config: ModelConfig) -> ModelConfigRow:
+    """Return the row of the database for a config."""
+    return ModelConfigRow(
+        config.id,
+        max_input_tokens=config.max_input,
+        max_output_tokens=config.max_output,
+        default_compression_threshold=config.threshold,
+        recommended_retention_tokens=config.retention_tokens,
+        tokenizer=config.tokenizer,
+        correction=config.correction,
+        source=config.source,
+    )

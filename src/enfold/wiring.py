@@ -10,7 +10,6 @@ from functools import partial
 from enfold import settings as known_settings
 from enfold.engine import Engine
 from enfold.engine.background import compress_queued
-from enfold.engine.models import to_row
 from enfold.engine.profiles import LOCAL, Profiles
 from enfold.engine.relay import Relay
 from enfold.engine.state import message_of
@@ -21,7 +20,7 @@ from enfold.llm.calls import Gateway
 from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
 from enfold.llm.prices import current
-from enfold.modelconfig import SHIPPED
+from enfold.modelconfig import SHIPPED, to_row
 from enfold.queue import Queue
 from enfold.queue.work import WorkHandler
 from enfold.settings import Settings

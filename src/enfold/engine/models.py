@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from enfold import tokens
 from enfold.errors import ConfigError
 from enfold.llm.prices import detect, of_window
-from enfold.modelconfig import ModelConfig, Source
-from enfold.records import ModelConfigRow
+from enfold.modelconfig import ModelConfig, from_row, to_row
 from enfold.store import catalog
 from enfold.store.store import Store
 
@@ -66,31 +65,3 @@ class Models:
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""
         await self._store.write(catalog.delete_model_config, id)
-
-
-def from_row(row: ModelConfigRow) -> ModelConfig:
-    """A config as the database has it."""
-    return ModelConfig(
-        row.id,
-        max_input=row.max_input_tokens,
-        max_output=row.max_output_tokens,
-        threshold=row.default_compression_threshold,
-        retention_tokens=row.recommended_retention_tokens,
-        tokenizer=row.tokenizer,
-        correction=row.correction,
-        source=cast("Source", row.source),
-    )
-
-
-def to_row(config: ModelConfig) -> ModelConfigRow:
-    """A config as the database takes it."""
-    return ModelConfigRow(
-        config.id,
-        max_input_tokens=config.max_input,
-        max_output_tokens=config.max_output,
-        default_compression_threshold=config.threshold,
-        recommended_retention_tokens=config.retention_tokens,
-        tokenizer=config.tokenizer,
-        correction=config.correction,
-        source=config.source,
-    )

@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import Any
 
 from enfold.amounts import CallUsage
-from enfold.engine.models import Models, from_row
+from enfold.engine.models import Models
 from enfold.engine.presets import check_strategies
 from enfold.engine.state import ClientModel
 from enfold.errors import ConfigError, NotFoundError, SummaryError
@@ -22,7 +22,7 @@ from enfold.llm.profiles import Candidate, Chain, Profile, Writer, candidates, r
 from enfold.llm.providers import provider
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Text
-from enfold.modelconfig import ModelConfig
+from enfold.modelconfig import ModelConfig, from_row
 from enfold.records import ProfileRow, UsageEvent
 from enfold.settings import Settings, check
 from enfold.store import catalog

@@ -17,7 +17,6 @@ from enfold.budget import (
     decide,
     resolve_threshold,
 )
-from enfold.engine.models import from_row
 from enfold.engine.presets import expand
 from enfold.errors import InputError
 from enfold.estimates import estimate
@@ -26,7 +25,7 @@ from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
 from enfold.llm.prices import detect
 from enfold.messages import Conversation, Data, Message, Part, Text, Tool, ToolCall, ToolResult
-from enfold.modelconfig import ModelConfig
+from enfold.modelconfig import ModelConfig, from_row
 from enfold.receipt import RestorableBy
 from enfold.records import (
     Edit,
