@@ -17,7 +17,7 @@ comes in as an estimate of its own and is shown apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from enfold.errors import ConfigError
 
@@ -132,13 +132,28 @@ BRANCH_AWARE = Policy(Threshold(COMPRESSION_TRIGGER_RATIO, "policy"), margin=0.0
 class Decision:
     """Whether a compression is due, why, and the figures it follows from."""
 
+    JSON_FIELDS: ClassVar = (
+        "action",
+        "reason",
+        "words",
+        "tokens",
+        "limit",
+        "threshold_tokens",
+        "early_tokens",
+        "hard_tokens",
+    )
     action: Action
+    """`keep`, `should` or `must` compress."""
     reason: Reason
+    """One word for programs."""
     tokens: int
     """Counted tokens of the history, estimate included."""
     limit: int
+    """The maximum tokens of the history."""
     threshold_tokens: int
+    """The tokens above which a compression must come first."""
     early_tokens: int
+    """The tokens above which one may start in the background."""
     hard_tokens: int
     """What the hard guard's absolute arm allows the history."""
     goal: int
@@ -146,6 +161,11 @@ class Decision:
     threshold: Threshold
     load: Load
     correction: float
+
+    @property
+    def words(self) -> str:
+        """The decision for people, with its figures."""
+        return str(self)
 
     @property
     def utilization(self) -> float:

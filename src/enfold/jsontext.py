@@ -11,6 +11,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import fields as dataclass_fields
+from dataclasses import is_dataclass
+from datetime import date
+from functools import cache
 from typing import Any, NoReturn, TypeAlias
 
 import msgspec
@@ -78,6 +82,39 @@ def dumps(value: Any) -> bytes:
 def dump_text(value: Any) -> str:
     """`dumps` as text."""
     return dumps(value).decode()
+
+
+def to_json(value: Any) -> Any:
+    """Return a result as values that JSON has. Every door writes its results with this.
+
+    A dataclass becomes an object of its fields. A class attribute `JSON_FIELDS` names others:
+    each entry is the name of a field or property, or `name=attribute` if JSON has another name. A
+    class without it may have a method `as_json` instead.
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json(item) for item in value]
+    if isinstance(value, date):
+        return value.isoformat()
+    kind: type = type(value)
+    if not hasattr(kind, "JSON_FIELDS") and hasattr(kind, "as_json"):
+        return value.as_json()
+    return {name: to_json(getattr(value, at)) for name, at in json_fields(kind)}
+
+
+@cache
+def json_fields(kind: type) -> tuple[tuple[str, str], ...]:
+    """Return the JSON names of a result's class, each with the attribute that it is read from."""
+    named: tuple[str, ...] | None = getattr(kind, "JSON_FIELDS", None)
+    if named is None:
+        if not is_dataclass(kind):
+            raise TypeError(f"{kind.__name__} is not a result that can be written as JSON")
+        return tuple((field.name, field.name) for field in dataclass_fields(kind))
+    pairs = (entry.partition("=") for entry in named)
+    return tuple((name, attribute or name) for name, _, attribute in pairs)
 
 
 def _loads_by_standard_library(text: str | bytes, first_line: int) -> Any:

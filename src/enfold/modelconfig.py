@@ -31,13 +31,19 @@ class ModelConfig:
     id: str
     """`provider:model`."""
     max_input: int
+    """The largest input, in the model's tokens."""
     max_output: int
+    """The longest reply, in the model's tokens."""
     threshold: float = DEFAULT_THRESHOLD
+    """The share of the limit at which a compression is due."""
     retention_tokens: int = DEFAULT_RETENTION_TOKENS
+    """The number of recent tokens kept verbatim."""
     tokenizer: str = "o200k_base"
+    """The tokenizer that counts for the model."""
     correction: float = 1.0
-    """How many of the model's tokens one counted token stands for."""
+    """The model's tokens for one counted token."""
     source: Source = "default"
+    """The origin of these values: `api`, `library`, `manual` or `default`."""
 
     def __post_init__(self) -> None:
         provider, colon, model = self.id.partition(":")

@@ -16,7 +16,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
@@ -114,17 +114,45 @@ class Request:
 class Outcome:
     """The result of a compression. Nothing to do is an outcome, not an error."""
 
+    JSON_FIELDS: ClassVar = (
+        "outcome",
+        "compressed",
+        "tokens_before",
+        "tokens_after",
+        "reduction",
+        "messages",
+        "edited",
+        "snapshot",
+        "cutoff",
+        "summary",
+        "author",
+        "strategy",
+        "seconds",
+        "cost",
+        "saved",
+        "operations",
+        "steps",
+        "warnings",
+        "receipt=receipt_counts",
+    )
     outcome: OutcomeName
+    """`compressed`, `kept`, `no_gain`, `nothing_new` or `nothing_to_compress`."""
     tokens_before: int
+    """Tokens of the view before."""
     tokens_after: int
+    """Tokens of the view after."""
     messages: int = 0
     """Number of messages that the summary replaces."""
     edited: int = 0
     """Number of messages that are shown with other content."""
     snapshot: str | None = None
+    """The id of the recorded snapshot. None if there is none."""
     cutoff: str | None = None
+    """The last message that the snapshot covers."""
     summary: str | None = None
+    """The summary's text. None if nothing was summarized."""
     author: str | None = None
+    """The author of the summary."""
     strategy: str | None = None
     """The strategy whose answer was accepted. It may have replaced the one that was chosen."""
     seconds: float = 0.0
@@ -132,9 +160,11 @@ class Outcome:
     receipt: Receipt | None = None
     """What became of the exact items that left the view. None if nothing left it."""
     steps: tuple[Step, ...] = ()
+    """Tokens before and after each step."""
     operations: tuple[str, ...] = ()
     """Names of what ran and what was skipped: `<id>_completed`, `skip_<id>`."""
     warnings: tuple[str, ...] = ()
+    """Warnings."""
     cost: float | None = 0.0
     """Cost of the model calls in US dollars. None is unknown."""
     saved: float | None = None
@@ -154,6 +184,11 @@ class Outcome:
             cost=self.cost,
             saved=self.saved,
         )
+
+    @property
+    def receipt_counts(self) -> Mapping[str, Any] | None:
+        """The receipt's figures, without the items."""
+        return None if self.receipt is None else self.receipt.counts_as_json()
 
     @property
     def compressed(self) -> bool:

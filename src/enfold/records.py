@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
-from typing import Any, Literal, NewType, TypeAlias
+from typing import Any, ClassVar, Literal, NewType, TypeAlias
 from uuid import uuid4
 
 from enfold.errors import InputError, StoreError
@@ -34,12 +34,29 @@ def new_id() -> str:
 class SessionRecord:
     """A session: a tree of messages, and the tip of its current branch."""
 
+    JSON_FIELDS: ClassVar = (
+        "id",
+        "title",
+        "model",
+        "profile",
+        "tip",
+        "messages=depth",
+        "tokens",
+        "settings",
+        "blocked=blocked_reason",
+        "created_at",
+        "updated_at",
+    )
     key: SessionKey
     namespace: str
     id: str
+    """The session's name, unique in its namespace."""
     title: str
+    """A short text for people."""
     profile: str | None
+    """The profile that answers and condenses. None for none."""
     model: str | None
+    """`provider:model`. None for the model of the settings."""
     tip: str | None
     """The id of the last message of the current branch. None while the branch is empty."""
     depth: int
@@ -47,10 +64,18 @@ class SessionRecord:
     tokens: int
     """The sum of their counts, each as counted when it was stored."""
     settings: Mapping[str, Any]
+    """The settings of this session."""
     blocked: Mapping[str, Any] | None
     """Why the session is blocked. None while it is not."""
     created_at: int
+    """Milliseconds since 1970."""
     updated_at: int
+    """Milliseconds since 1970."""
+
+    @property
+    def blocked_reason(self) -> str | None:
+        """The reason why the session is blocked; null while it is not."""
+        return (self.blocked or {}).get("reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,39 +111,70 @@ class MessageDraft:
 class StoredMessage:
     """A message of a session."""
 
+    JSON_FIELDS: ClassVar = (
+        "id",
+        "parent",
+        "depth",
+        "role",
+        "dialect",
+        "tokens",
+        "tokenizer",
+        "estimate",
+        "created_at",
+        "message=value",
+    )
     key: int
     session: SessionKey
     id: str
-    """The message's identity."""
+    """The message's identity: a hash of its content and its parent."""
     parent: str | None
+    """The id of the message before it. None for the first."""
     depth: int
     """The position on its branch; the first is 1."""
     role: str
+    """`system`, `user`, `assistant` or `tool`."""
     dialect: str
+    """The wire format of the message."""
     body: bytes = field(repr=False)
     content_hash: str
     digest: str
     tokens: int
+    """The tokens, counted when it was stored."""
     tokenizer: str
+    """The tokenizer that counted."""
     estimate: int
+    """The tokens of parts without an exact count, such as an image."""
     input_tokens: int | None
     """As reported by the provider; for monitoring only."""
     output_tokens: int | None
     client_id: str | None
     name: str | None
     created_at: int
+    """Milliseconds since 1970."""
     path_tokens: int
     """The sum of the tokens of all messages from the first to this one."""
+
+    @property
+    def value(self) -> Any:
+        """The message in its dialect, as it was received."""
+        return loads(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A path from the root to a message that has no successor."""
 
+    JSON_FIELDS: ClassVar = ("tip", "messages=depth", "tokens", "created_at", "current")
     tip: str
+    """The id of its last message."""
     depth: int
+    """The number of its messages."""
     tokens: int
+    """The tokens of its messages."""
     created_at: int
+    """The time of its last message, in milliseconds since 1970."""
+    current: bool = False
+    """True for the session's current branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,29 +272,62 @@ class SnapshotDraft:
 class Snapshot:
     """A stored compression. It never changes; an undo is a separate record."""
 
+    JSON_FIELDS: ClassVar = (
+        "id",
+        "text",
+        "author",
+        "strategy",
+        "tokens=token_count",
+        "cutoff",
+        "parent",
+        "previous",
+        "undone",
+        "range=message_range",
+        "warnings",
+        "created_at",
+    )
     key: int
     session: SessionKey
     id: str
+    """The snapshot's id."""
     kind: SnapshotKind
     content: Mapping[str, Any] = field(repr=False)
     cutoff: str | None
+    """The last message it covers."""
     cutoff_depth: int | None
     parent: str | None
+    """The end of the branch when it was made."""
     parent_depth: int | None
     manifest: tuple[ManifestEntry, ...] = field(repr=False)
     token_count: int | None
+    """The tokens of the summary. None if it has none."""
     tokenizer: str | None
     previous: str | None
+    """The snapshot that was in use before."""
     strategy: str
+    """The strategy that made it."""
     author: str
+    """A model, the built-in summarizer, or `user`."""
     undone: bool
+    """True if it was undone."""
     created_at: int
+    """Milliseconds since 1970."""
     updated_at: int
 
     @property
     def text(self) -> str | None:
         """The summary text. None if it has none, or if it was erased."""
         return self.content.get("summaryText")
+
+    @property
+    def message_range(self) -> Mapping[str, Any] | None:
+        """The first and the last message that the summary replaces."""
+        return self.content.get("messageRange")
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Warnings of the compression."""
+        return self.content.get("warnings") or []
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,16 +415,45 @@ class UsageTotal:
     """The sum of the calls of one model, for one purpose."""
 
     kind: str
+    """The purpose of the calls: a reply, a summary."""
     profile: str | None
+    """The profile that made the calls. None for none."""
     model: str | None
+    """The model that was called."""
     calls: int
+    """The number of calls."""
     input_tokens: int
+    """The tokens sent, cached ones included."""
     cached_tokens: int
+    """The tokens that the provider read from its cache."""
     output_tokens: int
+    """The tokens received."""
     cost: float
     """In US dollars, without the calls of unknown cost."""
     unknown_costs: int
     """The number of calls without a known cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSummary:
+    """Usage totals by purpose, profile and model, and their sum."""
+
+    cost: float | None
+    """In US dollars. None if some of it is unknown."""
+    known_cost: float
+    """In US dollars, without the calls of unknown cost."""
+    calls: int
+    """The number of calls."""
+    totals: Sequence[UsageTotal]
+    """One entry per purpose, profile and model."""
+
+    @classmethod
+    def of(cls, totals: Sequence[UsageTotal]) -> UsageSummary:
+        """Return the summary of totals."""
+        cost = sum(total.cost for total in totals)
+        is_known = not any(total.unknown_costs for total in totals)
+        calls = sum(total.calls for total in totals)
+        return cls(cost if is_known else None, cost, calls, totals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,13 +496,30 @@ class Lease:
 class Hit:
     """A message that a search found."""
 
+    JSON_FIELDS: ClassVar = (
+        "session=session_id",
+        "message",
+        "depth",
+        "role",
+        "created_at",
+        "snippet",
+        "snippet_start",
+        "start",
+        "end",
+        "rank",
+    )
     key: int
     session: SessionKey
     session_id: str
+    """The session's name."""
     message: str
+    """The message's id."""
     depth: int
+    """The position on its branch; the first is 1."""
     role: str
+    """The role of the message."""
     created_at: int
+    """Milliseconds since 1970."""
     snippet: str = field(repr=False)
     """The match with some text around it."""
     snippet_start: int
@@ -392,6 +527,7 @@ class Hit:
     start: int
     """The match's first character in the message's searchable text."""
     end: int
+    """The character after the match."""
     rank: float | None = None
     """Greater is better. None if the results are sorted by time."""
 
@@ -401,9 +537,13 @@ class AccessToken:
     """An access token of a server and its namespace. The token's text is not stored."""
 
     id: str
+    """The token's id, for deleting it."""
     name: str
+    """The token's name."""
     namespace: str
+    """The namespace of its sessions; empty for the owner's."""
     created_at: int
+    """Milliseconds since 1970."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -423,15 +563,33 @@ class AuditDraft:
 class AuditEntry:
     """An entry of the audit log."""
 
+    JSON_FIELDS: ClassVar = (
+        "seq",
+        "at",
+        "actor",
+        "action",
+        "status",
+        "request_id",
+        "session",
+        "counts",
+    )
     seq: int
+    """A number that grows with every entry."""
     at: int
+    """Milliseconds since 1970."""
     actor: str
+    """The token's name; empty for a caller on the machine itself."""
     namespace: str
     action: str
+    """Method and route; or `UI` and the action there."""
     status: int
+    """The HTTP status of the answer."""
     request_id: str
+    """The id of the request in the log; empty for the web UI."""
     session: str | None
+    """The session it concerned. None for none."""
     counts: Mapping[str, int]
+    """Figures, such as tokens; never text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ async def test_tokens_are_exact_and_money_follows_the_replies(bench: Bench) -> N
         await session.record_usage(UsageEvent("reply"))
     found = await read_activity(bench.engine)
     assert (found.total.tokens, found.total.spared) == (freed, 3 * freed)
-    assert list(found.by_strategy()) == ["native"]
-    assert list(found.by_model()) == ["openai:gpt-4o"]
+    assert list(found.by_strategy) == ["native"]
+    assert list(found.by_model) == ["openai:gpt-4o"]
 
 
 async def test_a_model_without_a_price_saves_an_unknown_amount(bench: Bench) -> None:
@@ -34,7 +34,7 @@ async def test_a_model_without_a_price_saves_an_unknown_amount(bench: Bench) -> 
     await session.compress()
     found = await read_activity(bench.engine)
     assert (found.total.dollars, found.total.unknown) == (0.0, 1)
-    assert list(found.by_model()) == [MODEL]
+    assert list(found.by_model) == [MODEL]
     assert (await read_activity(bench.engine, "others")).is_empty
 
 
@@ -62,8 +62,8 @@ def test_sums_of_what_happened() -> None:
     )
     assert found.total == Total(3, 55, 75, 1.5, 1)
     assert found.by_day()[date(2026, 1, 2)] == Total(2, 15, 35, 0.5, 1)
-    assert list(found.by_strategy()) == ["smart", "native"]
-    assert list(found.by_model()) == ["c:d", "a:b"]
+    assert list(found.by_strategy) == ["smart", "native"]
+    assert list(found.by_model) == ["c:d", "a:b"]
     assert (found.failed, found.failures_by_day()) == (3, {date(2026, 1, 2): 3})
     assert (found.cached_share, found.cached_by_day()) == (0.25, {date(2026, 1, 2): 0.25})
     assert (found.spent, found.unknown_costs) == (0.3, 1)

@@ -8,9 +8,9 @@ left out of account. A model without a known price saves an unknown amount.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from enfold.engine.engine import Engine
 from enfold.llm.prices import prices
@@ -40,20 +40,23 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """What several compressions saved."""
+    """The savings of several compressions."""
 
     compressions: int = 0
+    """The number of compressions."""
     tokens: int = 0
+    """The tokens that were taken out of views."""
     spared: int = 0
+    """The tokens that were not sent again since."""
     dollars: float = 0.0
-    """Of those whose model has a known price."""
+    """The price of the spared tokens, for models with a known price."""
     unknown: int = 0
-    """How many have none."""
+    """The number of compressions for models of unknown price."""
 
-    @classmethod
-    def of(cls, savings: Sequence[Saving]) -> Total:
-        """What they saved together."""
-        return cls(
+    @staticmethod
+    def sum(savings: Sequence[Saving]) -> Total:
+        """Return the total of savings."""
+        return Total(
             len(savings),
             sum(each.tokens for each in savings),
             sum(each.spared for each in savings),
@@ -63,9 +66,36 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
-class Activity:
-    """What happened since a moment."""
+class DayActivity(Total):
+    """The savings and failures of one day, in UTC."""
 
+    day: date = date.min
+    """The day."""
+    failures: int = 0
+    """The number of failed compressions."""
+    cached_share: float | None = None
+    """The share of the replies' input that came from the provider's cache. None: no replies."""
+
+    @classmethod
+    def of(cls, total: Total, day: date, failures: int, cached_share: float | None) -> DayActivity:
+        """Return a day with the savings of a total."""
+        return cls(**asdict(total), day=day, failures=failures, cached_share=cached_share)
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Savings, usage and failures of a namespace since a time."""
+
+    JSON_FIELDS: ClassVar = (
+        "total",
+        "failures=failed",
+        "cached_share",
+        "spent",
+        "unknown_costs",
+        "days",
+        "by_strategy",
+        "by_model",
+    )
     savings: tuple[Saving, ...] = ()
     usage: tuple[DailyUsage, ...] = ()
     failures: tuple[DailyFailures, ...] = ()
@@ -73,7 +103,7 @@ class Activity:
     @property
     def total(self) -> Total:
         """What was saved altogether."""
-        return Total.of(self.savings)
+        return Total.sum(self.savings)
 
     @property
     def is_empty(self) -> bool:
@@ -105,10 +135,21 @@ class Activity:
         """What was saved on each day on which something was."""
         return _totals(self.savings, lambda saving: saving.day)
 
+    @property
+    def days(self) -> tuple[DayActivity, ...]:
+        """The days with activity, oldest first."""
+        saved, failed, cached = self.by_day(), self.failures_by_day(), self.cached_by_day()
+        return tuple(
+            DayActivity.of(saved.get(day, Total()), day, failed.get(day, 0), cached.get(day))
+            for day in sorted({*saved, *failed, *cached})
+        )
+
+    @property
     def by_strategy(self) -> Mapping[str, Total]:
         """What each strategy saved, most first."""
         return _most_first(_totals(self.savings, lambda saving: saving.strategy))
 
+    @property
     def by_model(self) -> Mapping[str, Total]:
         """What was saved of each model's tokens, most first."""
         return _most_first(_totals(self.savings, lambda saving: saving.model))
@@ -195,7 +236,7 @@ def _totals(savings: Iterable[Saving], key: Callable[[Saving], Any]) -> dict[Any
     found: dict[Any, list[Saving]] = {}
     for saving in savings:
         found.setdefault(key(saving), []).append(saving)
-    return {name: Total.of(some) for name, some in found.items()}
+    return {name: Total.sum(some) for name, some in found.items()}
 
 
 def _most_first(totals: Mapping[str, Total]) -> dict[str, Total]:

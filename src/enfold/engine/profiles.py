@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from enfold.amounts import CallUsage
 from enfold.engine.models import Models
@@ -183,22 +183,41 @@ _ROOM = 256
 class Listed:
     """A profile in a list; one that was stored by hand may be broken."""
 
+    JSON_FIELDS: ClassVar = ("name", "fields", "fault")
     name: str
+    """The profile's name."""
     profile: Profile | None
     fault: str = ""
-    """Why it cannot be used."""
+    """Why it cannot be used; empty if it can."""
+
+    @property
+    def fields(self) -> Mapping[str, Any] | None:
+        """The profile's fields; null if it cannot be used."""
+        return None if self.profile is None else self.profile.as_json()
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of one small call."""
+    """The result of one small call to a profile's model."""
 
+    JSON_FIELDS: ClassVar = ("model", "seconds", "input_tokens", "output_tokens", "cost")
     model: str
     """The model that answered, as the provider reports it."""
     seconds: float
+    """The duration of the call."""
     usage: CallUsage
     cost: float | None
     """In US dollars. None is unknown."""
+
+    @property
+    def input_tokens(self) -> int | None:
+        """The input tokens; null is unknown."""
+        return self.usage.input_tokens
+
+    @property
+    def output_tokens(self) -> int | None:
+        """The output tokens; null is unknown."""
+        return self.usage.output_tokens
 
 
 class Profiles:

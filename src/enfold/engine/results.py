@@ -39,23 +39,28 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a compression would do; no model is asked."""
+    """The expected result of a compression. No model is called."""
 
     messages: int
-    """How many would be folded or edited."""
+    """The messages that would be summarized or edited."""
     kept_messages: int
+    """The messages that would stay verbatim."""
     tokens_before: int
+    """The tokens of the view now."""
     tokens_after: int
-    """At most."""
+    """The maximum tokens of the view after."""
     summary_tokens: int
-    """The summary's limit."""
+    """The maximum tokens of the summary."""
     author: str
+    """The author of the summary."""
     warnings: tuple[str, ...] = ()
+    """Warnings before the compression."""
     strategy: str = ""
+    """The strategy that would be used."""
     cost: float | None = None
-    """Expected, of the models that would be called, in US dollars. None is unknown."""
+    """The expected cost of model calls in US dollars. None is unknown."""
     steps: tuple[Step, ...] = ()
-    """What each step would come to, where the strategy has several."""
+    """The steps of a strategy that has several."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +68,39 @@ class Status:
     """How full a session's context is."""
 
     needs_compression: bool
+    """True if a compression is due before the next request."""
     current_token_count: int
+    """The tokens of the next request."""
     context_limit: int
+    """The maximum tokens of the history."""
     threshold_token_count: int
+    """The tokens above which a compression is due."""
     utilization: float
-    """0 to 1; above 1 where it does not fit."""
+    """The share of the limit in use: 0 to 1, and above 1 if it does not fit."""
     retention_token_budget: int
+    """The number of recent tokens kept verbatim."""
     retained_message_count: int
+    """The messages that a compression would keep verbatim."""
     compressible_message_count: int
+    """The messages that a compression could summarize."""
     estimated_tokens: int
-    """Of the current count, what is an estimate: images, documents, opaque reasoning."""
+    """The estimated part of the current count: images, documents, opaque reasoning."""
     summary_tokens: int
+    """The tokens of the summary in use."""
     messages: int
-    """In the whole branch."""
+    """The messages of the whole branch, summarized or not."""
     tokenizer: str
+    """The tokenizer that counted."""
     model: str
+    """The model whose window counts, as `provider:model`."""
     threshold_source: str
     """The level that set the threshold."""
     tool_tokens: int
     """Of the current count, the messages with tool calls or tool results."""
     blocked: str | None
-    """Why the session waits. None while it does not."""
+    """Why the session is blocked. None while it is not."""
     decision: Decision
+    """The decision that follows."""
 
     @property
     def utilization_percentage(self) -> float:

@@ -252,8 +252,10 @@ def children(db: Database, session: SessionKey, id: str | None) -> tuple[StoredM
 
 
 def branches(db: Database, session: SessionKey) -> tuple[Branch, ...]:
-    """Every branch of the session, by its tip, oldest first."""
-    return tuple(Branch(**row) for row in db.rows("branches", session=session))
+    """Return every branch of the session, by the time of its tip, oldest first."""
+    tip = sessions.get(db, session).tip
+    rows = db.rows("branches", session=session)
+    return tuple(Branch(**row, current=row["tip"] == tip) for row in rows)
 
 
 def written_after(

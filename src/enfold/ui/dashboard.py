@@ -425,9 +425,9 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
             shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
             chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
         if activity.savings:
-            freed = {name: each.tokens for name, each in activity.by_strategy().items()}
+            freed = {name: each.tokens for name, each in activity.by_strategy.items()}
             totals("Tokens saved by strategy", freed, "tokens")
-            freed = {name: each.tokens for name, each in activity.by_model().items()}
+            freed = {name: each.tokens for name, each in activity.by_model.items()}
             totals("Tokens saved by model", freed, "tokens")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, SecretStr
 
+from enfold.engine.profiles import Listed, Tried
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
 from enfold.llm.profiles import Profile
@@ -33,19 +36,6 @@ Model: TypeAlias = Annotated[
 ]
 
 
-class ModelShape(Shape):
-    """What a decision needs to know of a model."""
-
-    id: str = Field(description="As provider:model.")
-    max_input: int = Field(description="The largest input, in the model's tokens.")
-    max_output: int = Field(description="The longest reply.")
-    threshold: float = Field(description="The share of the limit at which a compression is due.")
-    retention_tokens: int = Field(description="So many of the newest tokens stay.")
-    tokenizer: str = Field(description="Who counts for it.")
-    correction: float = Field(description="The model's tokens for one counted token.")
-    source: str = Field(description="Who said so: api, library, manual or default.")
-
-
 class ModelChanges(Shape):
     """New values; what is absent stays as it is."""
 
@@ -70,24 +60,24 @@ class ModelChanges(Shape):
 async def list_models(
     engine: TheEngine,
     q: Annotated[str, Query(max_length=256, description="Only with this in their names.")] = "",
-) -> list[ModelShape]:
+) -> Sequence[ModelConfig]:
     """Every model that is known, by name."""
-    return [shown(each) for each in await engine.models.all() if q.lower() in each.id.lower()]
+    return [each for each in await engine.models.all() if q.lower() in each.id.lower()]
 
 
 @router.get("/models/{model:path}", name="get", summary="Show a model")
-async def get_model(model: Model, engine: TheEngine) -> ModelShape:
+async def get_model(model: Model, engine: TheEngine) -> ModelConfig:
     """One that is not known yet is looked for, and kept."""
-    return shown(await engine.models.get(name_in(model)))
+    return await engine.models.get(name_in(model))
 
 
 @router.patch("/models/{model:path}", name="change", summary="Change or add a model")
 async def change_model(
     model: Model, changes: ModelChanges, engine: TheEngine, _: TheOwner
-) -> ModelShape:
+) -> ModelConfig:
     """In effect at the next decision, in every process."""
     values = changes.model_dump(exclude_none=True)
-    return shown(await engine.models.edit(name_in(model), **values))
+    return await engine.models.edit(name_in(model), **values)
 
 
 @router.delete("/models/{model:path}", name="forget", summary="Forget a model", status_code=204)
@@ -97,33 +87,11 @@ async def forget_model(model: Model, engine: TheEngine, _: TheOwner) -> Response
     return Response(status_code=204)
 
 
-def shown(config: ModelConfig) -> ModelShape:
-    """A model as the API has it."""
-    return ModelShape(
-        id=config.id,
-        max_input=config.max_input,
-        max_output=config.max_output,
-        threshold=config.threshold,
-        retention_tokens=config.retention_tokens,
-        tokenizer=config.tokenizer,
-        correction=config.correction,
-        source=config.source,
-    )
-
-
 profiles_router = APIRouter(prefix="/api", tags=["profiles"], route_class=StrictRoute)
 
 Name: TypeAlias = Annotated[str, Path(description="The profile's name.", examples=["haiku"])]
 
 _FILE = "file:"
-
-
-class ProfileShape(Shape):
-    """A profile. It says where its key is found, never the key."""
-
-    name: str = Field(description="What it is called.")
-    fields: dict[str, Any] | None = Field(description="Null if it cannot be used.")
-    fault: str = Field(description="Why it cannot be used; empty if it can.")
 
 
 class NewProfile(Shape):
@@ -147,63 +115,37 @@ class NewKey(Shape):
     model_config = example(key="the provider's key")
 
 
-class Trial(Shape):
-    """What came of one small call."""
-
-    model: str = Field(description="The model that answered.")
-    seconds: float = Field(description="How long it took.")
-    input_tokens: int | None = Field(description="Null is unknown.")
-    output_tokens: int | None = Field(description="Null is unknown.")
-    cost: float | None = Field(description="In US dollars; null is unknown.")
-
-
 @profiles_router.get("/profiles", name="list", summary="List profiles")
-async def list_profiles(engine: TheEngine) -> list[ProfileShape]:
+async def list_profiles(engine: TheEngine) -> Sequence[Listed]:
     """By name; one may say why it cannot be used."""
-    return [
-        ProfileShape(
-            name=each.name,
-            fields=None if each.profile is None else each.profile.as_json(),
-            fault=each.fault,
-        )
-        for each in await engine.profiles.all()
-    ]
+    return await engine.profiles.all()
 
 
 @profiles_router.get("/profiles/{profile}", name="get", summary="Show a profile")
-async def get_profile(profile: Name, engine: TheEngine) -> ProfileShape:
+async def get_profile(profile: Name, engine: TheEngine) -> Listed:
     """All its fields."""
-    return _shown(await engine.profiles.get(name_in(profile)))
+    return _listed(await engine.profiles.get(name_in(profile)))
 
 
 @profiles_router.put("/profiles/{profile}", name="save", summary="Save a profile")
-async def save_profile(
-    profile: Name, new: NewProfile, engine: TheEngine, _: TheOwner
-) -> ProfileShape:
+async def save_profile(profile: Name, new: NewProfile, engine: TheEngine, _: TheOwner) -> Listed:
     """Its key is named as env:NAME or stored with `PUT …/key`; a file is named on the machine."""
     if str(new.fields.get("key", "")).startswith(_FILE):
         raise AccessError("body.fields.key: a file is named with `enfold profiles`, not over HTTP")
-    return _shown(await engine.profiles.save(name_in(profile), new.fields, replace=True))
+    return _listed(await engine.profiles.save(name_in(profile), new.fields, replace=True))
 
 
 @profiles_router.put("/profiles/{profile}/key", name="set_key", summary="Store a profile's key")
-async def set_key(profile: Name, new: NewKey, engine: TheEngine, _: TheOwner) -> ProfileShape:
+async def set_key(profile: Name, new: NewKey, engine: TheEngine, _: TheOwner) -> Listed:
     """Encrypted, and never shown again."""
     secret = Secret(new.key.get_secret_value())
-    return _shown(await engine.profiles.set_key(name_in(profile), secret))
+    return _listed(await engine.profiles.set_key(name_in(profile), secret))
 
 
 @profiles_router.post("/profiles/{profile}/test", name="test", summary="Try a profile")
-async def try_profile(profile: Name, engine: TheEngine, _: TheOwner) -> Trial:
+async def try_profile(profile: Name, engine: TheEngine, _: TheOwner) -> Tried:
     """Ask its model one small question; the error says what is wrong."""
-    tried = await engine.profiles.test(name_in(profile))
-    return Trial(
-        model=tried.model,
-        seconds=tried.seconds,
-        input_tokens=tried.usage.input_tokens,
-        output_tokens=tried.usage.output_tokens,
-        cost=tried.cost,
-    )
+    return await engine.profiles.test(name_in(profile))
 
 
 @profiles_router.delete(
@@ -220,26 +162,11 @@ async def delete_profile(
     return Response(status_code=204)
 
 
-def _shown(profile: Profile) -> ProfileShape:
-    return ProfileShape(name=profile.name, fields=profile.as_json(), fault="")
-
-
 presets_router = APIRouter(prefix="/api", tags=["presets"], route_class=StrictRoute)
 
-PresetsName: TypeAlias = Annotated[
+PresetName: TypeAlias = Annotated[
     str, Path(description="The preset's name.", examples=["balanced"])
 ]
-
-
-class PresetShape(Shape):
-    """A strategy with its config."""
-
-    name: str = Field(description="What it is called.")
-    description: str = Field(description="What it is for.")
-    strategy: str = Field(description="Which strategy it uses.")
-    config: dict[str, Any] = Field(description="That strategy's config.")
-    built_in: bool = Field(description="Whether it came with enfold.")
-    fault: str = Field(description="Why it can no longer be used; empty if it can.")
 
 
 class NewPreset(Shape):
@@ -263,30 +190,28 @@ class Applying(Shape):
 
 
 @presets_router.get("/presets", name="list", summary="List presets")
-async def list_presets(engine: TheEngine) -> list[PresetShape]:
+async def list_presets(engine: TheEngine) -> Sequence[Preset]:
     """The built-in ones, then those that were saved."""
-    return [presets_shown(preset) for preset in await engine.presets.all()]
+    return await engine.presets.all()
 
 
 @presets_router.get("/presets/{preset}", name="get", summary="Show a preset")
-async def get_preset(preset: PresetsName, engine: TheEngine) -> PresetShape:
+async def get_preset(preset: PresetName, engine: TheEngine) -> Preset:
     """With its whole config."""
-    return presets_shown(await engine.presets.get(name_in(preset)))
+    return await engine.presets.get(name_in(preset))
 
 
 @presets_router.put("/presets/{preset}", name="save", summary="Save a preset")
-async def save_preset(
-    preset: PresetsName, new: NewPreset, engine: TheEngine, _: TheOwner
-) -> PresetShape:
+async def save_preset(preset: PresetName, new: NewPreset, engine: TheEngine, _: TheOwner) -> Preset:
     """A field of the config that the strategy does not know is refused with its path."""
     made = Preset(name_in(preset), new.description, new.strategy, new.config)
-    return presets_shown(await engine.presets.save(made, replace=True))
+    return await engine.presets.save(made, replace=True)
 
 
 @presets_router.delete(
     "/presets/{preset}", name="delete", summary="Delete a preset", status_code=204
 )
-async def delete_preset(preset: PresetsName, engine: TheEngine, _: TheOwner) -> Response:
+async def delete_preset(preset: PresetName, engine: TheEngine, _: TheOwner) -> Response:
     """One that was saved; those built in stay."""
     await engine.presets.delete(name_in(preset))
     return Response(status_code=204)
@@ -294,39 +219,28 @@ async def delete_preset(preset: PresetsName, engine: TheEngine, _: TheOwner) -> 
 
 @presets_router.post("/presets/{preset}/apply", name="apply", summary="Apply a preset")
 async def apply_preset(
-    preset: PresetsName, applying: Applying, engine: TheEngine, caller: TheCaller
-) -> PresetShape:
+    preset: PresetName, applying: Applying, engine: TheEngine, caller: TheCaller
+) -> Preset:
     """Use its strategy and config, in one session or where nothing else is set."""
     session = None
     if applying.session is None:
         require_owner(caller)
     else:
         session = await engine.find(applying.session, namespace=caller.namespace)
-    return presets_shown(await engine.presets.apply(name_in(preset), session))
-
-
-def presets_shown(preset: Preset) -> PresetShape:
-    """A preset as the API has it."""
-    return PresetShape(
-        name=preset.name,
-        description=preset.description,
-        strategy=preset.strategy,
-        config=dict(preset.config),
-        built_in=preset.is_built_in,
-        fault=preset.fault,
-    )
+    return await engine.presets.apply(name_in(preset), session)
 
 
 settings_router = APIRouter(prefix="/api", tags=["settings"], route_class=StrictRoute)
 
 
-class SettingShape(Shape):
-    """A setting's value, and who set it."""
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """A setting's value and the level that set it."""
 
-    value: Any = Field(description="Null is unset.")
-    level: str = Field(
-        description="call, session, profile, database, config file, environment or default."
-    )
+    value: Any
+    """The value; null is unset."""
+    level: str
+    """`call`, `session`, `profile`, `database`, `config file`, `environment` or `default`."""
 
 
 class SettingChanges(Shape):
@@ -337,27 +251,27 @@ class SettingChanges(Shape):
 
 
 @settings_router.get("/settings", name="list", summary="Show settings")
-async def list_settings(engine: TheEngine) -> dict[str, SettingShape]:
+async def list_settings(engine: TheEngine) -> dict[str, SettingValue]:
     """What holds where a session, a profile or a call says nothing else."""
-    return settings_shown(await engine.settings())
+    return _setting_values(await engine.settings())
 
 
 @settings_router.patch("/settings", name="change", summary="Change settings")
 async def change_settings(
     changes: SettingChanges, engine: TheEngine, _: TheOwner
-) -> dict[str, SettingShape]:
+) -> dict[str, SettingValue]:
     """For all sessions, in every process, from the next decision on."""
     for name, value in checked(changes.settings).items():
         await engine.set(name, value)
-    return settings_shown(await engine.settings())
+    return _setting_values(await engine.settings())
 
 
 @settings_router.get(
     "/sessions/{session}/settings", name="of_session", summary="Show a session's settings"
 )
-async def session_settings(session: TheSession) -> dict[str, SettingShape]:
+async def session_settings(session: TheSession) -> dict[str, SettingValue]:
     """What is in force in the session, each value with the level that set it."""
-    return settings_shown(await session.settings())
+    return _setting_values(await session.settings())
 
 
 @settings_router.patch(
@@ -365,15 +279,17 @@ async def session_settings(session: TheSession) -> dict[str, SettingShape]:
 )
 async def change_session_settings(
     changes: SettingChanges, session: TheSession
-) -> dict[str, SettingShape]:
+) -> dict[str, SettingValue]:
     """For this session alone."""
     await session.configure(**checked(changes.settings))
-    return settings_shown(await session.settings())
+    return _setting_values(await session.settings())
 
 
-def settings_shown(settings: Settings) -> dict[str, SettingShape]:
-    """Settings as the API has them."""
+def _listed(profile: Profile) -> Listed:
+    return Listed(profile.name, profile)
+
+
+def _setting_values(settings: Settings) -> dict[str, SettingValue]:
     return {
-        name: SettingShape(value=getattr(settings, name), level=settings.sources[name])
-        for name in fields()
+        name: SettingValue(getattr(settings, name), settings.sources[name]) for name in fields()
     }

@@ -6,7 +6,9 @@ an interface. They do what the routes under a session do.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,11 +24,16 @@ SessionId: TypeAlias = Annotated[
 
 
 class Camel(BaseModel):
-    """A shape whose fields are written in camel case."""
+    """A request's body with fields in camel case."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, extra="forbid", strict=True
     )
+
+
+def _camel(*names: str) -> tuple[str, ...]:
+    """Return JSON names in camel case for attributes."""
+    return tuple(f"{to_camel(name)}={name}" for name in names)
 
 
 def _example(**values: Any) -> ConfigDict:
@@ -72,58 +79,132 @@ class Manual(Camel):
         return {"model": f"{self.provider}:{self.model}"} if self.provider and self.model else {}
 
 
-class ContextCheck(Camel):
+@dataclass(frozen=True, slots=True)
+class ContextCheck:
     """How full the context is."""
 
-    needs_compression: bool = Field(description="Whether one is due before the next request.")
-    current_token_count: int = Field(description="Of all that would be sent.")
-    context_limit: int = Field(description="What the history may take.")
-    threshold_token_count: int = Field(description="Above so many a compression is due.")
-    utilization_percentage: float = Field(description="0 to 100; above where it does not fit.")
-    retention_token_budget: int = Field(description="So many of the newest tokens stay.")
-    retained_message_count: int = Field(description="How many messages would stay.")
-    compressible_message_count: int = Field(description="How many could be folded.")
-
-
-class CompressionResult(Camel):
-    """What came of a compression."""
-
-    compressed: bool = Field(description="Whether a summary was recorded.")
-    summary_id: str | None = Field(description="Its id; null if there is none.")
-    original_token_count: int = Field(description="Of the view before.")
-    new_token_count: int = Field(description="Of the view since.")
-    messages_compressed: int = Field(description="How many were folded.")
-    message_cutoff_id: str | None = Field(description="The last of them.")
-    summary: str | None = Field(description="The summary's words.")
-
-
-class CompressionConfig(Camel):
-    """What is set for a session."""
-
-    auto_compress: bool = Field(description="Whether it happens unasked at the threshold.")
-    threshold: float = Field(description="Share of the limit at which a compression is due.")
-    threshold_source: str = Field(description="The level that set the threshold.")
-    retention_token_count: int = Field(description="So many of the newest tokens stay.")
-    strategy: str = Field(description="How views are condensed.")
-    summarizer: str | None = Field(
-        description="Who writes summaries; null for the profile in use, else the built-in one."
+    JSON_FIELDS: ClassVar = _camel(
+        "needs_compression",
+        "current_token_count",
+        "context_limit",
+        "threshold_token_count",
+        "utilization_percentage",
+        "retention_token_budget",
+        "retained_message_count",
+        "compressible_message_count",
     )
-    model: str = Field(description="Whose window it is, as provider:model.")
-    context_limit: int = Field(description="What the history may take.")
+    needs_compression: bool
+    """True if a compression is due before the next request."""
+    current_token_count: int
+    """The tokens of the next request."""
+    context_limit: int
+    """The maximum tokens of the history."""
+    threshold_token_count: int
+    """The tokens above which a compression is due."""
+    utilization_percentage: float
+    """0 to 100; above 100 if it does not fit."""
+    retention_token_budget: int
+    """The number of recent tokens kept verbatim."""
+    retained_message_count: int
+    """The messages that would stay verbatim."""
+    compressible_message_count: int
+    """The messages that could be summarized."""
 
 
-class SnapshotShape(Camel):
+@dataclass(frozen=True, slots=True)
+class CompressionResult:
+    """The result of a compression."""
+
+    JSON_FIELDS: ClassVar = _camel(
+        "compressed",
+        "summary_id",
+        "original_token_count",
+        "new_token_count",
+        "messages_compressed",
+        "message_cutoff_id",
+        "summary",
+    )
+    compressed: bool
+    """True if a summary was recorded."""
+    summary_id: str | None
+    """The summary's id; null if there is none."""
+    original_token_count: int
+    """The tokens of the view before."""
+    new_token_count: int
+    """The tokens of the view after."""
+    messages_compressed: int
+    """The messages that were summarized."""
+    message_cutoff_id: str | None
+    """The last of these messages."""
+    summary: str | None
+    """The summary's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionConfig:
+    """The compression settings of a session."""
+
+    JSON_FIELDS: ClassVar = _camel(
+        "auto_compress",
+        "threshold",
+        "threshold_source",
+        "retention_token_count",
+        "strategy",
+        "summarizer",
+        "model",
+        "context_limit",
+    )
+    auto_compress: bool
+    """True if a compression starts automatically at the threshold."""
+    threshold: float
+    """Share of the limit at which a compression is due."""
+    threshold_source: str
+    """The level that set the threshold."""
+    retention_token_count: int
+    """The number of recent tokens kept verbatim."""
+    strategy: str
+    """The strategy."""
+    summarizer: str | None
+    """The author of summaries; null for the profile in use, else the built-in summarizer."""
+    model: str
+    """The model whose window counts, as provider:model."""
+    context_limit: int
+    """The maximum tokens of the history."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompressionSnapshot:
     """A stored summary."""
 
-    id: str = Field(description="The snapshot's id.")
-    session_id: str = Field(description="The session's name.")
-    kind: str = Field(description="summary, title or memory.")
-    content: dict[str, Any] = Field(description="The summary's text and range, and more.")
-    message_cutoff_id: str | None = Field(description="The last message that it stands for.")
-    token_count: int | None = Field(description="Of the summary.")
-    undone: bool = Field(description="Whether it was taken back.")
-    created_at: int = Field(description="Milliseconds since 1970.")
-    updated_at: int = Field(description="Milliseconds since 1970.")
+    JSON_FIELDS: ClassVar = _camel(
+        "id",
+        "session_id",
+        "kind",
+        "content",
+        "message_cutoff_id",
+        "token_count",
+        "undone",
+        "created_at",
+        "updated_at",
+    )
+    id: str
+    """The snapshot's id."""
+    session_id: str
+    """The session's name."""
+    kind: str
+    """summary, title or memory."""
+    content: Mapping[str, Any]
+    """The summary's text, its range and further fields."""
+    message_cutoff_id: str | None
+    """The last message that it covers."""
+    token_count: int | None
+    """The tokens of the summary."""
+    undone: bool
+    """True if it was undone."""
+    created_at: int
+    """Milliseconds since 1970."""
+    updated_at: int
+    """Milliseconds since 1970."""
 
 
 @router.post("/check", name="check", summary="Check whether a compression is needed")
@@ -182,15 +263,15 @@ async def config(session_id: SessionId, engine: TheEngine, caller: TheCaller) ->
 @router.get("/summaries", name="summaries", summary="List a session's summaries")
 async def summaries(
     session_id: SessionId, engine: TheEngine, caller: TheCaller
-) -> list[SnapshotShape]:
+) -> list[CompressionSnapshot]:
     """Newest first, undone ones too."""
     session = await engine.find(session_id, namespace=caller.namespace)
     return [
-        SnapshotShape(
+        CompressionSnapshot(
             id=snapshot.id,
             session_id=session.id,
             kind=snapshot.kind,
-            content=dict(snapshot.content),
+            content=snapshot.content,
             message_cutoff_id=snapshot.cutoff,
             token_count=snapshot.token_count,
             undone=snapshot.undone,

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
-from enfold import records, wire
-from enfold.engine import Session
+from enfold import wire
 from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
 from enfold.errors import InputError
-from enfold.jsontext import loads
 from enfold.messages import Message
-from enfold.records import SessionCursor, StoredMessage, new_id
+from enfold.records import Branch, Hit, SessionCursor, SessionRecord, StoredMessage, new_id
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -46,28 +45,14 @@ _FESTIVAL: dict[str, Any] = {
 }
 
 
-class SessionShape(Shape):
-    """A session: a tree of messages, and the branch it is on."""
+@dataclass(frozen=True, slots=True)
+class SessionPage:
+    """A page of sessions, the last used first."""
 
-    id: str = Field(description="Its name, which is unique in your namespace.")
-    title: str = Field(description="What it is about.")
-    model: str | None = Field(description="As provider:model; null for the settings' model.")
-    profile: str | None = Field(description="Which profile answers and condenses; null for none.")
-    tip: str | None = Field(description="The last message of the current branch.")
-    messages: int = Field(description="In the current branch, folded or not.")
-    tokens: int = Field(description="Of these messages, as counted when they were stored.")
-    settings: dict[str, Any] = Field(description="What is set for this session alone.")
-    blocked: str | None = Field(description="Why the session waits; null while it does not.")
-    created_at: int = Field(description="Milliseconds since 1970.")
-    updated_at: int = Field(description="Milliseconds since 1970.")
-    model_config = example(**_FESTIVAL)
-
-
-class SessionPage(Shape):
-    """Some sessions, the last used first."""
-
-    sessions: list[SessionShape] = Field(description="The sessions.")
-    next: str | None = Field(description="Give it as `after` for the next page; null at the end.")
+    sessions: list[SessionRecord]
+    """The sessions."""
+    next: str | None
+    """Value of `after` for the next page; null at the end."""
 
 
 class NewSession(Shape):
@@ -111,16 +96,6 @@ class Fork(Shape):
     model_config = example(id="festival, by boat")
 
 
-class BranchShape(Shape):
-    """A path from the first message to one that nothing follows."""
-
-    tip: str = Field(description="Its last message.")
-    messages: int = Field(description="How many it has.")
-    tokens: int = Field(description="Of these messages.")
-    created_at: int = Field(description="Of its last message, in milliseconds since 1970.")
-    current: bool = Field(description="Whether the session is on it.")
-
-
 class Tip(Shape):
     """Where to go on from."""
 
@@ -140,11 +115,11 @@ async def list_sessions(
     found = await engine.sessions(namespace=caller.namespace, limit=limit + 1, after=mark)
     page = found[:limit]
     more = f"{page[-1].updated_at}.{page[-1].key}" if len(found) > limit else None
-    return SessionPage(sessions=[shown(record) for record in page], next=more)
+    return SessionPage(page, more)
 
 
 @router.post("/sessions", name="create", summary="Make a session", status_code=201)
-async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) -> SessionShape:
+async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) -> SessionRecord:
     """A session that is there already is given back, with the new values."""
     session = await engine.session(
         new.id or new_id(),
@@ -155,22 +130,22 @@ async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) 
     )
     if new.settings:
         await session.configure(**checked(new.settings))
-    return await _read(session)
+    return await session.record()
 
 
 @router.get("/sessions/{session}", name="get", summary="Show a session")
-async def get_session(session: TheSession) -> SessionShape:
+async def get_session(session: TheSession) -> SessionRecord:
     """How full its context is says `GET /api/sessions/{session}/status`."""
-    return await _read(session)
+    return await session.record()
 
 
 @router.patch("/sessions/{session}", name="change", summary="Change a session")
-async def change_session(changes: SessionChanges, session: TheSession) -> SessionShape:
+async def change_session(changes: SessionChanges, session: TheSession) -> SessionRecord:
     """Its title, its model, its profile, or its own settings."""
     if changes.settings:
         await session.configure(**checked(changes.settings))
     await session.update(title=changes.title, model=changes.model, profile=changes.profile)
-    return await _read(session)
+    return await session.record()
 
 
 @router.delete("/sessions/{session}", name="delete", summary="Delete a session", status_code=204)
@@ -181,54 +156,23 @@ async def delete_session(session: TheSession) -> Response:
 
 
 @router.post("/sessions/{session}/fork", name="fork", summary="Fork a session", status_code=201)
-async def fork(new: Fork, session: TheSession, engine: TheEngine) -> SessionShape:
+async def fork(new: Fork, session: TheSession, engine: TheEngine) -> SessionRecord:
     """A new session that begins with this one's messages; the two then go their own ways."""
     made = await fork_session(engine, session, new.id or new_id(), at=new.at)
-    return await _read(made)
+    return await made.record()
 
 
 @router.get("/sessions/{session}/branches", name="branches", summary="List branches")
-async def list_branches(session: TheSession) -> list[BranchShape]:
+async def list_branches(session: TheSession) -> Sequence[Branch]:
     """Every branch by its last message, oldest first."""
-    record = await session.record()
-    return [
-        BranchShape(
-            tip=branch.tip,
-            messages=branch.depth,
-            tokens=branch.tokens,
-            created_at=branch.created_at,
-            current=branch.tip == record.tip,
-        )
-        for branch in await session.branches()
-    ]
+    return await session.branches()
 
 
 @router.put("/sessions/{session}/tip", name="switch", summary="Switch to another branch")
-async def switch(tip: Tip, session: TheSession) -> SessionShape:
+async def switch(tip: Tip, session: TheSession) -> SessionRecord:
     """What is appended next follows that message, which makes a branch unless it is a tip."""
     await session.switch(tip.tip)
-    return await _read(session)
-
-
-async def _read(session: Session) -> SessionShape:
-    return shown(await session.record())
-
-
-def shown(record: records.SessionRecord) -> SessionShape:
-    """A session as the API has it."""
-    return SessionShape(
-        id=record.id,
-        title=record.title,
-        model=record.model,
-        profile=record.profile,
-        tip=record.tip,
-        messages=record.depth,
-        tokens=record.tokens,
-        settings=dict(record.settings),
-        blocked=(record.blocked or {}).get("reason"),
-        created_at=record.created_at,
-        updated_at=record.updated_at,
-    )
+    return await session.record()
 
 
 def _mark(after: str) -> SessionCursor:
@@ -256,26 +200,12 @@ _TEA = {
 }
 
 
-class MessageShape(Shape):
-    """A message as it was said."""
+@dataclass(frozen=True, slots=True)
+class HistoryPage:
+    """A page of messages of a branch, oldest first."""
 
-    id: str = Field(description="Made from what it says and what came before.")
-    parent: str | None = Field(description="The message before it; null for the first.")
-    depth: int = Field(description="Its place on its branch; the first is 1.")
-    role: str = Field(description="system, user, assistant or tool.")
-    dialect: str = Field(description="The wire format of `message`.")
-    tokens: int = Field(description="As counted when it was stored.")
-    tokenizer: str = Field(description="Who counted.")
-    estimate: int = Field(description="Of what has no exact count, such as an image.")
-    created_at: int = Field(description="Milliseconds since 1970.")
-    message: Any = Field(description="As it came.")
-    model_config = example(**_TEA)
-
-
-class History(Shape):
-    """Some messages of a branch, oldest first."""
-
-    messages: list[MessageShape] = Field(description="The messages.")
+    messages: Sequence[StoredMessage]
+    """The messages."""
 
 
 class NewMessages(Shape):
@@ -293,10 +223,12 @@ class NewMessages(Shape):
     model_config = example(messages=[_TEA["message"]])
 
 
-class Appended(Shape):
+@dataclass(frozen=True, slots=True)
+class AppendedMessages:
     """The ids of the messages, in order."""
 
-    ids: list[str] = Field(description="Of those that were there already, too.")
+    ids: Sequence[str]
+    """The ids, also of messages that were stored before."""
 
 
 @messages_router.get("/sessions/{session}/messages", name="list", summary="Read the history")
@@ -305,22 +237,22 @@ async def read_history(
     limit: Limit = 50,
     before: Annotated[str | None, Query(description="Those before this message.")] = None,
     after: Annotated[str | None, Query(description="Those after this message.")] = None,
-) -> History:
+) -> HistoryPage:
     """The last messages of the branch, or a page before or after one of them."""
     if before is not None and after is not None:
         raise InputError("give before or after, not both", place="query.before")
     rows = await session.history(before=before, after=after, limit=limit)
-    return History(messages=[messages_shown(row) for row in rows])
+    return HistoryPage(rows)
 
 
 @messages_router.post(
     "/sessions/{session}/messages", name="append", summary="Append messages", status_code=201
 )
-async def append(new: NewMessages, session: TheSession, request: Request) -> Appended:
+async def append(new: NewMessages, session: TheSession, request: Request) -> AppendedMessages:
     """What is there already is recognised. After any message but the last it makes a branch."""
     messages = parsed(new.messages, new.dialect)
     count(request.scope, messages=len(messages))
-    return Appended(ids=list(await session.append(*messages, after=new.after)))
+    return AppendedMessages(await session.append(*messages, after=new.after))
 
 
 @messages_router.get(
@@ -328,9 +260,9 @@ async def append(new: NewMessages, session: TheSession, request: Request) -> App
 )
 async def read_message(
     message: Annotated[str, Path(description="The message's id.")], session: TheSession
-) -> MessageShape:
+) -> StoredMessage:
     """One message of the branch, folded or not."""
-    return messages_shown(await session.message(message))
+    return await session.message(message)
 
 
 def parsed(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ...]:
@@ -345,38 +277,7 @@ def parsed(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ..
         raise error.at("body") from None
 
 
-def messages_shown(row: StoredMessage) -> MessageShape:
-    """A message as the API has it."""
-    return MessageShape(
-        id=row.id,
-        parent=row.parent,
-        depth=row.depth,
-        role=row.role,
-        dialect=row.dialect,
-        tokens=row.tokens,
-        tokenizer=row.tokenizer,
-        estimate=row.estimate,
-        created_at=row.created_at,
-        message=loads(row.body),
-    )
-
-
 search_router = APIRouter(prefix="/api", tags=["search"], route_class=StrictRoute)
-
-
-class HitShape(Shape):
-    """A message that was found."""
-
-    session: str = Field(description="Where it was said.")
-    message: str = Field(description="The message's id.")
-    depth: int = Field(description="Its place on its branch; the first is 1.")
-    role: str = Field(description="Who said it.")
-    created_at: int = Field(description="Milliseconds since 1970.")
-    snippet: str = Field(description="What was found, with some text around it.")
-    snippet_start: int = Field(description="Where the snippet begins, in characters.")
-    start: int = Field(description="Where in the message it begins, in characters.")
-    end: int = Field(description="Where it ends.")
-    rank: float | None = Field(description="Greater is better; null if the newest come first.")
 
 
 @search_router.get("/search", name="find", summary="Search")
@@ -395,25 +296,9 @@ async def find(
     session: Annotated[str | None, Query(description="Only in this session.")] = None,
     best: Annotated[bool, Query(description="Best first, instead of newest first.")] = False,  # noqa: FBT002 - a query's name
     limit: Limit = 20,
-) -> list[HitShape]:
+) -> Sequence[Hit]:
     """In one session or in all of yours."""
     if session is not None:
         place = await engine.find(session, namespace=caller.namespace)
-        hits = await place.search(q, limit=limit, best_first=best)
-    else:
-        hits = await engine.search(q, namespace=caller.namespace, limit=limit, best_first=best)
-    return [
-        HitShape(
-            session=hit.session_id,
-            message=hit.message,
-            depth=hit.depth,
-            role=hit.role,
-            created_at=hit.created_at,
-            snippet=hit.snippet,
-            snippet_start=hit.snippet_start,
-            start=hit.start,
-            end=hit.end,
-            rank=hit.rank,
-        )
-        for hit in hits
-    ]
+        return await place.search(q, limit=limit, best_first=best)
+    return await engine.search(q, namespace=caller.namespace, limit=limit, best_first=best)

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
+import collections.abc
+import inspect
+import sys
+import types
+import typing
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Annotated, Any, TypeAlias
+from dataclasses import is_dataclass
+from functools import cache, reduce, wraps
+from itertools import pairwise
+from operator import or_
+from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, create_model
 from starlette.responses import Response
 from starlette.types import Scope
 
 from enfold.engine import Engine, Session
-from enfold.jsontext import loads
+from enfold.jsontext import json_fields, loads, to_json
 from enfold.server.access import Tokens
 from enfold.server.bodies import unpacked
 from enfold.server.callers import Caller, caller_of, require_owner
+from enfold.server.failures import json_response
 from enfold.server.feed import Feeds
 from enfold.server.headers import name_in
 from enfold.settings import check
@@ -24,7 +36,7 @@ LONGEST_PAGE = 500
 
 
 class Shape(BaseModel):
-    """What comes in or goes out. A field that nobody knows is refused, and "1" is no number."""
+    """A request's body. Unknown fields are refused, and "1" is not a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -69,16 +81,94 @@ class StrictRequest(Request):
 
 
 class StrictRoute(APIRoute):
-    """A route with such requests."""
+    """A route with strict requests, whose endpoint returns a result.
+
+    The result is written with `to_json`, as at every other door. Its description is made from the
+    same type, so nothing is described twice.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        result = get_type_hints(endpoint).get("return")
+        if not (isinstance(result, type) and issubclass(result, Response)):
+            options["response_model"] = shape_of(result)
+        super().__init__(path, _writing_json(endpoint, options.get("status_code")), **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What answers a request."""
+        """Return the function that answers a request."""
         answer = super().get_route_handler()
 
-        async def strictly(request: Request) -> Response:
+        async def answer_strictly(request: Request) -> Response:
             return await answer(StrictRequest(request.scope, request.receive))
 
-        return strictly
+        return answer_strictly
+
+
+def _writing_json(endpoint: Callable[..., Any], status: int | None) -> Callable[..., Any]:
+    """Return an endpoint that answers with its result as JSON."""
+
+    @wraps(endpoint)
+    async def call(**arguments: Any) -> Any:
+        result = await endpoint(**arguments)
+        if isinstance(result, Response):
+            return result
+        return json_response(to_json(result), status or 200)
+
+    return call
+
+
+def shape_of(result: Any) -> Any:
+    """Return the pydantic type that describes a result's type as `to_json` writes it."""
+    if is_dataclass(result) and isinstance(result, type):
+        return _model_of(result)
+    arguments = get_args(result)
+    match get_origin(result):
+        case collections.abc.Sequence | builtins.list | builtins.tuple:
+            return list[shape_of(arguments[0])]  # type: ignore[misc]
+        case collections.abc.Mapping | builtins.dict:
+            return dict[str, shape_of(arguments[1])]  # type: ignore[misc]
+        case types.UnionType | typing.Union:
+            return reduce(or_, map(shape_of, arguments))
+    return result
+
+
+@cache
+def _model_of(result: type) -> Any:
+    if not hasattr(result, "JSON_FIELDS") and hasattr(result, "as_json"):
+        return dict[str, Any]
+    hints, texts = get_type_hints(result), _field_docstrings(result)
+    described: dict[str, Any] = {}
+    for name, attribute in json_fields(result):
+        found = getattr(result, attribute, None)
+        if isinstance(found, property):
+            kind, text = get_type_hints(found.fget)["return"], found.__doc__
+        else:
+            kind, text = hints[attribute], texts.get(attribute)
+        described[name] = (shape_of(kind), Field(description=text))
+    return create_model(result.__name__, __doc__=result.__doc__, **described)
+
+
+def _field_docstrings(kind: type) -> dict[str, str]:
+    """Return the docstrings below a class's fields, with those of its parents."""
+    texts: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        definition = _classes_of(each.__module__).get(each.__name__)
+        body = definition.body if definition is not None else []
+        for field, below in pairwise(body):
+            match field, below:
+                case (
+                    ast.AnnAssign(target=ast.Name(id=name)),
+                    ast.Expr(value=ast.Constant(value=str(text))),
+                ):
+                    texts[name] = text
+    return texts
+
+
+@cache
+def _classes_of(module: str) -> dict[str, ast.ClassDef]:
+    if not module.startswith("enfold"):
+        return {}
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _engine(request: Request) -> Engine:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
+from enfold.engine.access import Namespace
 from enfold.errors import InputError, NotFoundError
-from enfold.records import AccessToken, check_name
+from enfold.records import AccessToken, AuditEntry, check_name
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -25,15 +28,6 @@ from enfold.server.headers import name_in
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 
 
-class TokenShape(Shape):
-    """An access token without its secret."""
-
-    id: str = Field(description="To delete it by.")
-    name: str = Field(description="Whose it is.")
-    namespace: str = Field(description="Where its sessions are; empty for the owner's.")
-    created_at: int = Field(description="Milliseconds since 1970.")
-
-
 class NewTokenName(Shape):
     """Whose token is to be made."""
 
@@ -41,59 +35,47 @@ class NewTokenName(Shape):
     model_config = example(name="ann")
 
 
-class MadeToken(TokenShape):
+@dataclass(frozen=True, slots=True)
+class NewToken(AccessToken):
     """A token that was made."""
 
-    token: str = Field(description="The token itself, which is shown this once.")
+    token: str
+    """The token's text, which is shown only once."""
 
 
-class DeletedToken(Shape):
-    """A token that was deleted, and what became of its sessions."""
+@dataclass(frozen=True, slots=True)
+class DeletedToken:
+    """A token that was deleted."""
 
-    name: str = Field(description="Whose it was.")
-    namespace: str = Field(description="Where its sessions are, for `x-enfold-namespace`.")
-    sessions_deleted: int = Field(description="Its sessions that were deleted with it.")
-    sessions_left: int = Field(description="Its sessions that are still there.")
-
-
-class NamespaceShape(Shape):
-    """Where somebody's sessions are."""
-
-    namespace: str = Field(description="Its name, for `x-enfold-namespace`.")
-    token: str | None = Field(description="The name of its access token; null if it has none.")
-    sessions: int = Field(description="How many sessions there are.")
+    name: str
+    """The token's name."""
+    namespace: str
+    """The namespace of its sessions, for the header `x-enfold-namespace`."""
+    sessions_deleted: int
+    """The number of its sessions that were deleted with it."""
+    sessions_left: int
+    """The number of its sessions that are left."""
 
 
-class DeletedSessions(Shape):
-    """What was deleted."""
+@dataclass(frozen=True, slots=True)
+class DeletedSessions:
+    """The sessions that were deleted."""
 
-    sessions_deleted: int = Field(description="How many sessions that were.")
-
-
-class AuditShape(Shape):
-    """Something that was done."""
-
-    seq: int = Field(description="Grows with every entry.")
-    at: int = Field(description="Milliseconds since 1970.")
-    actor: str = Field(description="The token's name; empty for somebody on the machine itself.")
-    action: str = Field(description="Method and route; or UI, and what was done there.")
-    status: int = Field(description="What was answered.")
-    request_id: str = Field(description="What the log has more under; empty for the web UI.")
-    session: str | None = Field(description="Which session it was about; null for none.")
-    counts: dict[str, int] = Field(description="Figures, such as tokens; never words.")
+    sessions_deleted: int
+    """The number of sessions."""
 
 
 @router.get("/tokens", name="tokens", summary="List access tokens")
-async def list_tokens(engine: TheEngine, _: TheOwner) -> list[TokenShape]:
+async def list_tokens(engine: TheEngine, _: TheOwner) -> Sequence[AccessToken]:
     """By name; their secrets are not stored."""
-    return [_shown(row) for row in await engine.access.tokens()]
+    return await engine.access.tokens()
 
 
 @router.post("/tokens", name="add_token", summary="Make an access token", status_code=201)
-async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> MadeToken:
+async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> NewToken:
     """With a namespace of its own: its sessions are nobody else's."""
     row, token = await engine.access.add_token(new.name)
-    return MadeToken(**_shown(row).model_dump(), token=token)
+    return NewToken(row.id, row.name, row.namespace, row.created_at, token)
 
 
 @router.delete("/tokens/{token}", name="delete_token", summary="Delete an access token")
@@ -136,13 +118,10 @@ async def list_namespaces(
     _: TheOwner,
     limit: Limit = 50,
     after: Annotated[str, Query(max_length=256, description="The last page's last name.")] = "",
-) -> list[NamespaceShape]:
+) -> Sequence[Namespace]:
     """Where others have sessions, by name; also of tokens that were deleted."""
     check_name("namespace", after)
-    return [
-        NamespaceShape(namespace=each.name, token=each.token, sessions=each.sessions)
-        for each in await engine.access.namespaces(limit=limit, after=after)
-    ]
+    return await engine.access.namespaces(limit=limit, after=after)
 
 
 @router.delete(
@@ -172,23 +151,6 @@ async def read_audit(
     before: Annotated[
         int | None, Query(ge=0, le=2**62, description="The last page's smallest `seq`.")
     ] = None,
-) -> list[AuditShape]:
+) -> Sequence[AuditEntry]:
     """Who changed what in your namespace, newest first: ids and counts, never text."""
-    found = await engine.access.audit(caller.namespace, limit=limit, before=before)
-    return [
-        AuditShape(
-            seq=entry.seq,
-            at=entry.at,
-            actor=entry.actor,
-            action=entry.action,
-            status=entry.status,
-            request_id=entry.request_id,
-            session=entry.session,
-            counts=dict(entry.counts),
-        )
-        for entry in found
-    ]
-
-
-def _shown(row: AccessToken) -> TokenShape:
-    return TokenShape(id=row.id, name=row.name, namespace=row.namespace, created_at=row.created_at)
+    return await engine.access.audit(caller.namespace, limit=limit, before=before)

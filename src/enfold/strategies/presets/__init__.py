@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic.alias_generators import to_camel
 
@@ -32,10 +32,22 @@ _NAME = re.compile(r"[\w][\w .-]{0,63}")
 class Preset:
     """A strategy with its config, under a name."""
 
+    JSON_FIELDS: ClassVar = (
+        "name",
+        "description",
+        "strategy",
+        "config",
+        "built_in=is_built_in",
+        "fault",
+    )
     name: str
+    """The preset's name."""
     description: str
+    """The preset's purpose."""
     strategy: str
+    """The strategy's name."""
     config: Mapping[str, Any] = field(default_factory=dict)
+    """The strategy's config."""
     fault: str = ""
     """Why one that was saved can no longer be used. Empty if it can."""
 
