@@ -93,7 +93,7 @@ async def test_events_of_one_process_are_heard_at_another(on: Cluster) -> None:
     assert {each["session"] for each in heard} == {"told"}
 
 
-async def test_compressing_ahead_is_done_by_one_of_them(on: Cluster) -> None:
+async def test_controls_ahead_is_done_by_one_of_them(on: Cluster) -> None:
     await on.ask("PATCH", "/api/settings", {"settings": {"proxy_background": True}})
     messages: list[Any] = []
     answers = await talk(on, messages, 2, 1_000)

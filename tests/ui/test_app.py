@@ -53,7 +53,7 @@ async def test_a_sample_is_there_at_once_and_can_be_folded_searched_and_unfolded
             await search.fill("E-4031")
             await expect(page.get_by_role("list", name="Sessions")).to_contain_text("E-4031")
             await card.get_by_role("button", name="Summary of").click()
-            await card.get_by_role("button", name="Undo compression").click()
+            await card.get_by_role("button", name="Undo").click()
             await expect(card).not_to_be_attached()
             await expect(page.get_by_role("button", name="Show earlier messages")).to_be_attached()
 

@@ -99,7 +99,7 @@ async def test_what_is_done_here_is_in_the_audit_log(page: Page, server: Process
     await page.goto(server.address + path)
     card = page.get_by_role("region", name="Summary of")
     await card.get_by_role("button", name="Summary of").click()
-    await card.get_by_role("button", name="Undo compression").click()
+    await card.get_by_role("button", name="Undo").click()
     await expect(card).not_to_be_visible()
     box = page.get_by_role("textbox", name="Message")
     await box.fill("And now?")

@@ -18,7 +18,7 @@ async def test_everything_of_a_pass_can_be_edited(visit: Visit, api: Api) -> Non
     await expect(results).to_contain_text("Summarized by a model")
     tokens = results.get_by_role("spinbutton", name="Max tokens")
     await tokens.fill("3")
-    await expect(page.get_by_text("expected 16 or more, found 3")).to_be_visible()
+    await expect(page.get_by_text("a whole number, 16 or more, found 3")).to_be_visible()
     await tokens.fill("90")
     await results.get_by_role("button", name="Example").click()
     example = page.get_by_role("region", name="Example of tool results")

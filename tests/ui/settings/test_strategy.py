@@ -91,7 +91,7 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, a
     recent = page.get_by_role("spinbutton", name="Preserve recent count")
     await expect(recent).to_have_value("10")
     await recent.fill("-3")
-    await expect(page.get_by_text("expected 0 or more, found -3")).to_be_visible()
+    await expect(page.get_by_text("a whole number, 0 or more, found -3")).to_be_visible()
     save = page.get_by_role("button", name="Save config")
     await expect(save).to_be_disabled()
     await recent.fill("7")
@@ -120,7 +120,7 @@ async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api:
 async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> None:
     page = await visit(f"/settings/strategy?session={SESSION}")
     await page.get_by_role("button", name="Configure Lossless").click()
-    await page.get_by_text("Which ways of writing are used").click()
+    await page.get_by_text("The ways of writing in use").click()
     await page.get_by_role("switch", name="Tables").click()
     await page.get_by_role("button", name="Save config").click()
     await expect(page.get_by_text("from: set for this session")).to_be_visible()

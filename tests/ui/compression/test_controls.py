@@ -54,7 +54,7 @@ async def ask(page: Page) -> Locator:
 async def preview(page: Page) -> Locator:
     """The dialog, once it knows what it comes to."""
     dialog = await ask(page)
-    await expect(dialog.get_by_text("Folds", exact=True)).to_be_visible()
+    await expect(dialog.get_by_text("Summarizes", exact=True)).to_be_visible()
     return dialog
 
 
@@ -64,7 +64,7 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
     await open_session(page, server, api, "usual")
     dialog = await preview(page)
     await expect(dialog).to_contain_text(re.compile(r"Folds\s*\d+ of 60 messages"))
-    await expect(dialog).to_contain_text("none, no model is asked")
+    await expect(dialog).to_contain_text("none: no model is called")
     await expect(dialog).to_contain_text("Native, summary by local")
     await dialog.get_by_role("button", name="Summarize now").click()
     report = page.get_by_role("status").filter(has_text="Summarized")
@@ -96,7 +96,7 @@ async def test_one_run_may_keep_more_and_use_another_strategy(
     await dialog.get_by_label("Amount").fill("20")
     await expect(dialog).to_contain_text("40 of 60 messages")
     await dialog.get_by_label("Amount").fill("")
-    await expect(dialog.get_by_role("alert")).to_contain_text("How many messages are to stay?")
+    await expect(dialog.get_by_role("alert")).to_contain_text("Enter the number of messages")
     await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
     await dialog.get_by_label("Amount").fill("20")
     await dialog.get_by_label("Strategy").click()
@@ -119,7 +119,7 @@ async def test_nothing_to_summarize_is_said(page: Page, server: Process, api: Ap
     await open_session(page, server, api, "short", turns=1)
     await page.get_by_role("button", name=BUTTON).first.click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("There is nothing to summarize")
+    await expect(dialog).to_contain_text("Nothing to summarize")
     await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
 
 

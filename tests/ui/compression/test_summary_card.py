@@ -107,7 +107,7 @@ async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, a
     card = await open_folded(page, server, api, "deleted")
     await card.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
-    await expect(dialog).to_contain_text("The messages that it stood for are all still there")
+    await expect(dialog).to_contain_text("The messages that it replaced are kept")
     await dialog.get_by_role("button", name="Cancel").click()
     await expect(card).to_be_visible()
     await card.get_by_role("button", name="Delete").click()
@@ -123,7 +123,7 @@ async def test_undone_in_one_window_it_is_gone_in_both(
     async with window(browser) as (other, _):
         await other.goto(f"{server.address}/s/undone")
         await expect(other.get_by_role("button", name="Summary of")).to_be_visible()
-        await card.get_by_role("button", name="Undo compression").click()
+        await card.get_by_role("button", name="Undo").click()
         await expect(card).not_to_be_visible()
         await expect(other.get_by_role("button", name="Summary of")).not_to_be_visible()
 
