@@ -169,24 +169,6 @@ def paged_list(
     show_more()
 
 
-def show_table(
-    name: str, head: Sequence[str], rows: Sequence[Sequence[str]], *classes: str
-) -> None:
-    """Show a table of texts; the first cell of a row is its header."""
-    with labelled(ui.element("table").classes(" ".join(("st-table", *classes))), name):
-        with ui.element("tr"):
-            for title in head:
-                with ui.element("th").props("scope=col"):
-                    ui.label(title)
-        for first, *rest in rows:
-            with ui.element("tr"):
-                with ui.element("th").props("scope=row"):
-                    ui.label(first)
-                for text in rest:
-                    with ui.element("td"):
-                        ui.label(text)
-
-
 @contextmanager
 def titled_dialog(title: str) -> Iterator[ui.dialog]:
     """Open a dialog to be filled. Awaiting the dialog shows it and returns the submitted value."""

@@ -539,8 +539,8 @@ CHARACTERS: Mapping[str, StrategyFacts] = {
     ),
 }
 _ROWS: Mapping[str, str] = {
-    "kept": "What is kept",
-    "lost": "What leaves the view",
+    "kept": "Kept",
+    "lost": "Removed from the view",
     "asks": "Calls a model",
     "reduction": "Tokens saved",
     "speed": "Speed",
