@@ -1,4 +1,4 @@
-"""Wording: numbers with their nouns, and times, as every screen says them."""
+"""Numbers, times and amounts of money as text, and the usage of a model call."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from datetime import datetime
 
 
 def number(amount: int, noun: str) -> str:
-    """A number with its noun, in the plural unless it is one."""
+    """Return a number with its noun, in the plural unless it is one."""
     return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
 
 
 def when(milliseconds: int) -> str:
-    """A time for people, where they are."""
+    """Return a time in milliseconds as local date and time."""
     local = datetime.fromtimestamp(milliseconds / 1000).astimezone()
     return local.strftime("%Y-%m-%d %H:%M")
 
 
 def add(amounts: Iterable[float | None]) -> float | None:
-    """The sum; unknown if one of them is."""
+    """Return the sum; None if one of the amounts is None."""
     total = 0.0
     for amount in amounts:
         if amount is None:
@@ -29,7 +29,7 @@ def add(amounts: Iterable[float | None]) -> float | None:
 
 
 def dollars(amount: float | None) -> str:
-    """An amount for people: two digits that count, cents at least."""
+    """Return an amount of US dollars as text, with at least two significant digits."""
     if amount is None:
         return "unknown"
     size = abs(amount)
@@ -41,7 +41,7 @@ def dollars(amount: float | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CallUsage:
-    """What the provider counted; None where it said nothing.
+    """The tokens that the provider counted; None where it reported nothing.
 
     `input_tokens` includes what was read from or written to the provider's cache.
     """

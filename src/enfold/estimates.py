@@ -1,12 +1,11 @@
-"""Estimates: what has no exact count. Shown apart from counts, never mixed with them.
+"""Estimated tokens of content that has no exact count. They are shown separately from counts.
 
 Providers turn images, documents and sound into tokens by rules of their own, and send reasoning
 back as an opaque text. A decision adds these figures to the exact count, so that a history full of
-screenshots does not overflow unseen:
+screenshots does not overflow:
 
-- images: width × height / 750, at most 1,600 (Anthropic's rule); tiles of 512 pixels, 170 each and
-  85 for the image (OpenAI's); 258 for each tile of 768 pixels (Gemini's). Where the size in pixels
-  can't be read from the data, a large image is assumed.
+- images: by the provider's rule, which its wire has. A large image is assumed if the size in
+  pixels cannot be read from the data.
 - documents: 2,000 tokens for every page; a page for every 60 kB where pages can't be told.
 - sound and film: 32 tokens a second, a second for every 16 kB.
 - opaque reasoning: a token for every 4 characters.
@@ -32,7 +31,7 @@ _OPAQUE_FIELDS = ("encrypted_content", "data", "signature", "thoughtSignature")
 
 
 def estimate(message: Message) -> int:
-    """The tokens that a message takes beyond its exact count."""
+    """Return the tokens that a message takes beyond its exact count."""
     return sum(_estimate(part, message.dialect) for part in _all_parts(message.parts))
 
 
@@ -66,11 +65,11 @@ _HEADERS = (
     (b"GIF87a", "<6xHH"),
     (b"GIF89a", "<6xHH"),
 )
-"""How an image begins, and where its width and height stand."""
+"""The first bytes of image formats, and the layout of width and height."""
 
 
 def _pixels(image: Attachment) -> tuple[int, int]:
-    """Width and height from the first bytes of a PNG or GIF; a large image otherwise."""
+    """Return width and height of a PNG or GIF; of a large image for other data."""
     try:
         head = binascii.a2b_base64((image.data or "")[:64])
     except binascii.Error:

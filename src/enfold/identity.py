@@ -1,4 +1,4 @@
-"""A message's hashes: what it says, where in a conversation it says it, and its exact bytes.
+"""Hashes of a message: of its content, of its place in a conversation, and of its bytes.
 
 Clients send a history again in other words than they got it: a text becomes a block, a cache mark
 moves, keys change places, another dialect is spoken. `content_hash` is the same for all of these.
@@ -34,31 +34,33 @@ from enfold.messages import (
 )
 
 _BYTES = 16
-_OF_AN_ITEM = frozenset({"cache_control", "id", "status"})
-"""Given to an item by client or provider, not said by anyone."""
+_ITEM_FIELDS = frozenset({"cache_control", "id", "status"})
+"""Fields that a client or provider adds to an item; they are not content."""
 
 
 def content_hash(message: Message) -> str:
-    """What the message says, whichever dialect says it."""
+    """Return the hash of the message's content, the same in every dialect."""
     try:
-        said = [normal for part in message.parts for normal in _normal_part(part)]
-        said = said or [known for part in message.parts for known in _known_reasoning(part)]
+        content = [normal for part in message.parts for normal in _normal_part(part)]
+        content = content or [
+            reference for part in message.parts for reference in _reasoning_reference(part)
+        ]
     except RecursionError:
         raise InputError("nested too deeply") from None
-    only_results = bool(said) and all(isinstance(part, ToolResult) for part in message.parts)
+    only_results = bool(content) and all(isinstance(part, ToolResult) for part in message.parts)
     role = "tool" if only_results else message.role
     # On a tool's message the name only repeats that of the call.
     name = "" if role == "tool" else message.name or ""
-    return _hash(dumps([role, name, said]), b"enfold content")
+    return _hash(dumps([role, name, content]), b"enfold content")
 
 
 def identity(parent: str | None, content: str) -> str:
-    """The message with that content hash after the message with that identity, or as the first."""
+    """Return the identity of a message, from its content hash and its parent's identity."""
     return _hash(f"{parent or ''} {content}".encode(), b"enfold identity")
 
 
 def chain(contents: Iterable[str], parent: str | None = None) -> list[str]:
-    """The identities of messages that follow each other, from their content hashes."""
+    """Return the identities of consecutive messages, from their content hashes."""
     identities: list[str] = []
     for content in contents:
         parent = identity(parent, content)
@@ -67,7 +69,7 @@ def chain(contents: Iterable[str], parent: str | None = None) -> list[str]:
 
 
 def digest(body: bytes) -> str:
-    """The exact bytes."""
+    """Return the hash of the exact bytes."""
     return _hash(body, b"enfold digest")
 
 
@@ -76,7 +78,7 @@ def _hash(data: bytes, purpose: bytes) -> str:
 
 
 def _normal_part(part: Part) -> list[Any]:
-    """The part in a form that all dialects share; nothing for a part that says nothing."""
+    """Return the part in a form that all dialects share; nothing for an empty part."""
     match part:
         case Text(text):
             return [["text", text]] if text else []
@@ -97,16 +99,16 @@ def _normal_part(part: Part) -> list[Any]:
             return []
 
 
-def _known_reasoning(part: Part) -> list[Any]:
-    """What a provider knows a reasoning item by: its content, else its id; nothing for others."""
+def _reasoning_reference(part: Part) -> list[Any]:
+    """Return a reasoning item's encrypted content, else its id; nothing for other parts."""
     if not isinstance(part, Reasoning):
         return []
-    known = part.extras.get("encrypted_content") or part.extras.get("id")
-    return [["reasoning", known]] if known else []
+    reference = part.extras.get("encrypted_content") or part.extras.get("id")
+    return [["reasoning", reference]] if reference else []
 
 
 def _normal_arguments(arguments: str | Mapping[str, Any]) -> Any:
-    """Arguments as the value they stand for; text that is no JSON as itself."""
+    """Return the value of the arguments; the text itself if it is not JSON."""
     if not isinstance(arguments, str):
         return ["json", _sorted(arguments)]
     try:
@@ -116,11 +118,11 @@ def _normal_arguments(arguments: str | Mapping[str, Any]) -> Any:
 
 
 def _without_marks(extras: Mapping[str, Any]) -> Any:
-    return _sorted({key: value for key, value in extras.items() if key not in _OF_AN_ITEM})
+    return _sorted({key: value for key, value in extras.items() if key not in _ITEM_FIELDS})
 
 
 def _sorted(value: Any) -> Any:
-    """The JSON value with its keys in order and without cache marks, at every level."""
+    """Return the JSON value with sorted keys and without cache marks, at every level."""
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value) if key != "cache_control"}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""JSON text and bytes: what JSON can carry is kept.
+"""JSON text and bytes, read and written without loss.
 
 msgspec does the work: it is as fast as the fastest and keeps integers of any size, which others
 turn into floats. It refuses lone surrogates, which models and terminals do produce, so those few
@@ -28,7 +28,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def loads(text: str | bytes, *, first_line: int = 1) -> Any:
-    """The value of a JSON text; `InputError` names line and column of what is wrong.
+    """Return the value of a JSON text; an `InputError` names line and column.
 
     `first_line` is the number of the text's first line in the file that it is a part of.
     """
@@ -41,7 +41,7 @@ def loads(text: str | bytes, *, first_line: int = 1) -> Any:
 
 
 def items(array: bytes, *, first_line: int = 1) -> Iterator[bytes]:
-    """Every item of a JSON array, still as JSON: a large one need not be held as values."""
+    """Yield every item of a JSON array as JSON bytes, without decoding them."""
     try:
         raw_items = _split(array)
     except RecursionError:
@@ -53,7 +53,7 @@ def items(array: bytes, *, first_line: int = 1) -> Iterator[bytes]:
 
 
 def fields(text: bytes) -> dict[str, bytes]:
-    """Every value of a JSON object by its key, still as JSON; `InputError` for anything else."""
+    """Return every value of a JSON object as JSON bytes, by its key."""
     try:
         raw_fields = _split_object(text)
     except RecursionError:
@@ -69,7 +69,7 @@ def fields(text: bytes) -> dict[str, bytes]:
 
 
 def dumps(value: Any) -> bytes:
-    """Compact UTF-8 JSON: key order kept, non-ASCII unescaped, lone surrogates escaped."""
+    """Return compact UTF-8 JSON: key order kept, non-ASCII unescaped, lone surrogates escaped."""
     try:
         return _encode(value)
     except UnicodeEncodeError:
@@ -80,7 +80,7 @@ def dumps(value: Any) -> bytes:
 
 
 def dump_text(value: Any) -> str:
-    """`dumps` as text."""
+    """Return compact JSON as text."""
     return dumps(value).decode()
 
 
@@ -159,7 +159,7 @@ Path: TypeAlias = tuple[str | int, ...]
 
 
 def texts_within(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
-    """Every text inside a value, with its path, in order."""
+    """Yield every text inside a value, with its path, in order."""
     if isinstance(value, str):
         yield path, value
     elif isinstance(value, Mapping):
@@ -171,7 +171,7 @@ def texts_within(value: Any, path: Path = ()) -> Iterator[tuple[Path, str]]:
 
 
 def text_at(value: Any, path: Path) -> str | None:
-    """The text at the path; None if there is none."""
+    """Return the text at the path; None if there is none."""
     try:
         for step in path:
             value = value[step]
@@ -181,7 +181,7 @@ def text_at(value: Any, path: Path) -> str | None:
 
 
 def with_text_at(value: Any, path: Path, text: str) -> Any:
-    """The value with another text at the path; what is around it is copied, not changed."""
+    """Return a copy of the value with another text at the path."""
     if not path:
         return text
     step, *rest = path

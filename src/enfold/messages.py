@@ -4,7 +4,7 @@ All are frozen. A change is a new value: `dataclasses.replace(part, text=…)`.
 
 What a typed field does not carry is in `extras`: the JSON object as it came off the wire, shared,
 not copied. A dialect writes a value back by laying the typed fields over `extras`, so fields that
-enfold has never heard of, their order and their exact shape survive, edited message or not. A part
+enfold does not know, their order and their exact shape survive, edited message or not. A part
 made by hand has none. `extras` speak the dialect named by `Message.dialect`; another dialect
 ignores them and writes the typed fields alone.
 """
@@ -28,7 +28,7 @@ def _nothing() -> Extras:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a person or a model wrote, or what a tool printed."""
+    """A text of a person, a model or a tool."""
 
     text: str
     extras: Extras = field(default_factory=_nothing, repr=False)
@@ -73,7 +73,7 @@ class Reasoning:
     """A model's thinking, kept as it came: it may be signed or encrypted."""
 
     text: str = ""
-    """What of it can be read. Empty where it is opaque."""
+    """The readable text. Empty if the reasoning is opaque."""
     extras: Extras = field(default_factory=_nothing, repr=False)
 
 
@@ -89,7 +89,7 @@ ResultPart: TypeAlias = Text | Data | Attachment | Unknown
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     call_id: str
     parts: tuple[ResultPart, ...] = ()
@@ -111,7 +111,7 @@ class Message:
     id: str | None = None
     """As the wire gives it, if it does."""
     name: str | None = None
-    """Who speaks, where several people share a role."""
+    """The speaker's name, where several people share a role."""
     dialect: str = "enfold"
     """The dialect that `extras`, here and in the parts, speak."""
     extras: Extras = field(default_factory=_nothing, repr=False)
@@ -130,7 +130,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """What one request says: messages, with the system prompt and tools given beside them."""
+    """The content of one request: messages, system prompt and tools."""
 
     messages: tuple[Message, ...]
     dialect: str = "enfold"
@@ -142,7 +142,7 @@ class Conversation:
 
 
 def text_of(parts: tuple[Part, ...]) -> str:
-    """All the readable text of the parts, joined by blank lines; tool results included."""
+    """Return all readable text of the parts, joined by blank lines; tool results included."""
     pieces: list[str] = []
     for part in parts:
         match part:

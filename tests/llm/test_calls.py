@@ -25,9 +25,9 @@ def test_a_connection_never_shows_its_key(form: str) -> None:
 def test_a_secret_goes_into_no_file() -> None:
     with pytest.raises(TypeError):
         json.dumps(Secret(KEY))
-    with pytest.raises(TypeError, match="a secret is not written down"):
+    with pytest.raises(TypeError, match="a secret cannot be pickled"):
         pickle.dumps(Secret(KEY))
-    with pytest.raises(TypeError, match="a secret is not written down"):
+    with pytest.raises(TypeError, match="a secret cannot be pickled"):
         asdict(Connection("openai", "gpt-4o", Secret(KEY)))
 
 

@@ -106,7 +106,7 @@ def test_the_recommendation_says_why() -> None:
     assert best is not None
     assert best.name == "mini"
     assert best.reason == (
-        "mini does it for $0.0018, $0.037 (95%) less than sonnet; the price of 1 more is unknown"
+        "mini costs $0.0018, $0.037 (95%) less than sonnet; the price of 1 more is unknown"
     )
     same = recommend(FIGURES, candidates[:2], "mini")
     assert same is not None

@@ -1,1 +1,1 @@
-"""Language models: what they take, what they cost, and the calls to them."""
+"""Language models: providers, limits, prices and calls."""

@@ -1,6 +1,6 @@
-"""The gateway's port: what a model is asked, over which connection, and what it answers.
+"""Model calls: connection, call, reply, and the `Gateway` interface.
 
-Whoever needs a model depends on `Gateway`; how a provider is reached is known to the gateway alone.
+Code that needs a model depends on `Gateway`; only its implementation knows client libraries.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Ending: TypeAlias = Literal["stop", "length", "tool_call"]
 
 
 class Secret:
-    """A key, which shows itself only when it is asked to."""
+    """A key that does not appear in representations, logs or pickles."""
 
     __slots__ = ("_value",)
 
@@ -24,57 +24,57 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The key itself; for the wire, never for a text that somebody reads."""
+        """Return the key, for sending only."""
         return self._value
 
     def __repr__(self) -> str:
         return "(secret)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is not written down")
+        raise TypeError("a secret cannot be pickled")
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where a model is, and what opens the door."""
+    """The address of a model and the key for it."""
 
     provider: str
-    """One of the gateway's providers, such as `openai`."""
+    """The name of a provider in `enfold.llm.providers`."""
     model: str
-    """As the provider names it."""
+    """The provider's name for the model."""
     key: Secret | None = None
     base_url: str | None = None
-    """In place of the provider's public address."""
+    """Replaces the provider's public address."""
     options: Mapping[str, str] = field(default_factory=dict)
-    """What only some providers ask for: `region`, `project`, `api_version` …"""
+    """Settings of some providers: `region`, `project`, `api_version` …"""
     timeout: float = 60.0
-    """Seconds without a sign of life after which a call is given up."""
+    """Seconds without any data after which a call is given up."""
     retries: int = 2
-    """How often a call is repeated after 429 or 5xx, with growing pauses."""
+    """Number of retries after status 429 or 5xx, with growing pauses."""
 
     @property
     def name(self) -> str:
-        """As people write it: provider:model."""
+        """The model's full name: provider:model."""
         return f"{self.provider}:{self.model}"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One question to a model."""
+    """One request to a model."""
 
     messages: tuple[Message, ...]
     system: str | None = None
     max_tokens: int | None = None
-    """Of the answer."""
+    """Limit of the reply."""
     temperature: float | None = None
-    """None, and also where the model takes none: the model's own."""
+    """None: the model's default, which is also used if the model accepts no temperature."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools that the model may call: `name`, `description` and `parameters` (a JSON schema)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A whole answer."""
+    """The complete reply of a model."""
 
     message: Message
     """The assistant's message, with its text and tool calls."""
@@ -86,7 +86,7 @@ class ModelReply:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A piece of an answer that is still being written."""
+    """A piece of a reply that is being streamed."""
 
     text: str
 
@@ -95,13 +95,13 @@ class Gateway(Protocol):
     """The only place that calls models. Failures are `GatewayError`s."""
 
     async def complete(self, connection: Connection, call: Call) -> ModelReply:
-        """The answer, whole."""
+        """Return the complete reply."""
         ...
 
     def stream(
         self, connection: Connection, call: Call
     ) -> AsyncGenerator[Delta | ModelReply, None]:
-        """The answer as it is written; its last item is the whole `Reply`.
+        """Yield the reply in pieces; the last item is the complete `ModelReply`.
 
         Closing the generator ends the call at the provider.
         """

@@ -1,7 +1,7 @@
-"""Clients: which client library speaks to a connection's provider, and how it is set up.
+"""Client libraries: their setup for each provider, and the translation of messages.
 
-One row per provider. A client is kept for as long as the gateway is open, so that calls share its
-connections. The libraries' own retries are switched off: the gateway repeats calls itself.
+A client is kept as long as the gateway is open, so that calls share its connections. The libraries'
+retries are switched off, because the gateway repeats calls itself.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     from pydantic_ai.models import Model
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
-_TALKATIVE = ("anthropic", "botocore", "google_genai", "openai")
-"""Libraries that write requests, with what was said and the key, into their debugging logs."""
+_LOGGING_LIBRARIES = ("anthropic", "botocore", "google_genai", "openai")
+"""Libraries that write requests, with messages and keys, into their debug logs."""
 _NO_KEY = "none"
-"""Sent where a server asks for no key but its client library insists on one."""
+"""Sent to servers without keys, because the client library requires one."""
 
 
 def _openai(connection: Connection) -> Model[Any]:
@@ -110,7 +110,7 @@ def _google(connection: Connection) -> Model[Any]:
 
 
 def _vertex(connection: Connection) -> Model[Any]:
-    """With a key in express mode; else with the machine's own Google Cloud credentials."""
+    """Use a key in express mode, else the machine's Google Cloud credentials."""
     from pydantic_ai.models.google import GoogleModel
     from pydantic_ai.providers.google_cloud import GoogleCloudProvider
 
@@ -126,7 +126,7 @@ def _vertex(connection: Connection) -> Model[Any]:
 
 
 def _bedrock(connection: Connection) -> Model[Any]:
-    """With a Bedrock key, or a secret access key and its id, or the machine's own credentials."""
+    """Use a Bedrock key, a secret access key with its id, or the machine's credentials."""
     from pydantic_ai.models.bedrock import BedrockConverseModel
     from pydantic_ai.providers.bedrock import BedrockProvider
 
@@ -160,7 +160,7 @@ def _key(connection: Connection) -> str:
 
 
 def _whole_streams() -> OpenAIModelProfile:
-    """A stream that ends without saying why it ends was cut off."""
+    """Return settings that treat a stream without a finish reason as cut off."""
     from pydantic_ai.profiles.openai import OpenAIModelProfile
 
     return OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
@@ -182,7 +182,7 @@ _Identity: TypeAlias = tuple[object, ...]
 
 
 class Clients:
-    """The clients in use: one per connection, made when it is first asked for."""
+    """The clients in use: one per connection, made at its first use."""
 
     def __init__(self) -> None:
         self._models: dict[_Identity, Model[Any]] = {}
@@ -190,7 +190,7 @@ class Clients:
         self._building = asyncio.Lock()
 
     async def model(self, connection: Connection) -> Model[Any]:
-        """The model behind a connection."""
+        """Return the model of a connection."""
         identity = _identity(connection)
         async with self._building:
             if identity not in self._models:
@@ -225,7 +225,7 @@ def check_connection(connection: Connection) -> Provider:
 
 
 def takes_temperature(model: Model[Any]) -> bool:
-    """Whether a model may be told one; those that always reason, and some others, refuse it."""
+    """Return True if a model accepts a temperature; some models, such as reasoning ones, do not."""
     profile: Any = model.profile  # each library has settings of its own in it
     if profile.get("anthropic_disallows_sampling_settings") or profile.get(
         "bedrock_disallows_sampling_settings"
@@ -242,7 +242,7 @@ def takes_temperature(model: Model[Any]) -> bool:
 
 
 def _identity(connection: Connection) -> _Identity:
-    """What makes two connections the same; keys are compared by what they are."""
+    """Return a key that is equal for equal connections."""
     return (
         connection.name,
         connection.base_url,
@@ -253,17 +253,17 @@ def _identity(connection: Connection) -> _Identity:
 
 
 def _built(connection: Connection) -> Model[Any] | GatewayError:
-    """The model; or why there is none, handed back so that no library's words come along."""
+    """Return the model, or the error. A returned error has no library error as its cause."""
     try:
         model = CLIENTS[connection.provider](connection)
     except ImportError:
         return GatewayError(
-            f"{connection.name} cannot be asked: its client library is not installed; "
+            f"{connection.name} cannot be called: its client library is not installed; "
             "install enfold[models]"
         )
     except Exception as error:  # noqa: BLE001  whatever a library says of a wrong setting
         return misfit(error, connection)
-    for name in _TALKATIVE:
+    for name in _LOGGING_LIBRARIES:
         logger = logging.getLogger(name)
         logger.setLevel(max(logger.level, logging.INFO))
     return model
@@ -285,7 +285,7 @@ _UNKNOWN_MIME = "application/octet-stream"
 
 
 def to_library(call: Call, *, inline_system: bool, image_urls: bool) -> list[ModelMessage]:
-    """The call's messages. What is said between two answers becomes one request.
+    """Return the call's messages; all messages between two replies become one request.
 
     Where a provider knows no system messages inside a conversation, one that stands there is sent
     as the user's, in its place: moved to the front it would gain an authority it never had.
@@ -295,20 +295,20 @@ def to_library(call: Call, *, inline_system: bool, image_urls: bool) -> list[Mod
     if not call.messages:
         raise InputError("a call without messages asks nothing; give it at least one")
     translation = _Translation(inline_system=inline_system, image_urls=image_urls)
-    said: list[ModelRequestPart] = [SystemPromptPart(call.system)] if call.system else []
+    request_parts: list[ModelRequestPart] = [SystemPromptPart(call.system)] if call.system else []
     messages: list[ModelMessage] = []
     for message in call.messages:
         if message.role == "assistant":
-            if said:
-                messages.append(ModelRequest(said))
-                said = []
+            if request_parts:
+                messages.append(ModelRequest(request_parts))
+                request_parts = []
             answer = list(translation.answered(message))
             if answer:
                 messages.append(ModelResponse(answer))
         else:
-            said.extend(translation.said(message, opening=not messages))
-    if said:
-        messages.append(ModelRequest(said))
+            request_parts.extend(translation.request_parts(message, opening=not messages))
+    if request_parts:
+        messages.append(ModelRequest(request_parts))
     return messages
 
 
@@ -329,7 +329,7 @@ def tools_of(call: Call) -> ModelRequestParameters:
 
 
 def from_library(response: ModelResponse) -> Message:
-    """The answer as an assistant's message."""
+    """Return the reply as an assistant's message."""
     from pydantic_ai.messages import TextPart, ThinkingPart, ToolCallPart
 
     parts: list[Part] = []
@@ -345,7 +345,7 @@ def from_library(response: ModelResponse) -> Message:
 
 
 def text_in(event: ModelResponseStreamEvent) -> str:
-    """What an event of a stream adds to the answer's text."""
+    """Return the text that an event adds to the reply."""
     from pydantic_ai.messages import PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 
     match event:
@@ -357,7 +357,7 @@ def text_in(event: ModelResponseStreamEvent) -> str:
 
 
 def usage_of(usage: RequestUsage) -> CallUsage:
-    """What was counted; the library already adds cached tokens to the input's where needed."""
+    """Return the usage; the library counts cached tokens in the input."""
     if usage.unmeasured_requests or not usage.has_values():
         return CallUsage()
     return CallUsage(
@@ -366,17 +366,17 @@ def usage_of(usage: RequestUsage) -> CallUsage:
 
 
 class _Translation:
-    """One conversation's translation: remembers which call each result answers."""
+    """Translates one conversation; keeps the call of each result."""
 
     def __init__(self, *, inline_system: bool, image_urls: bool) -> None:
         self._inline_system = inline_system
         self._image_urls = image_urls
         self._names: dict[str, str] = {}
         self._unanswered: deque[str] = deque()
-        """The ids made up for calls without one, in order."""
+        """The generated ids of calls without one, in order."""
 
     def answered(self, message: Message) -> Iterator[Any]:
-        """The parts of an assistant's message."""
+        """Yield the parts of an assistant's message."""
         from pydantic_ai.messages import TextPart, ToolCallPart
 
         for part in message.parts:
@@ -384,20 +384,20 @@ class _Translation:
                 case Text(text) if text:
                     yield TextPart(text)
                 case ToolCall(id, name, arguments):
-                    known = id or f"call_{len(self._names)}"
-                    self._names[known] = name
+                    call_id = id or f"call_{len(self._names)}"
+                    self._names[call_id] = name
                     if not id:
-                        self._unanswered.append(known)
+                        self._unanswered.append(call_id)
                     yield ToolCallPart(
                         name,
                         arguments if isinstance(arguments, str) else dict(arguments),
-                        tool_call_id=known,
+                        tool_call_id=call_id,
                     )
                 case Attachment() | Data() | Unknown():
                     yield TextPart(_in_words(part))
 
-    def said(self, message: Message, *, opening: bool) -> Iterator[ModelRequestPart]:
-        """The parts of what is said to the model; results first, as most providers ask."""
+    def request_parts(self, message: Message, *, opening: bool) -> Iterator[ModelRequestPart]:
+        """Yield the parts of a message to the model; results first, as most providers require."""
         from pydantic_ai.messages import SystemPromptPart, UserPromptPart
 
         for part in message.parts:
@@ -453,13 +453,13 @@ class _Translation:
 
 
 def _in_words(part: Attachment | Data | ToolCall | Unknown) -> str:
-    """What stands for a part that cannot be sent as it is."""
+    """Return a text in place of a part that cannot be sent."""
     match part:
         case Data(value):
             return json.dumps(value, ensure_ascii=False)
         case Attachment(name, mime, url=url):
-            said = " ".join(word for word in (name, mime, url) if word)
-            return f"[attachment that cannot be shown here: {said or 'unnamed'}]"
+            facts = " ".join(word for word in (name, mime, url) if word)
+            return f"[attachment that cannot be shown here: {facts or 'unnamed'}]"
         case ToolCall(name=name):
             return f"[call of {name}]"
         case Unknown():

@@ -19,14 +19,14 @@ from enfold.llm.prices import NAMES, PROFILE_NAMES, Overrides, Prices, prices
 from enfold.tokens import correction
 
 ModelPrices: TypeAlias = Prices | Mapping[str, Any] | None
-"""Prices, or what else describes a model and has them among its fields."""
+"""Prices, or a mapping that has them among its fields."""
 
 _PER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class BilledTokens:
-    """Tokens, each counted once, by what they are billed as."""
+    """Token counts by the way they are billed; each token is counted once."""
 
     input: int = 0
     """Neither written to the cache nor read from it."""
@@ -41,7 +41,7 @@ class BilledTokens:
 
     @property
     def sent(self) -> int:
-        """All that went in, cached or not."""
+        """All input tokens, cached or not."""
         return self.input + self.cache_writes + self.cache_reads
 
     @classmethod
@@ -65,7 +65,7 @@ class BilledTokens:
 
 @dataclass(frozen=True, slots=True)
 class CallCost:
-    """US dollars, part by part. None is unknown."""
+    """The cost of a call in US dollars, part by part. None is unknown."""
 
     input: float | None = 0.0
     output: float | None = 0.0
@@ -94,7 +94,7 @@ UNKNOWN = CallCost(None, None, None, None)
 
 
 def cost_of(prices: Prices | None, billed: BilledTokens) -> CallCost:
-    """What the tokens of one request and its reply cost, part by part."""
+    """Return the cost of one request and its reply, part by part."""
     reached = (prices or Prices()).at(billed.sent)
     return CallCost(*(_dollars(getattr(billed, name), _price(reached, name)) for name in NAMES))
 
@@ -150,7 +150,7 @@ def _prices_in(model: ModelPrices) -> Prices | None:
 
 
 def _price(prices: Prices, name: str) -> float | None:
-    """Cached tokens without a price of their own are ordinary input."""
+    """Return a price; cached tokens without one cost as much as other input."""
     own: float | None = getattr(prices, name)
     return prices.input if own is None and name != "output" else own
 
@@ -163,7 +163,7 @@ def _dollars(tokens: int, price: float | None) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a run sends to models and gets back, over all its calls."""
+    """The tokens that a run sends and receives, over all its calls."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -192,13 +192,13 @@ class Candidate:
     def of(cls, name: str, model: str, overrides: Overrides | None = None) -> Candidate:
         """A profile: its name, its model as provider:model, and the prices it states itself."""
         provider, _, bare = model.partition(":")
-        known = prices(provider, bare, overrides)
-        return cls(name, known, correction(provider, bare).factor)
+        found = prices(provider, bare, overrides)
+        return cls(name, found, correction(provider, bare).factor)
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What the run would cost with a candidate."""
+    """The cost of a run with one candidate."""
 
     name: str
     cost: CallCost
@@ -219,7 +219,7 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Savings:
-    """What a compression saves, in US dollars. None is unknown."""
+    """The savings of a compression, in US dollars. None is unknown."""
 
     next_turn: float | None
     """In the next request, whose new beginning no cache holds yet; may be negative."""
@@ -229,7 +229,7 @@ class Savings:
     """Of the compression itself."""
 
     def after(self, turns: int) -> float | None:
-        """What is saved after so many requests, the cost of the compression taken off."""
+        """Return the savings after a number of requests, minus the cost of the compression."""
         if turns < 1:
             return None if self.cost is None else -self.cost
         if self.next_turn is None or self.later_turn is None or self.cost is None:
@@ -238,7 +238,7 @@ class Savings:
 
     @property
     def pays_off_after(self) -> int | None:
-        """How many requests it takes until it has paid for itself. None: never, or unknown."""
+        """The number of requests after which it has paid for itself. None: never, or unknown."""
         if self.next_turn is None or self.later_turn is None or self.cost is None:
             return None
         missing = self.cost - self.next_turn
@@ -247,20 +247,20 @@ class Savings:
         return None if self.later_turn <= 0 else 2 + int(missing / self.later_turn)
 
 
-def estimate(figures: Figures, known: Prices | None, *, factor: float = 1.0) -> CallCost:
-    """What a run of these figures would cost; `factor` model's tokens for each that was counted."""
+def estimate(figures: Figures, model_prices: Prices | None, *, factor: float = 1.0) -> CallCost:
+    """Return the cost of a run; `factor` is the model's tokens per counted token."""
     if not figures.calls:
         return CallCost()
-    one = cost_of(known, _average_call(figures, factor))
+    one = cost_of(model_prices, _average_call(figures, factor))
     return CallCost(*(None if part is None else part * figures.calls for part in one.parts))
 
 
 def pricing(
     by_name: Mapping[str, Prices | None],
 ) -> Callable[[str, int, int], float | None]:
-    """What so many input and output tokens cost with the model or profile of that name.
+    """Return a function that prices input and output tokens of a named model or profile.
 
-    It is how strategies ask, which know nobody's prices; a name that is not there is unknown.
+    Strategies use it. The price of an unknown name is None.
     """
 
     def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
@@ -274,13 +274,13 @@ def compare(
 ) -> tuple[CostEstimate, ...]:
     """Every candidate with its cost, cheapest first and unknown ones last.
 
-    Savings are against `current`, or against the dearest where none is named.
+    Savings are against `current`, or against the most expensive if none is named.
     """
     costs = {each.name: _estimate(figures, each) for each in candidates}
     if current is not None and current not in costs:
         raise ConfigError(f"no candidate {current!r}; there are {', '.join(costs)}")
-    known = [cost.total for cost in costs.values() if cost.total is not None]
-    against = costs[current].total if current is not None else max(known, default=None)
+    totals = [cost.total for cost in costs.values() if cost.total is not None]
+    against = costs[current].total if current is not None else max(totals, default=None)
     offers = [_offer(name, cost, against) for name, cost in costs.items()]
     return tuple(sorted(offers, key=_rank))
 
@@ -303,12 +303,12 @@ def recommend(
 def savings(
     before: int,
     after: int,
-    known: Prices | None,
+    model_prices: Prices | None,
     *,
     cost: float | None = 0.0,
     cached: bool = False,
 ) -> Savings:
-    """What it saves that a conversation of `before` tokens takes `after` from now on.
+    """Return the savings if a conversation takes `after` tokens instead of `before`.
 
     Without a prompt cache all of it is sent as input each time. With one, all of it would have been
     read from the cache; the compressed one is written to it once, then read. `cost` is what the
@@ -320,11 +320,11 @@ def savings(
     else:
         old, new = BilledTokens(before), BilledTokens(after)
         first = new
-    return Savings(_less(known, old, first), _less(known, old, new), cost)
+    return Savings(_less(model_prices, old, first), _less(model_prices, old, new), cost)
 
 
 def _average_call(figures: Figures, factor: float) -> BilledTokens:
-    """One of the calls, if they were alike; the length of each decides on its price."""
+    """Return the average call; prices depend on the length of each call."""
     sent = ceil(figures.input_tokens * factor / figures.calls)
     cached = round(sent * figures.cached_share)
     reply = ceil(figures.output_tokens * factor / figures.calls)
@@ -349,8 +349,8 @@ def _rank(offer: CostEstimate) -> tuple[float, str]:
     return (inf if total is None else total, offer.name)
 
 
-def _less(known: Prices | None, old: BilledTokens, new: BilledTokens) -> float | None:
-    past, coming = cost_of(known, old).total, cost_of(known, new).total
+def _less(model_prices: Prices | None, old: BilledTokens, new: BilledTokens) -> float | None:
+    past, coming = cost_of(model_prices, old).total, cost_of(model_prices, new).total
     return None if past is None or coming is None else past - coming
 
 
@@ -362,8 +362,8 @@ def _reason(best: CostEstimate, offers: Sequence[CostEstimate], current: str | N
         return f"{best.name} is the cheapest already, {cost} a run{aside}"
     if best.saved is None or best.share is None:
         return f"{best.name} is the cheapest whose price is known, {cost} a run{aside}"
-    other = current or "the dearest"
+    other = current or "the most expensive"
     return (
-        f"{best.name} does it for {cost}, {dollars(best.saved)} ({best.share:.0%}) less than "
+        f"{best.name} costs {cost}, {dollars(best.saved)} ({best.share:.0%}) less than "
         f"{other}{aside}"
     )

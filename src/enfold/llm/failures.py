@@ -1,7 +1,7 @@
-"""Failures: what went wrong at a provider, as one of our errors, and whether to ask again.
+"""Failures of model calls, as errors of enfold.
 
-A provider's own words can repeat the key or what was said, so none of them are passed on: an error
-names the model, the status and the provider's error code, and says what to do.
+A provider's message can repeat the key or the conversation, so it is not passed on. An error names
+the model, the status and the provider's error code, and tells how to solve the problem.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
 
 _FILTERS = frozenset({"content_filter", "content_policy_violation", "moderation_blocked"})
-"""Error codes of filters that stand before a model."""
+"""Error codes of content filters."""
 _CREDENTIALS = frozenset(
     {
         "DefaultCredentialsError",
@@ -53,19 +53,19 @@ class CallFailure:
     error: GatewayError
     repeatable: bool = False
     pause: float | None = None
-    """Seconds that the provider asked to wait."""
+    """The pause that the provider requested, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailureKind:
-    """One way to fail: our error, what happened, and what to do about it."""
+    """A kind of failure: the error class, a description and advice."""
 
     error: type[GatewayError]
     what: str
     advice: str
 
     def at(self, connection: Connection, note: str = "") -> GatewayError:
-        """The error, as it happened at a connection."""
+        """Return the error for a connection."""
         return self.error(f"{connection.name} {self.what}{note}; {self.advice}")
 
 
@@ -116,7 +116,7 @@ USED_UP = FailureKind(
 
 
 def failure_of(error: Exception, connection: Connection, *, begun: bool = False) -> CallFailure:
-    """What an error of a client library means. `begun`: a part of the answer had arrived."""
+    """Return the failure for a library's error. `begun`: part of the reply had arrived."""
     from pydantic_ai.exceptions import (
         ContentFilterError,
         ModelAPIError,
@@ -143,7 +143,7 @@ def failure_of(error: Exception, connection: Connection, *, begun: bool = False)
 
 
 def misfit(error: Exception, connection: Connection) -> GatewayError:
-    """What an error means that a client library raises before anything is sent."""
+    """Return the error for a library's error that was raised before anything was sent."""
     from pydantic_ai.exceptions import UserError
 
     if type(error).__name__ in _CREDENTIALS:
@@ -154,7 +154,7 @@ def misfit(error: Exception, connection: Connection) -> GatewayError:
 
 
 def _kind(error: ModelAPIError, *, begun: bool) -> FailureKind:
-    """The first that fits, from the most to the least particular."""
+    """Return the first kind that fits, the most specific ones first."""
     from pydantic_ai import exceptions as theirs
 
     if _is_refusal(error):
@@ -179,7 +179,7 @@ def _kind(error: ModelAPIError, *, begun: bool) -> FailureKind:
 
 
 def _is_refusal(error: ModelAPIError) -> bool:
-    """By its code; or a 403 that, as the library found out, is about what was said."""
+    """Return True for a filter's error code, and for a 403 about the content."""
     from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
 
     if {error.provider_error_code, error.provider_error_type} & _FILTERS:
@@ -211,17 +211,17 @@ def _is_overflow(error: ModelAPIError) -> bool:
 
 
 def _note(error: ModelAPIError, connection: Connection) -> str:
-    """The status and the provider's code, where it has them; or how long was waited."""
+    """Return status and error code, if any, or the duration of a time-out, in parentheses."""
     from pydantic_ai.exceptions import ModelTimeoutError
 
-    said: list[str] = []
+    details: list[str] = []
     if isinstance(error, ModelTimeoutError):
-        said.append(f"for {connection.timeout:g} s")
+        details.append(f"for {connection.timeout:g} s")
     status = getattr(error, "status_code", None)
     if status is not None:
-        said.append(f"status {status}")
+        details.append(f"status {status}")
     code = error.provider_error_code or error.provider_error_type or ""
     key = connection.key.reveal() if connection.key is not None else None
     if _PLAIN_CODE.fullmatch(code) and not (key and key in code):
-        said.append(code)
-    return f" ({', '.join(said)})" if said else ""
+        details.append(code)
+    return f" ({', '.join(details)})" if details else ""

@@ -1,7 +1,7 @@
-"""The gateway: the only place that calls models, whoever provides them.
+"""The gateway: the only place that calls models.
 
-A call that meets 429 or 5xx is repeated after a growing pause, never once an answer has begun.
-Whatever a client library raises leaves here as a `GatewayError`, without the library's words.
+A call that fails with 429 or 5xx is repeated after a growing pause, but never after a reply has
+begun. Errors of client libraries become a `GatewayError`, without the library's message.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class ModelGateway:
         self._clients = Clients()
 
     async def complete(self, connection: Connection, call: Call) -> ModelReply:
-        """The answer, whole."""
+        """Return the complete reply."""
         question = await self._question(connection, call)
         attempt = 0
         while isinstance(response := await _answer(question), CallFailure):
@@ -77,7 +77,7 @@ class ModelGateway:
     async def stream(
         self, connection: Connection, call: Call
     ) -> AsyncGenerator[Delta | ModelReply, None]:
-        """The answer as it is written; its last item is the whole `Reply`."""
+        """Yield the reply in pieces; the last item is the complete `ModelReply`."""
         question = await self._question(connection, call)
         attempt = 0
         while True:
@@ -120,13 +120,17 @@ class ModelGateway:
         return _Question(connection, model, messages, settings, tools_of(call))
 
     async def _pause(self, failure: CallFailure, connection: Connection, attempt: int) -> None:
-        """Wait before the call is repeated; or raise, if it is not to be."""
-        asked = failure.pause or 0.0
-        if not failure.repeatable or attempt >= connection.retries or asked > self._longest_pause:
+        """Wait before the call is repeated, or raise its error if it must not be repeated."""
+        requested = failure.pause or 0.0
+        if (
+            not failure.repeatable
+            or attempt >= connection.retries
+            or requested > self._longest_pause
+        ):
             raise failure.error
-        # Spread out, so that many who failed together do not all come back together.
+        # Random, so that calls that failed together are not repeated together.
         growing = self._first_pause * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  no secret
-        await asyncio.sleep(min(max(asked, growing), self._longest_pause))
+        await asyncio.sleep(min(max(requested, growing), self._longest_pause))
 
 
 def _settings(connection: Connection, call: Call, model: Model[Any]) -> ModelSettings:
@@ -204,7 +208,7 @@ async def _read(question: _Question, pieces: asyncio.Queue[_Piece | None]) -> No
 
 
 def _reply(response: ModelResponse, connection: Connection) -> ModelReply:
-    """The answer as ours, if it is one."""
+    """Return the reply, or raise an error if it is unusable."""
     if response.finish_reason == "content_filter":
         raise DECLINED.at(connection)
     message = from_library(response)
@@ -219,7 +223,7 @@ def _reply(response: ModelResponse, connection: Connection) -> ModelReply:
 
 
 def _ending(response: ModelResponse, message: Message) -> Ending | None:
-    """Why the answer ends; None if it should not have ended there."""
+    """Return the reason why the reply ended; None if it was cut off."""
     if response.finish_reason in (None, "error"):
         return None
     if response.finish_reason == "length":

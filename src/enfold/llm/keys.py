@@ -1,9 +1,9 @@
-"""Keys: where the key of a profile is found, and how one is kept in the database.
+"""Keys of profiles: their sources, and their encryption in the database.
 
-A profile says where its key is: `env:NAME`, `file:PATH` or `stored`; where it says nothing, the
-provider's usual variable is looked at. A stored key is sealed with a secret that is never beside
-the database: `ENFOLD_SECRET_KEY`, else an entry of the system's keyring. Without either nothing is
-stored. No message of an error here holds a key, or what was given in a key's place.
+A profile names the source of its key: `env:NAME`, `file:PATH` or `stored`. The default is the
+provider's usual environment variable. A stored key is sealed with a secret that is not in the
+database: `ENFOLD_SECRET_KEY`, else an entry of the system's keyring. Without either, no key is
+stored. No error message contains a key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STORED = "stored"
 SECRET_VARIABLE = "ENFOLD_SECRET_KEY"  # noqa: S105 - the name of a variable
 SHORTEST_SECRET = 16
-"""Characters; with fewer, whoever has the database could guess it."""
+"""Characters. Fewer could be guessed by somebody who has the database."""
 
 _EXPECTED = f"expected env:NAME, file:PATH or {STORED}; a key itself is never written here"
 _SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+|stored")
@@ -100,7 +100,7 @@ class Keys:
         return self._opened[owner, sealed]
 
     def _secret(self, *, make: bool = False) -> Secret:
-        """What keys are sealed with: of the environment, else of the keyring."""
+        """Return the secret that seals keys, from the environment, else from the keyring."""
         given = self._variable(SECRET_VARIABLE)
         if given:
             if len(given) < SHORTEST_SECRET:
@@ -120,7 +120,7 @@ class Keys:
 
 
 def checked(value: str, what: str) -> Secret:
-    """A key that can be sent; `what` names it in the error, which never holds the key."""
+    """Return a valid key. Errors call it by the name `what` and never contain it."""
     stripped = value.strip()
     if not stripped:
         raise ConfigError(f"{what} is empty")
@@ -160,7 +160,7 @@ def _opened(sealed: str, secret: Secret, owner: str) -> str:
 
 
 def _bound_to(owner: str, version: str = _VERSION) -> bytes:
-    """What a sealed key belongs to: it opens for nobody else, and in no other form."""
+    """Return the data that binds a sealed key to its owner and its format."""
     return f"{version}:{owner}".encode()
 
 

@@ -1,11 +1,9 @@
-"""Prices: what a model's tokens cost, in US dollars for a million of them.
+"""Prices of models in US dollars per million tokens, and their context windows.
 
-They come from the metadata library, and a profile may say otherwise. None is unknown, and never
-taken for nothing. A cached token without a price of its own costs what an ordinary one does: that
-is how providers bill it that have no such price.
+They come from the price library; a profile can override them. None is unknown, never zero. A cached
+token without its own price costs as much as other input.
 
-Some models cost more from a certain length on. The longer prices then hold for the whole request,
-not only for what is beyond the mark.
+Some models cost more from a certain length on. The higher prices then apply to the whole request.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ class Prices:
             _check(name, getattr(self, name))
 
     def at(self, input_tokens: int) -> Prices:
-        """The prices of a request with so many input tokens, cached ones included."""
+        """Return the prices of a request of that length, cached tokens included."""
         reached = [each.prices for each in self.longer if input_tokens > each.above]
         return reached[-1] if reached else self
 
@@ -88,8 +86,8 @@ class Prices:
         for key, value in given.items():
             name = PROFILE_NAMES.get(key, key)
             if name not in NAMES:
-                known = ", ".join((*NAMES, *PROFILE_NAMES))
-                raise ConfigError(f"no price {key!r}; there are {known}")
+                found = ", ".join((*NAMES, *PROFILE_NAMES))
+                raise ConfigError(f"no price {key!r}; there are {found}")
             named[name] = value
         return cls(*map(named.get, NAMES))
 
@@ -108,17 +106,17 @@ Overrides: TypeAlias = Prices | Mapping[str, float | None]
 def prices(
     provider: str, model: str, overrides: Overrides | None = None, *, at: datetime | None = None
 ) -> Prices | None:
-    """What a provider's model costs, as far as a profile or the library says. None: unknown.
+    """Return a model's prices, from the overrides and the price library. None: unknown.
 
     `at` is when, for models whose price depends on it; now, if none is given.
     """
     info = find(provider, model)
-    known = None
+    found = None
     if info is not None:
-        known = _from_library(info.get_prices(at or datetime.now(tz=UTC)))
+        found = _from_library(info.get_prices(at or datetime.now(tz=UTC)))
     if overrides is not None:
-        known = _over(known or Prices(), Prices.of(overrides))
-    return None if known in (None, Prices()) else known
+        found = _over(found or Prices(), Prices.of(overrides))
+    return None if found in (None, Prices()) else found
 
 
 def _check(name: str, price: Any) -> None:
@@ -154,13 +152,13 @@ def _reached(entry: ModelPrice, mark: int | None) -> Prices:
     return Prices(*map(found.get, NAMES))
 
 
-def _over(known: Prices, own: Prices) -> Prices:
+def _over(found: Prices, own: Prices) -> Prices:
     """The known prices with a profile's own laid over them, at every length."""
-    said = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
+    overrides = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
     longer = own.longer or tuple(
-        Longer(each.above, replace(each.prices, **said)) for each in known.longer
+        Longer(each.above, replace(each.prices, **overrides)) for each in found.longer
     )
-    plain = replace(known, **said, longer=())
+    plain = replace(found, **overrides, longer=())
     return replace(plain, longer=tuple(each for each in longer if each.prices != plain))
 
 

@@ -42,8 +42,8 @@ _LONGEST_REFUSAL = 400
 """Characters. A summary may begin with such words, but then it goes on."""
 
 
-def _tell_nobody(_usage: CallUsage, _cost: float | None) -> None:
-    """For whoever keeps no account."""
+def _ignore_usage(_usage: CallUsage, _cost: float | None) -> None:
+    """Record nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class ModelSummarizer:
     """The model's limits."""
     name: str
     prices: Prices | None = None
-    tell: Callable[[CallUsage, float | None], None] = _tell_nobody
-    """Told of every answer what it used and cost, also of one that is no summary."""
+    tell: Callable[[CallUsage, float | None], None] = _ignore_usage
+    """Called with usage and cost of every reply, also of one that is not a summary."""
 
     @property
     def max_input(self) -> int:
-        """What the model takes, in tokens as we count them."""
+        """The model's input limit, in counted tokens."""
         return self.config.limits.input
 
     async def summarize(self, request: SummaryRequest) -> Summary:

@@ -124,7 +124,7 @@ class Count:
 
     @classmethod
     def nothing(cls, tokenizer: str = DEFAULT) -> Count:
-        """What a sum of counts begins with."""
+        """Return zero counts."""
         return cls(tokenizer, 0, {}, dict.fromkeys(PART_KINDS, 0))
 
     @property
@@ -178,8 +178,8 @@ def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEF
 
 def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = DEFAULT) -> Count:
     """The tokens of a conversation with its system prompt and its tools."""
-    beside = () if conversation.system is None else (conversation.system,)
-    messages = (*beside, *conversation.messages)
+    system = () if conversation.system is None else (conversation.system,)
+    messages = (*system, *conversation.messages)
     by_role = dict.fromkeys(_ROLES, 0)
     by_part = dict.fromkeys(PART_KINDS, 0)
     cells: dict[tuple[Role, PartKind], list[str]]

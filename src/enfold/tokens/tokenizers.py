@@ -241,7 +241,7 @@ class Tokenizer:
         ]
 
     def load(self) -> CountTexts:
-        """What the library offers, loaded once."""
+        """Return the library's interface, loaded once."""
         with self._loading:
             if self._count_texts is None:
                 self._count_texts = self._mapping_errors(self._load)
@@ -252,10 +252,10 @@ class Tokenizer:
         return self._mapping_errors(lambda: dict(zip(texts, count_texts(texts), strict=True)))
 
     def _mapping_errors(self, work: Callable[[], Result]) -> Result:
-        """The work's result; whatever a library raises becomes one error of ours.
+        """Run the work; an error of a library becomes an error of enfold.
 
-        A panic in Rust is not even an `Exception`. The library's own words are not repeated: they
-        may quote the text that was being counted.
+        A panic in Rust is not an `Exception`. The library's message is not repeated, because it
+        may quote the counted text.
         """
         try:
             return work()
@@ -331,7 +331,7 @@ def _warn_of_guesses() -> None:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a limit is divided by, and why."""
+    """The factor that a limit is divided by, and its reason."""
 
     factor: float
     reason: str

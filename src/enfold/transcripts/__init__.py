@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Format(Protocol):
-    """What every module of a format offers."""
+    """The interface of a format's module."""
 
     NAME: str
 
@@ -45,14 +45,14 @@ FORMATS: dict[str, Format] = {
     module.NAME: module
     for module in (archive, chatgpt, codex, claude_code, conversations, document)
 }
-"""The one table of names."""
+"""All formats by name."""
 
-_TELLING = (archive, chatgpt, codex, claude_code, conversations)
-"""Formats that a single record gives away, the more particular ones first."""
+_RECOGNISABLE = (archive, chatgpt, codex, claude_code, conversations)
+"""Formats that a single record identifies, the most specific ones first."""
 
 _FIXED_DIALECTS = {module.NAME: module.DIALECT for module in (chatgpt, codex, claude_code)}
 
-_LOOKED_AT = 100
+_RECORDS_READ = 100
 """Records. The first events of a log may be such as other programs write too."""
 
 
@@ -62,10 +62,9 @@ def read(
     dialect: str = "auto",
     format: str = "auto",  # noqa: A002 - the word for it everywhere else
 ) -> Iterator[Transcript]:
-    """Every conversation in bytes, in the file at a path, or in a stream of bytes.
+    """Yield every conversation in bytes, in the file at a path, or in a stream of bytes.
 
-    Whatever cannot be read is an `InputError` that names the place. It is raised when the reading
-    comes there: conversations before it have been given by then.
+    An unreadable place raises an `InputError` that names it, after the conversations before it.
     """
     with recognised(origin, dialect=dialect, format=format) as (name, source):
         yield from FORMATS[name].read(source, dialect)
@@ -78,7 +77,7 @@ def recognised(
     dialect: str = "auto",
     format: str = "auto",  # noqa: A002 - likewise
 ) -> Iterator[tuple[str, TranscriptSource]]:
-    """The name of the file's format, and its records, all still to be read."""
+    """Return the name of the file's format, and its records."""
     with opened(origin) as source:
         name, whole = _recognise(source, format)
         _check_dialect(name, dialect)
@@ -86,13 +85,13 @@ def recognised(
 
 
 def sniff(origin: Origin) -> str:
-    """The name of the file's format. A stream is read for it, and not wound back."""
+    """Return the name of the file's format. A stream is consumed."""
     with opened(origin) as source:
         return _recognise(source, "auto")[0]
 
 
 def _recognise(source: TranscriptSource, wanted: str) -> tuple[str, TranscriptSource]:
-    """The format's name, and the source with all its records still to be read."""
+    """Return the format's name, and the source with all its records."""
     if wanted in FORMATS:
         return wanted, source
     if wanted != "auto":
@@ -103,9 +102,9 @@ def _recognise(source: TranscriptSource, wanted: str) -> tuple[str, TranscriptSo
 
 
 def _first_fit(source: TranscriptSource, head: list[Record]) -> str:
-    """The format of the first record that tells one; the records looked at are put into `head`."""
+    """Return the format of the first recognisable record; put the records read into `head`."""
     first: Any = None
-    for record in islice(source.records, _LOOKED_AT):
+    for record in islice(source.records, _RECORDS_READ):
         head.append(record)
         try:
             value = record.value()
@@ -113,19 +112,19 @@ def _first_fit(source: TranscriptSource, head: list[Record]) -> str:
             if record.is_ended:
                 raise
             break
-        for candidate in _TELLING:
+        for candidate in _RECOGNISABLE:
             if candidate.fits(value):
                 is_one = source.layout == "value" and candidate is conversations
                 return document.NAME if is_one else candidate.NAME
         first = value if first is None else first
     if not head or document.fits(first):
         return document.NAME
-    known = ", ".join(FORMATS)
-    raise InputError(f"none of {known}: it begins with {_shape(first)}", place=source.file)
+    names = ", ".join(FORMATS)
+    raise InputError(f"none of {names}: it begins with {_shape(first)}", place=source.file)
 
 
 def _shape(value: Any) -> str:
-    """A value in a few words, without what it says."""
+    """Describe a value without its content."""
     if not isinstance(value, dict):
         return kind_of(value)
     names = ", ".join(name[:20] for name in list(value)[:6])

@@ -18,12 +18,12 @@ VERSION = 1
 
 
 def fits(value: Any) -> bool:
-    """Whether a record is an archive."""
+    """Return True if a record is an archive."""
     return isinstance(value, dict) and value.get("format") == FORMAT
 
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
-    """One transcript a record; the dialects are in the file."""
+    """Yield one transcript per record; the dialects are in the file."""
     for record in source.records:
         value = record.value()
         with located(record.place):

@@ -41,16 +41,16 @@ _Files: TypeAlias = dict[str, dict[str, Any]]
 
 
 def content_parts(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
-    """What a node's message says; nothing where its texts are empty and there are no files."""
+    """Return the parts of a node's message; none if its texts are empty and it has no files."""
     content = object_field(message, "content")
     files = _files(message)
     kind = text_field(content, "content_type", default="text")
     try:
-        said = _CONTENT.get(kind, _unknown)(content, files)
+        parts = _CONTENT.get(kind, _unknown)(content, files)
     except DialectError as error:
         raise error.at("content") from None
     rest = tuple(_attachment(file, "") for file in files.values())
-    return (*(part for part in said if part != Text("")), *rest)
+    return (*(part for part in parts if part != Text("")), *rest)
 
 
 def _files(message: Mapping[str, Any]) -> _Files:
@@ -166,7 +166,7 @@ _NOT_A_TOOL = {"", "all", "assistant", "user"}
 
 
 def fits(value: Any) -> bool:
-    """Whether a record is a conversation of an export."""
+    """Return True if a record is a conversation of an export."""
     return isinstance(value, dict) and isinstance(value.get("mapping"), dict)
 
 
@@ -258,7 +258,7 @@ class _Tree:
         return Message("system" if role == "tool" else role, parts, id=own, name=name or None)
 
     def _is_more_of(self, before: str, own: str, message: Message) -> bool:
-        """Whether a tool goes on answering, and the answer so far belongs to no other branch."""
+        """Return True if a tool continues its answer, which belongs to this branch only."""
         return (
             message.role == "tool"
             and self.entries[before].message.role == "tool"

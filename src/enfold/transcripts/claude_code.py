@@ -80,7 +80,7 @@ class Thread:
         return next(reversed(self._drafts), None)
 
     def has(self, uuid: Any) -> bool:
-        """Whether an event of that id has been met."""
+        """Return True if an event with that id has been read."""
         return isinstance(uuid, str) and uuid in self._stands_for
 
     def add(self, event: dict[str, Any], at: str) -> bool:
@@ -120,7 +120,7 @@ class Thread:
         return self.tip
 
     def _place(self, uuid: str, parent: str | None, message: Message) -> str | None:
-        """What the new message follows: not the event before it, but all results of its reply."""
+        """Return the parent of a new message: the last result of its reply."""
         if parent is None:
             return None
         reply = self._asked_by.get(parent, self._drafts[parent])
@@ -138,9 +138,9 @@ class Thread:
 def _parse(event: dict[str, Any]) -> Message | None:
     kind = text_field(event, "type", default="")
     if kind in _SPEAKERS:
-        said = object_field(event, "message")
+        message = object_field(event, "message")
         with within("message"):
-            return _parse_message(text_field(said, "role", default=kind), said.get("content"))
+            return _parse_message(text_field(message, "role", default=kind), message.get("content"))
     attachment = event.get("attachment")
     if not isinstance(attachment, dict) or attachment.get("type") != "queued_command":
         return None
@@ -149,16 +149,16 @@ def _parse(event: dict[str, Any]) -> Message | None:
 
 
 def _parse_message(role: str, content: Any) -> Message:
-    """A message with only what the provider takes: what else the log says is in the event."""
+    """Return a message with the provider's fields only; the event holds the other fields."""
     return wire.get(DIALECT).parse_message({"role": role, "content": content})
 
 
 def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
     """Add what the event says to the reply; some versions say earlier blocks again."""
-    known = _blocks(draft.message)
-    more = [block for block in _blocks(message) if block not in known]
+    blocks = _blocks(draft.message)
+    more = [block for block in _blocks(message) if block not in blocks]
     draft.events.append(event)
-    draft.message = _parse_message(message.role, [*known, *more])
+    draft.message = _parse_message(message.role, [*blocks, *more])
 
 
 def _blocks(message: Message) -> list[Any]:
@@ -193,7 +193,7 @@ _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "sum
 
 
 def fits(value: Any) -> bool:
-    """Whether an event is one of a session log."""
+    """Return True if an event is one of a session log."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("type"), str)
@@ -248,7 +248,7 @@ class _Session:
         return next((found[kind] for kind in _TITLES if kind in found), "")
 
     def transcripts(self) -> Iterator[Transcript]:
-        """What there is to read, the session first."""
+        """Yield the conversations, the session first."""
         title, notes = self._title(), self._log.notes
         for agent, thread in (("", self._main), *self._agents.items()):
             if thread.tip is not None:

@@ -52,7 +52,7 @@ _INJECTED = (
 
 
 def fits(value: Any) -> bool:
-    """Whether an event is one of a rollout."""
+    """Return True if an event is one of a rollout."""
     if not isinstance(value, dict):
         return False
     if "payload" in value:

@@ -23,14 +23,14 @@ MESSAGES = ("messages", "contents", "input")
 
 
 def fits(value: Any) -> bool:
-    """Whether a record is a conversation rather than a message or an event."""
+    """Return True if a record is a conversation, not a message or an event."""
     if isinstance(value, dict):
         return any(isinstance(value.get(key), list) for key in MESSAGES)
     return isinstance(value, list)
 
 
 def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
-    """One transcript a record."""
+    """Yield one transcript per record."""
     for record in source.records:
         value = record.value()
         with located(record.place):
@@ -39,33 +39,33 @@ def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
 
 
 def transcript_of(value: Any, dialect: str, name: str) -> Transcript:
-    """The transcript of one body or array of messages, in a file of the format of that name."""
+    """Return the transcript of one body or array of messages; `name` is the file's format."""
     conversation = wire.parse(value, dialect)
     body = conversation.extras
-    beside = {key: field for key, field in (body or NOTHING).items() if key not in MESSAGES}
+    metadata = {key: field for key, field in (body or NOTHING).items() if key not in MESSAGES}
     entries = _entries(conversation.messages)
     return Transcript(
         entries,
         conversation.dialect,
-        id=_text(beside, "id"),
-        title=_text(beside, "title"),
-        tip=_tip(entries, beside),
+        id=_text(metadata, "id"),
+        title=_text(metadata, "title"),
+        tip=_tip(entries, metadata),
         system=conversation.system,
         tools=conversation.tools,
         format=name,
         body=body,
-        extras=beside,
+        extras=metadata,
     )
 
 
-def _text(beside: Mapping[str, Any], key: str) -> str:
-    """A name that other programs give: taken where it is text, left in `extras` where not."""
-    value = beside.get(key)
+def _text(metadata: Mapping[str, Any], key: str) -> str:
+    """Return a text field; empty for other values, which stay in `extras`."""
+    value = metadata.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _tip(entries: Sequence[TranscriptEntry], beside: Mapping[str, Any]) -> str | None:
-    tip = beside.get("tip")
+def _tip(entries: Sequence[TranscriptEntry], metadata: Mapping[str, Any]) -> str | None:
+    tip = metadata.get("tip")
     if tip is None:
         return entries[-1].id if entries else None
     if any(entry.id == tip for entry in entries):
@@ -91,19 +91,19 @@ def _entries(messages: Sequence[Message]) -> tuple[TranscriptEntry, ...]:
 def _parents(
     messages: Sequence[Message], given: Sequence[Any], ids: Sequence[str]
 ) -> list[str | None]:
-    """Each message's parent. An id that was given twice means the nearest one before."""
-    known = {name: own for name, own in zip(given, ids, strict=True) if isinstance(name, str)}
+    """Return each message's parent. A repeated id means the nearest message before."""
+    last_ids = {name: own for name, own in zip(given, ids, strict=True) if isinstance(name, str)}
     parents: list[str | None] = []
-    seen: dict[str, str] = {}
+    earlier_ids: dict[str, str] = {}
     for index, message in enumerate(messages):
         parent = message.extras.get("parent_id")
         if parent is None:
             parents.append(None)
-        elif isinstance(parent, str) and parent in known:
-            parents.append(seen.get(parent, known[parent]))
+        elif isinstance(parent, str) and parent in last_ids:
+            parents.append(earlier_ids.get(parent, last_ids[parent]))
         else:
             place = f"messages[{index}].parent_id"
             raise DialectError(f"no message has the id {parent!r}", place=place)
         if isinstance(given[index], str):
-            seen[given[index]] = ids[index]
+            earlier_ids[given[index]] = ids[index]
     return parents

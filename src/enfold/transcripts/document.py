@@ -16,14 +16,14 @@ NAME = "json"
 
 
 def fits(value: Any) -> bool:
-    """Whether the file's first record is a message, or a body even if a broken one."""
+    """Return True if the first record is a message or a body, even a broken one."""
     return _is_message(value) or (
         isinstance(value, dict) and any(key in value for key in conversations.MESSAGES)
     )
 
 
 def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
-    """The one transcript."""
+    """Yield the transcript."""
     values = [record.value() for record in source.records]
     is_body = source.layout == "value" and not _is_message(values[0])
     with located(source.file):
@@ -32,5 +32,5 @@ def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
 
 
 def _is_message(value: Any) -> bool:
-    """Every message has a role, or is an item with a type."""
+    """Return True for an object with a role or a type."""
     return isinstance(value, dict) and ("role" in value or "type" in value)

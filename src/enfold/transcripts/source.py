@@ -57,7 +57,7 @@ class Record:
         return f"{self.file} {self.at}".strip()
 
     def value(self) -> Any:
-        """What the bytes say."""
+        """Return the record's JSON value."""
         try:
             return loads(self.text, first_line=self.line)
         except InputError as error:
@@ -66,7 +66,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class TranscriptSource:
-    """What a file is made of. The records can be read once."""
+    """The records of a file, which can be read once."""
 
     file: str
     layout: Layout
@@ -95,7 +95,7 @@ def located(place: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        places = (known for known in (place, error.place) if known)
+        places = (part for part in (place, error.place) if part)
         raise type(error)(error.reason, place=": ".join(places)) from None
 
 
@@ -143,9 +143,9 @@ def _line_record(file: str, number: int, line: bytes) -> Record:
 
 
 def _is_complete(line: bytes) -> bool:
-    """Whether the file's first line is a JSON value by itself, so that more lines are more values.
+    """Return True if the first line is a complete JSON value, so that each line is a value.
 
-    The items of an array are only told apart, not parsed: some exports are one line of gigabytes.
+    The items of an array are split, not parsed: some exports are one line of gigabytes.
     """
     try:
         if _is_array(line):
@@ -220,7 +220,7 @@ def _from_utf16(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _checked(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """A character cut off at the very end is left to whoever reads the last line."""
+    """Check the encoding; a character cut off at the end is an error of the last line."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, offset = 1, 0
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""Transcripts: what a file says of one conversation, all its branches included."""
+"""Transcripts: one conversation of a file, with all its branches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class TranscriptEntry:
     parent_id: str | None = None
     """None where a branch begins."""
     extras: Extras = field(default_factory=_nothing, repr=False)
-    """What the file says of the message beside its content: times, costs, flags."""
+    """The file's other fields of the message: times, costs, flags."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +46,10 @@ class Transcript:
     body: Extras | None = field(default=None, repr=False)
     """The request body it came in, as `Conversation.extras` has it."""
     extras: Extras = field(default_factory=_nothing, repr=False)
-    """What the file says of the conversation as a whole, and what was noticed while reading it."""
+    """The file's fields of the whole conversation, and notes of the reader."""
 
     def conversation(self, tip: str | None = None) -> Conversation:
-        """The branch that ends at `tip`, or the active one."""
+        """Return the branch that ends at `tip`, or the active one."""
         return Conversation(
             messages=tuple(entry.message for entry in self.branch(tip)),
             dialect=self.dialect,
@@ -59,12 +59,12 @@ class Transcript:
         )
 
     def whole(self) -> Conversation:
-        """All branches in one, as the file has them."""
+        """Return all branches in one, as the file has them."""
         messages = tuple(entry.message for entry in self.entries)
         return replace(self.conversation(), messages=messages)
 
     def branch(self, tip: str | None = None) -> tuple[TranscriptEntry, ...]:
-        """The entries from the root to `tip`, or to the end of the active branch."""
+        """Return the entries from the root to `tip`, or to the end of the active branch."""
         by_id = {entry.id: entry for entry in self.entries}
         return tuple(_branch(by_id, self.tip if tip is None else tip))
 
@@ -138,7 +138,7 @@ class Problem:
 
 
 def problems(messages: Sequence[Message]) -> tuple[Problem, ...]:
-    """What is wrong with the messages of one branch, in their order.
+    """Return the problems of the messages of one branch, in their order.
 
     Calls of the last reply may still wait for their results. A result on a wire without call ids
     cannot be checked.
@@ -181,7 +181,7 @@ def _calls_and_results(
     for index, message in enumerate(messages):
         for part in message.parts:
             match part:
-                case ToolCall(id=known) | ToolResult(call_id=known) if known:
+                case ToolCall(id=call_id) | ToolResult(call_id=call_id) if call_id:
                     yield index, part
 
 

@@ -1,9 +1,8 @@
-"""Detection: which dialect a value speaks, by the signs found in it.
+"""Detection of a value's dialect, by the signs found in it.
 
-A sign is something that only some dialects write; each one found rules out the others. Where
-several dialects are left, hints decide: fields that one of them usually has and the rest may carry
-along. Where there are none, plain roles and texts were all there was: the same JSON in several
-dialects, and the first of them is taken.
+A sign is a field or value that only some dialects have; each sign rules out the others. If several
+dialects are left, hints decide: fields that one of them usually has and the others may have. If
+there are no hints, the value is the same JSON in several dialects, and the first one is taken.
 """
 
 from __future__ import annotations
@@ -16,15 +15,15 @@ from enfold.wire.fields import kind_of
 from enfold.wire.langchain import CLASSES, is_object
 
 ORDER = ("openai", "openai-responses", "anthropic", "gemini", "langchain", "enfold")
-"""All dialects; the first that fits is taken where nothing tells them apart."""
+"""All dialects; the first that fits is taken."""
 
 _MESSAGES = "body.messages: array"
 _NO_TYPE = "message.type: missing"
 _NO_ROLE = "message.type without role"
-_REFERENCE = "message.id: alone"
+_REFERENCE = "message.id: only field"
 _NO_CONTENT = "message.content: missing"
 _BARE_RESULT = "message.role = tool without results"
-_SAYS_LITTLE = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE, _NO_CONTENT})
+_WEAK_SIGNS = frozenset({_MESSAGES, _NO_TYPE, _NO_ROLE, _NO_CONTENT})
 """Signs that rule dialects out, but do not show that a value is a conversation at all."""
 
 _RESPONSES_ITEMS = (
@@ -55,8 +54,8 @@ _RESPONSES_ITEMS = (
     "web_search_call",
 )
 
-# A LangChain message is known by its type, and may have any provider's fields and blocks in it, so
-# most rows below say `langchain` too. `message.type: missing` is what rules it out.
+# A LangChain message is recognised by its type and may have any provider's fields and blocks, so
+# most rows have `langchain` too. `message.type: missing` rules it out.
 SIGNS: Mapping[str, str] = {
     # request bodies
     "body.contents: array": "gemini",
@@ -142,7 +141,7 @@ SIGNS: Mapping[str, str] = {
     "block.type = attachment": "enfold",
     "block.type = data": "enfold",
 }
-"""What each sign can be written by: `field`, `field: kind of value`, or `field = text`."""
+"""The dialects that have each sign: `field`, `field: kind of value`, or `field = text`."""
 
 HINTS: Mapping[str, str] = {
     "body.instructions: text": "openai-responses",
@@ -153,27 +152,27 @@ HINTS: Mapping[str, str] = {
     "message.status: text": "openai-responses",
     "message.ts: text": "enfold",
 }
-"""Whose field it usually is, where the signs leave more than one dialect."""
+"""The dialect that usually has the field, where the signs leave more than one."""
 
 _KINDS: Mapping[type, str] = {str: "text", list: "array", dict: "object", int: "number"}
 _LONGEST_NAME = 40
-"""Roles and types are short; longer texts are what somebody said."""
+"""Roles and types are short; longer texts are content."""
 
 
 def detect(value: Any) -> str:
-    """The name of the dialect that a body or an array of messages is written in."""
+    """Return the name of the dialect of a body or an array of messages."""
     traits = {trait for trait in _traits(value) if trait in SIGNS or trait in HINTS}
     signs = traits & SIGNS.keys()
     if value == [] or signs == {_MESSAGES}:
         return ORDER[0]
-    telling = signs - _SAYS_LITTLE
+    telling = signs - _WEAK_SIGNS
     if not telling:
         raise DialectError(
             f"no dialect is recognised in {kind_of(value)}: looked for `messages`, `contents` or "
             "`input`, and in messages for a `role`, `type` or `parts`; name it (--dialect)"
         )
     if all(sign.startswith(("body.", "tool.")) for sign in telling):
-        # Whatever is called `messages` there, none of it looks like one.
+        # There is a field `messages`, but nothing in it looks like a message.
         signs = telling
     left = _narrowed(signs)
     votes = [HINTS[hint] for hint in traits & HINTS.keys()]
@@ -181,7 +180,7 @@ def detect(value: Any) -> str:
 
 
 def _narrowed(signs: Iterable[str]) -> set[str]:
-    """The dialects that could have written every sign."""
+    """Return the dialects that have every sign."""
     left = set(ORDER)
     reasons: list[str] = []
     for sign in sorted(signs, key=lambda sign: (len(SIGNS[sign]), sign)):
@@ -190,8 +189,8 @@ def _narrowed(signs: Iterable[str]) -> set[str]:
             reasons.append(f"`{sign}` is {' or '.join(fits)}")
         left.intersection_update(fits)
         if not left:
-            said = "; ".join(reasons)
-            raise DialectError(f"no dialect fits all that is found: {said}; name it (--dialect)")
+            found = "; ".join(reasons)
+            raise DialectError(f"no dialect fits all that is found: {found}; name it (--dialect)")
     return left
 
 
@@ -210,7 +209,7 @@ def _traits_of_messages(messages: Any) -> Iterator[str]:
             yield "message.object"
         elif isinstance(message, dict):
             yield from _traits_of("message", message)
-            if isinstance(message.get("id"), str) and not _says_anything(message):
+            if isinstance(message.get("id"), str) and not _has_content(message):
                 yield _REFERENCE
             if message.get("role") == "tool" and not _has_results(message):
                 yield _BARE_RESULT
@@ -220,7 +219,7 @@ def _traits_of_messages(messages: Any) -> Iterator[str]:
                 yield from _traits_of_each("block", block.get("content"))
 
 
-def _says_anything(message: dict[str, Any]) -> bool:
+def _has_content(message: dict[str, Any]) -> bool:
     return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
 
 
@@ -238,7 +237,7 @@ def _objects_in(values: Any) -> list[dict[str, Any]]:
 
 
 def _traits_of(level: str, raw: dict[str, Any]) -> Iterator[str]:
-    """All that could be a sign; a field that is null is missing."""
+    """Yield everything that can be a sign; a field that is null is missing."""
     if raw.get("content") is None:
         yield f"{level}.content: missing"
     if raw.get("type") is None:

@@ -2,7 +2,7 @@
 
 A message is `{id, role, content, name, …}`; its content is one text or an array of blocks, one a
 part. A call's input is an object, or text where a model wrote text (it may be broken). A body has
-`messages` and, beside them, a `system` prompt (a content or a whole message) and `tools`.
+`messages`, a `system` prompt (a content or a whole message) and `tools`.
 """
 
 from __future__ import annotations
@@ -60,18 +60,20 @@ _Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
 def parse(value: Any) -> Conversation:
     """A body, or the bare array of its messages."""
     body, raw_messages = split_body(value, "messages")
-    beside = body or {}
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
         dialect=NAME,
-        system=_parse_system(beside.get("system")),
-        tools=list_field(beside, "tools", _parse_tool),
+        system=_parse_system((body or {}).get("system")),
+        tools=list_field(body or {}, "tools", _parse_tool),
         extras=body,
     )
 
 
 def render(conversation: Conversation) -> Any:
-    """What `parse` read, with all of it as it is now; another dialect's is translated."""
+    """Return the conversation as it was parsed, with its current content.
+
+    A conversation of another dialect is translated.
+    """
     own = conversation.dialect == NAME
     body = dict(conversation.extras or NOTHING) if own else {}
     if conversation.system is not None:
@@ -139,18 +141,18 @@ def _render_system(system: Message) -> Any:
 
 
 def _put_back_content(
-    raw: dict[str, Any], parts: tuple[Any, ...], known: _Blocks, *, wanted: bool
+    raw: dict[str, Any], parts: tuple[Any, ...], parsers: _Blocks, *, wanted: bool
 ) -> None:
     """A content that was left out stays out while there is nothing to say, unless it is wanted."""
     if parts or wanted or "content" in raw:
-        raw["content"] = _render_content(parts, raw.get("content", ""), known)
+        raw["content"] = _render_content(parts, raw.get("content", ""), parsers)
 
 
-def _render_content(parts: tuple[Any, ...], before: Any, known: _Blocks) -> Any:
+def _render_content(parts: tuple[Any, ...], before: Any, parsers: _Blocks) -> Any:
     """As anywhere, except that an empty text made by hand is a block: bare, it would be no part."""
     if parts == (Text(""),):
-        return [_render_block(parts[0], known)]
-    return render_content(parts, lambda part: _render_block(part, known), before, "")
+        return [_render_block(parts[0], parsers)]
+    return render_content(parts, lambda part: _render_block(part, parsers), before, "")
 
 
 def _parse_part(raw: Any) -> Any:
@@ -161,17 +163,17 @@ def _parse_result_part(raw: Any) -> Any:
     return _parse_block(raw, _RESULT_PARTS)
 
 
-def _parse_block(raw: Any, known: _Blocks) -> Any:
+def _parse_block(raw: Any, parsers: _Blocks) -> Any:
     raw = as_object(raw)
-    return known[raw["type"]](raw) if _is_known(raw, known) else Unknown(raw)
+    return parsers[raw["type"]](raw) if _has_parser(raw, parsers) else Unknown(raw)
 
 
-def _is_known(raw: Mapping[str, Any], known: _Blocks) -> bool:
+def _has_parser(raw: Mapping[str, Any], parsers: _Blocks) -> bool:
     kind = raw.get("type")
-    return isinstance(kind, str) and kind in known
+    return isinstance(kind, str) and kind in parsers
 
 
-def _render_block(part: Any, known: _Blocks) -> dict[str, Any]:
+def _render_block(part: Any, parsers: _Blocks) -> dict[str, Any]:
     match part:
         case Text(text, extras):
             return {**with_defaults(extras, type="text"), "text": text}
@@ -189,7 +191,7 @@ def _render_block(part: Any, known: _Blocks) -> dict[str, Any]:
             return _render_result(part)
         case Unknown(extras):
             # Inside an envelope it cannot be taken for a part of the kind that it names.
-            misleading = _is_known(extras, known)
+            misleading = _has_parser(extras, parsers)
             return dict(extras) if not misleading else {"type": "unknown", "value": dict(extras)}
     raise DialectError(f"a message has no {type(part).__name__} parts")
 

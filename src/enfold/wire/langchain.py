@@ -86,13 +86,13 @@ def parse_result_block(raw: Any) -> Any:
     return _parse(raw, _RESULT_BLOCKS)
 
 
-def _parse(raw: Any, known: _Blocks) -> Any:
+def _parse(raw: Any, parsers: _Blocks) -> Any:
     if isinstance(raw, str):
         return Text(raw, BARE)
     if not isinstance(raw, dict):
         raise DialectError(f"expected text or an object, found {kind_of(raw)}")
     kind = raw.get("type")
-    return known[kind](raw) if isinstance(kind, str) and kind in known else Unknown(raw)
+    return parsers[kind](raw) if isinstance(kind, str) and kind in parsers else Unknown(raw)
 
 
 def render_block(part: Any) -> Any:
@@ -118,19 +118,19 @@ def render_block(part: Any) -> Any:
 
 
 def readable(raw: Any) -> str:
-    """What can be read of a provider's reasoning."""
+    """Return the readable text of a provider's reasoning."""
     if isinstance(raw, str):
         return raw
     if not isinstance(raw, dict):
         return ""
     inner = raw.get("reasoning_content")
     holder = inner if isinstance(inner, dict) else raw
-    said = [holder.get(key) for key in ("reasoning", "thinking", "text")]
+    texts = [holder.get(key) for key in ("reasoning", "thinking", "text")]
     for key in ("summary", "content"):
         items = holder.get(key)
         if isinstance(items, list):
-            said += [item.get("text") for item in items if isinstance(item, dict)]
-    return "\n\n".join(text for text in said if isinstance(text, str) and text)
+            texts += [item.get("text") for item in items if isinstance(item, dict)]
+    return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
 def _parse_text(raw: dict[str, Any]) -> Text:
@@ -171,7 +171,7 @@ def _parse_file(raw: dict[str, Any]) -> Text | Attachment:
 
 
 def _is_text_document(raw: Mapping[str, Any]) -> bool:
-    """Whether the block is Anthropic's document of plain text."""
+    """Return True for a document block of plain text."""
     match raw:
         case {"type": "document", "source": {"type": "text", "data": str()}}:
             return True
@@ -231,7 +231,7 @@ def _render_attachment(file: Attachment) -> dict[str, Any]:
 
 
 def are_the_same(now: list[Any], before: Any) -> bool:
-    """Whether the lists hold the very same values, not merely equal ones."""
+    """Return True if the lists hold identical objects, not only equal ones."""
     return (
         isinstance(before, list)
         and len(now) == len(before)
@@ -257,7 +257,7 @@ _BLOCKS: _Blocks = {
 
 CONTENT = "content"
 _LISTS = ("tool_calls", "invalid_tool_calls", "tool_call_chunks")
-_OPENAI = "additional_kwargs.tool_calls"
+_ADDITIONAL_CALLS = "additional_kwargs.tool_calls"
 _LEGACY = "additional_kwargs.function_call"
 
 
@@ -276,7 +276,7 @@ _FORMS: Mapping[str, _Form] = {
     "tool_calls": _Form("args"),
     "invalid_tool_calls": _Form("args", as_text=True),
     "tool_call_chunks": _Form("args", as_text=True),
-    _OPENAI: _Form("arguments", as_text=True, inside="function"),
+    _ADDITIONAL_CALLS: _Form("arguments", as_text=True, inside="function"),
     _LEGACY: _Form("arguments", as_text=True),
 }
 _BLOCK_FORMS: Mapping[str, _Form] = {
@@ -289,7 +289,7 @@ _BLOCK_FORMS: Mapping[str, _Form] = {
 
 
 def is_call_block(raw: Any) -> bool:
-    """Whether an entry of a content array is a call."""
+    """Return True if an entry of a content array is a call."""
     return (
         isinstance(raw, dict) and isinstance(raw.get("type"), str) and raw["type"] in _BLOCK_FORMS
     )
@@ -347,7 +347,7 @@ def put_back_additional(additional: Any, calls: Sequence[ToolCall]) -> Any:
         return additional
     now = dict(additional)
     if "tool_calls" in additional:
-        now["tool_calls"] = _rebuild(additional["tool_calls"], calls, _OPENAI)
+        now["tool_calls"] = _rebuild(additional["tool_calls"], calls, _ADDITIONAL_CALLS)
     if isinstance(additional.get("function_call"), dict):
         kept = [_render_entry(call, _LEGACY) for call in calls if _LEGACY in call.extras]
         now["function_call"] = kept[0] if kept else None
@@ -391,13 +391,15 @@ def _parse_additional(additional: Any) -> tuple[list[ToolCall], list[ToolCall]]:
         return [], []
     listed = additional.get("tool_calls")
     single = additional.get("function_call")
-    calls = each(listed if isinstance(listed, list) else [], _parse_openai, _OPENAI)
+    calls = each(
+        listed if isinstance(listed, list) else [], _parse_additional_call, _ADDITIONAL_CALLS
+    )
     old = [_parse_legacy(single)] if isinstance(single, dict) else []
     return [call for call in calls if call is not None], old
 
 
-def _parse_openai(raw: Any) -> ToolCall | None:
-    return _parse_entry(raw, _OPENAI) if _is_entry(raw, _OPENAI) else None
+def _parse_additional_call(raw: Any) -> ToolCall | None:
+    return _parse_entry(raw, _ADDITIONAL_CALLS) if _is_entry(raw, _ADDITIONAL_CALLS) else None
 
 
 def _parse_legacy(raw: dict[str, Any]) -> ToolCall:
@@ -408,7 +410,7 @@ def _parse_legacy(raw: dict[str, Any]) -> ToolCall:
 
 
 def _is_entry(raw: Any, place: str) -> bool:
-    """Whether the value is a call: the place may hold other things, which are left alone."""
+    """Return True if the value is a call; other values in its place are kept."""
     if not isinstance(raw, dict):
         return False
     inside = _FORMS[place].inside
@@ -506,7 +508,7 @@ _TYPE_NAMES = {type_: type_ for type_ in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
-class MessageShape:
+class LangChainShape:
     """One way to hold a message's fields."""
 
     read: Callable[[Any], tuple[str, dict[str, Any]]]
@@ -518,7 +520,7 @@ class MessageShape:
 
 
 def is_object(value: Any) -> bool:
-    """Whether the value looks like a LangChain message object."""
+    """Return True if the value looks like a LangChain message object."""
     return (
         isinstance(getattr(value, "type", None), str)
         and hasattr(value, "content")
@@ -610,11 +612,11 @@ def _make_lc(type_: str, fields: dict[str, Any]) -> Any:
     return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
 
 
-SHAPES: Mapping[str, MessageShape] = {
-    "object": MessageShape(_read_object, _change_object, _make_object),
-    "data": MessageShape(_read_data, _change_data, _make_data),
-    "flat": MessageShape(_read_flat, _change_flat, _make_flat),
-    "lc": MessageShape(_read_lc, _change_lc, _make_lc),
+SHAPES: Mapping[str, LangChainShape] = {
+    "object": LangChainShape(_read_object, _change_object, _make_object),
+    "data": LangChainShape(_read_data, _change_data, _make_data),
+    "flat": LangChainShape(_read_flat, _change_flat, _make_flat),
+    "lc": LangChainShape(_read_lc, _change_lc, _make_lc),
 }
 """By name."""
 
@@ -670,14 +672,14 @@ def parse(value: Any) -> Conversation:
 
 
 def render(conversation: Conversation, shape: str | None = None) -> Any:
-    """What `parse` read, with the messages as they are now; another dialect's is translated.
+    """Return the conversation as it was parsed, with its current messages.
 
-    New messages take the shape of the others, or `data` where there are none. With a `shape`
-    (`object`, `data`, `flat` or `lc`) every message takes that one.
+    A conversation of another dialect is translated. New messages take the shape of the others, or
+    `data` if there are none. With a `shape` (`object`, `data`, `flat` or `lc`) all take it.
     """
     if shape is not None and shape not in SHAPES:
-        known = ", ".join(SHAPES)
-        raise ConfigError(f"no shape {shape!r} of LangChain messages; there are {known}")
+        names = ", ".join(SHAPES)
+        raise ConfigError(f"no shape {shape!r} of LangChain messages; there are {names}")
     shapes = (_shape(message) for message in conversation.messages)
     new = shape or next((found for found in shapes if found), _NEW)
     system = () if conversation.system is None else (conversation.system,)
@@ -755,7 +757,7 @@ def _parse_block(raw: Any) -> Any:
 
 
 def _parse_reasoning(fields: Mapping[str, Any]) -> tuple[Reasoning, ...]:
-    """Reasoning that a provider's integration puts beside the content."""
+    """Return reasoning that a provider's integration keeps outside the content."""
     additional = fields.get("additional_kwargs")
     if not isinstance(additional, dict):
         return ()
@@ -800,7 +802,7 @@ def _new_fields(message: Message) -> tuple[str, dict[str, Any]]:
 
 
 def _changes(message: Message, type_: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields whose values are not the ones that came; what is merely equal counts as new."""
+    """Return the fields whose values are not the identical objects that were parsed."""
     kind = _kind(type_)
     now: dict[str, Any] = {"id": message.id}
     parts = message.parts
@@ -877,7 +879,7 @@ def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
 def _translate(message: Message) -> Iterator[Message]:
     """Each tool result is a message of its own; the first of several messages has the id.
 
-    A user's words come after the results beside them: results must follow their calls.
+    A user's text comes after the results of the same message: results must follow their calls.
     """
     plain = without_extras(message, NAME)
     plain = replace(plain, role="user" if plain.role == "tool" else plain.role)
@@ -887,8 +889,8 @@ def _translate(message: Message) -> Iterator[Message]:
     pieces: list[Message] = [] if message.parts else [plain]
     for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
         run = tuple(group)
-        alone = [Message("tool", (part,), dialect=NAME) for part in run]
-        pieces += alone if is_result else [replace(plain, parts=run)]
+        results = [Message("tool", (part,), dialect=NAME) for part in run]
+        pieces += results if is_result else [replace(plain, parts=run)]
     for index, piece in enumerate(pieces):
         yield replace(piece, id=None if index else message.id)
 
@@ -902,7 +904,7 @@ def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
 
 
 def _render_beside(conversation: Conversation) -> Mapping[str, Any] | None:
-    """What stands beside the messages: a state's own fields, and tools that are new in it."""
+    """Return the other fields of a state, and its new tools."""
     body, tools = conversation.extras, conversation.tools
     is_own = conversation.dialect == NAME
     before = _parse_tools(body or {})

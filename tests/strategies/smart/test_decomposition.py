@@ -23,8 +23,8 @@ from enfold.messages import (
 )
 from enfold.strategies.smart.passes import Decomposed, decompose, recompose
 from enfold.testing import assistant, call, result
-from tests.dialects.conversations import messages as any_messages
 from tests.strategies.conversations import conversations
+from tests.wire.conversations import messages as any_messages
 
 IMAGE = Attachment("a.png", "image/png", 6, "aGVsbG8h")
 ODD = Unknown({"type": "of_next_year"})

@@ -125,7 +125,7 @@ async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api
         api.ask("PUT", f"/profiles/{name}", json={"fields": fields})
     page = await visit("/settings/profiles")
     table = page.get_by_role("table", name="Costs compared")
-    await expect(page.get_by_text("small does it for")).to_be_visible()
+    await expect(page.get_by_text("small costs")).to_be_visible()
     await expect(table.get_by_role("row", name="small")).to_contain_text("recommended")
     unknown = table.get_by_role("row", name="tiny")
     await expect(unknown.locator(".ef-unknown").first).to_have_text("unknown")

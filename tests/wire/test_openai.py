@@ -22,8 +22,8 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import openai
-from tests.dialects import openai_values as values
-from tests.dialects.wire import damaged, edited, json_values, parts_of, swapped
+from tests.wire import openai_values as values
+from tests.wire.round_trips import damaged, edited, json_values, parts_of, swapped
 
 _REASONING_FIELDS = tuple(values.thoughts)
 

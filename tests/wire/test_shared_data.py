@@ -13,7 +13,7 @@ import pytest
 
 from enfold import wire
 from enfold.jsontext import dumps, loads
-from tests.dialects.gist import gist
+from tests.wire.gist import gist
 
 OTHERS = tuple(name for name in wire.DIALECTS if name != "enfold")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from enfold.jsontext import dump_text
 from enfold.wire.langchain import CLASSES, SHAPES, shape_of
-from tests.dialects.wire import json_objects, json_values, names, objects, texts
+from tests.wire.round_trips import json_objects, json_values, names, objects, texts
 
 Objects = st.SearchStrategy[dict[str, Any]]
 

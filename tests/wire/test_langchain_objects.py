@@ -16,10 +16,10 @@ from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import Attachment, Conversation, Message, Text, ToolCall, ToolResult
 from enfold.wire import langchain
-from tests.dialects import langchain_values
-from tests.dialects.conversations import without_extras
-from tests.dialects.test_langchain import PARSED, weather
-from tests.dialects.wire import edited
+from tests.wire import langchain_values
+from tests.wire.conversations import without_extras
+from tests.wire.round_trips import edited
+from tests.wire.test_langchain import PARSED, weather
 
 lc = pytest.importorskip("langchain_core.messages")
 load = pytest.importorskip("langchain_core.load")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tests.dialects.openai_values import (
+from tests.wire.openai_values import (
     Values,
     arguments,
     around,
@@ -17,7 +17,7 @@ from tests.dialects.openai_values import (
     unknown_blocks,
     urls,
 )
-from tests.dialects.wire import json_objects, json_values, names, objects
+from tests.wire.round_trips import json_objects, json_values, names, objects
 
 _statuses = st.none() | st.sampled_from(["in_progress", "completed", "incomplete"])
 _item_ids = st.none() | st.just("") | st.from_regex(r"(msg|fc|rs)_[a-f0-9]{4}", fullmatch=True)

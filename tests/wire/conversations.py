@@ -19,7 +19,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from tests.dialects.wire import json_objects, json_values, names, texts
+from tests.wire.round_trips import json_objects, json_values, names, texts
 
 _ids = st.sampled_from(["", "a", "call_1"])
 

@@ -26,9 +26,9 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import enfold
-from tests.dialects import enfold_values
-from tests.dialects.conversations import conversations, without_extras
-from tests.dialects.wire import damaged, json_objects, json_values
+from tests.wire import enfold_values
+from tests.wire.conversations import conversations, without_extras
+from tests.wire.round_trips import damaged, json_objects, json_values
 
 TRIP: dict[str, Any] = {
     "id": "trip",

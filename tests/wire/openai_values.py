@@ -18,8 +18,8 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from tests.dialects.wire import fresh, json_objects, json_values, names, objects
-from tests.dialects.wire import texts as common_texts
+from tests.wire.round_trips import fresh, json_objects, json_values, names, objects
+from tests.wire.round_trips import texts as common_texts
 
 Values = st.SearchStrategy[Any]
 

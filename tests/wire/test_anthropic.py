@@ -27,8 +27,8 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import anthropic, gemini
-from tests.dialects import anthropic_values, gemini_values
-from tests.dialects.wire import (
+from tests.wire import anthropic_values, gemini_values
+from tests.wire.round_trips import (
     damaged,
     edited,
     fresh,

@@ -22,9 +22,9 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import openai_responses
-from tests.dialects import openai_responses_values as values
-from tests.dialects.openai_values import foreign_conversations
-from tests.dialects.wire import damaged, edited, json_values, parts_of, swapped
+from tests.wire import openai_responses_values as values
+from tests.wire.openai_values import foreign_conversations
+from tests.wire.round_trips import damaged, edited, json_values, parts_of, swapped
 
 parse = openai_responses.parse
 render = openai_responses.render

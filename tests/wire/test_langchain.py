@@ -32,9 +32,9 @@ from enfold.messages import (
 )
 from enfold.wire import langchain, openai
 from enfold.wire.langchain import SHAPES, shape_of
-from tests.dialects import langchain_values
-from tests.dialects.conversations import conversations, without_extras
-from tests.dialects.wire import damaged, edited, json_objects, json_values
+from tests.wire import langchain_values
+from tests.wire.conversations import conversations, without_extras
+from tests.wire.round_trips import damaged, edited, json_objects, json_values
 
 DICTS = ("data", "flat", "lc")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tests.dialects.wire import json_objects, json_values, names, objects, texts
+from tests.wire.round_trips import json_objects, json_values, names, objects, texts
 
 Blocks = st.SearchStrategy[dict[str, Any]]
 

@@ -16,7 +16,7 @@ from enfold.errors import DialectError
 from enfold.jsontext import dump_text
 from enfold.messages import Conversation
 from enfold.wire import detection
-from tests.dialects import (
+from tests.wire import (
     anthropic_values,
     enfold_values,
     gemini_values,
@@ -24,8 +24,8 @@ from tests.dialects import (
     openai_responses_values,
     openai_values,
 )
-from tests.dialects.conversations import without_extras
-from tests.dialects.wire import damaged, json_objects, json_values
+from tests.wire.conversations import without_extras
+from tests.wire.round_trips import damaged, json_objects, json_values
 
 Values = st.SearchStrategy[Any]
 

@@ -24,7 +24,7 @@ from enfold.messages import (
     ToolCall,
     ToolResult,
 )
-from tests.dialects.gist import gist
+from tests.wire.gist import gist
 
 NAMES = tuple(wire.DIALECTS)
 
