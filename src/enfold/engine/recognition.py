@@ -75,7 +75,7 @@ class ClientHistory:
 
 @dataclass(frozen=True, slots=True)
 class RecognisedHistory:
-    """What the store has of a client's history, with the settings that apply to it."""
+    """The stored part of a client's history, and the settings that apply to it."""
 
     settings: Settings
     model: ModelConfig | None
