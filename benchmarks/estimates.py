@@ -25,7 +25,7 @@ from enfold.messages import Conversation
 from enfold.pipeline import Request, make_plan
 from enfold.retention import split
 from enfold.strategies import contract
-from enfold.strategies.contract import Means, Strategy
+from enfold.strategies.contract import Strategy, Summarizers
 from enfold.summaries import Summary, SummaryRequest
 from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.prompts import build
@@ -91,7 +91,7 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
     for conversation in conversations:
         for goal in GOALS:
             reading = Reading()
-            strategy = contract.get("native").make_from(None, Means(reading))
+            strategy = contract.get("native").make_from(None, Summarizers(reading))
             plan = task_of(conversation, strategy, goal)
             if not strategy.touches(plan):
                 continue
@@ -115,7 +115,7 @@ def near(shares: list[float]) -> str:
 
 async def time_of_one(rounds: int) -> tuple[int, float, float]:
     """Tokens, and the best wall and CPU milliseconds of an estimate of their cost."""
-    strategy = contract.get("native").make_from(None, Means(LocalSummarizer()))
+    strategy = contract.get("native").make_from(None, Summarizers(LocalSummarizer()))
     session = wire.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
     plan = task_of(session, strategy, None)
     clock, cpu = [], []

@@ -21,7 +21,7 @@ from typing import Any
 from enfold import wire
 from enfold.condensation import Condensation, EditedMessage, Plan, validate
 from enfold.retention import split, zones
-from enfold.strategies.contract import Means
+from enfold.strategies.contract import Summarizers
 from enfold.strategies.truncation import Truncation, TruncationConfig
 from enfold.summaries.local import LocalSummarizer
 from enfold.tokens import Tokenizer, count_messages, get, warm
@@ -107,7 +107,7 @@ async def main() -> None:
     print("|--:|---|--:|--:|--:|--:|--:|")
     for size in map(int, options.sizes.split(",")):
         for name, config in CONFIGS.items():
-            strategy = Truncation(config, Means(LocalSummarizer()))
+            strategy = Truncation(config, Summarizers(LocalSummarizer()))
             found = await measure(task_of(size, strategy), strategy, options.rounds)
             print(
                 f"| {found['tokens']:,} | {name} | {found['after']:,} | {found['edits']:,} | "

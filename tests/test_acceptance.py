@@ -22,7 +22,7 @@ from enfold.errors import CompressionError, NoGainError, ReceiptError
 from enfold.messages import Message
 from enfold.receipt import ItemCount
 from enfold.retention import Retention, Split
-from enfold.strategies.contract import Cost, Estimate, Prices, Reduction
+from enfold.strategies.contract import Estimate, EstimatedCost, Prices, Reduction
 from enfold.strategies.fallback import WithFallback
 from enfold.testing import assistant, call, result, user
 
@@ -127,7 +127,7 @@ class Says:
         return replace(folded(self.text), strategy=self.id)
 
     async def estimate(self, plan: Plan, _prices: Prices | None = None) -> Estimate:
-        return Estimate(Reduction(plan.tokens, 1), Cost())
+        return Estimate(Reduction(plan.tokens, 1), EstimatedCost())
 
 
 async def test_what_is_refused_leaves_its_place_to_the_next_strategy() -> None:

@@ -10,7 +10,7 @@ from enfold import ledger
 from enfold import ledger as recipes
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps, loads
-from enfold.ledger import Copy, Ledger, Recipe, Shortening, Source
+from enfold.ledger import CopiedPiece, Ledger, PieceSource, Recipe, Shortening
 
 
 def said(*texts: str) -> list[dict[str, str]]:
@@ -75,7 +75,10 @@ def test_any_change_can_be_taken_back(old: list[str], new: list[str]) -> None:
 LONG = "one line\nand another\n" * 20
 MARKER = "⟨ see message #1 ⟩"
 SHORT = Shortening(
-    LONG, MARKER, Recipe((Copy(0, 0, len(LONG)),), recipes.digest(LONG)), (Source(0, LONG),)
+    LONG,
+    MARKER,
+    Recipe((CopiedPiece(0, 0, len(LONG)),), recipes.digest(LONG)),
+    (PieceSource(0, LONG),),
 )
 
 

@@ -13,14 +13,14 @@ from enfold.jsontext import dumps, loads
 from enfold.ledger import (
     BARE,
     ITSELF,
-    Aside,
-    Copy,
+    CopiedPiece,
     Form,
-    Own,
     Piece,
+    PieceSource,
     Recipe,
     Shortening,
-    Source,
+    StoredPiece,
+    VisiblePiece,
     digest,
 )
 
@@ -50,7 +50,7 @@ def test_a_copy_takes_lines_from_one_form_to_another(
     of: Form, to: Form, given_lines: list[str], first: int
 ) -> None:
     source = f"before{of.text(given_lines, 7)}after"
-    copy = Copy(0, 6, len(source) - 5, of, to, first)
+    copy = CopiedPiece(0, 6, len(source) - 5, of, to, first)
     assert copy.take(source) == to.text(given_lines, first)
 
 
@@ -70,17 +70,17 @@ def test_pieces_are_put_together_in_order() -> None:
     shown, source = "head ⟨ marker ⟩ tail", "xxrepeatedxx"
     found = recipe(
         "head repeated tail aside head",
-        Own(0, 5),
-        Copy(0, 2, 10),
-        Own(15, 20),
-        Aside(" aside "),
-        Copy(ITSELF, 0, 4),
+        VisiblePiece(0, 5),
+        CopiedPiece(0, 2, 10),
+        VisiblePiece(15, 20),
+        StoredPiece(" aside "),
+        CopiedPiece(ITSELF, 0, 4),
     )
     assert found.follow(shown, [source]) == "head repeated tail aside head"
 
 
 def test_what_comes_out_is_proved() -> None:
-    found = recipe("original", Own(0, 8))
+    found = recipe("original", VisiblePiece(0, 8))
     assert found.follow("original", []) == "original"
     with pytest.raises(RestoreError, match="not the one"):
         found.follow("0riginal", [])
@@ -88,10 +88,14 @@ def test_what_comes_out_is_proved() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    [Copy(3, 0, 1), Copy(0, 0, 3, Form(separator=":"), BARE), Copy(0, 0, 3, Form(escaped=True))],
+    [
+        CopiedPiece(3, 0, 1),
+        CopiedPiece(0, 0, 3, Form(separator=":"), BARE),
+        CopiedPiece(0, 0, 3, Form(escaped=True)),
+    ],
     ids=["no such source", "no number there", "nothing escaped there"],
 )
-def test_a_piece_that_is_not_there_is_an_error(piece: Copy) -> None:
+def test_a_piece_that_is_not_there_is_an_error(piece: CopiedPiece) -> None:
     with pytest.raises(RestoreError, match="not where it was"):
         recipe("a", piece).follow("shown", ['a"b'])
 
@@ -99,7 +103,7 @@ def test_a_piece_that_is_not_there_is_an_error(piece: Copy) -> None:
 def test_encodings_are_undone_last_one_first() -> None:
     original = "\x1b[1m     1→a\x1b[0m\n     2→b"
     found = Recipe(
-        (Own(0, 7),),
+        (VisiblePiece(0, 7),),
         digest(original),
         (
             ("colours", {"codes": ["\x1b[1m", "\x1b[0m"], "at": [[0, 0], [8, 1]]}),
@@ -110,10 +114,10 @@ def test_encodings_are_undone_last_one_first() -> None:
 
 
 pieces = st.one_of(
-    st.builds(Own, st.integers(0, 9), st.integers(0, 9)),
-    st.builds(Aside, st.text(max_size=5)),
+    st.builds(VisiblePiece, st.integers(0, 9), st.integers(0, 9)),
+    st.builds(StoredPiece, st.text(max_size=5)),
     st.builds(
-        Copy,
+        CopiedPiece,
         st.integers(-1, 3),
         st.integers(0, 9),
         st.integers(0, 9),
@@ -131,14 +135,17 @@ def test_a_recipe_survives_a_file(some: list[Piece], text: str) -> None:
 
 
 def test_a_reference_sets_nothing_aside_and_encodes_nothing() -> None:
-    assert recipe("", Own(0, 1), Copy(0, 0, 1)).is_reference
-    assert not recipe("", Aside("x")).is_reference
-    assert not Recipe((Own(0, 1),), "", (("runs", []),)).is_reference
+    assert recipe("", VisiblePiece(0, 1), CopiedPiece(0, 0, 1)).is_reference
+    assert not recipe("", StoredPiece("x")).is_reference
+    assert not Recipe((VisiblePiece(0, 1),), "", (("runs", []),)).is_reference
 
 
 def test_a_shortening_restores_itself() -> None:
     short = Shortening(
-        "ab" * 9, "⟨ x ⟩", recipe("ab" * 9, Copy(0, 1, 19)), (Source(3, f"-{'ab' * 9}"),)
+        "ab" * 9,
+        "⟨ x ⟩",
+        recipe("ab" * 9, CopiedPiece(0, 1, 19)),
+        (PieceSource(3, f"-{'ab' * 9}"),),
     )
     assert short.restore() == short.original
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from enfold.ledger import (
-    Copy,
-    Own,
+    CopiedPiece,
+    PieceSource,
     Recipe,
     Shortening,
-    Source,
+    VisiblePiece,
     digest,
     explains,
     texts_in,
@@ -23,7 +23,10 @@ from enfold.testing import assistant, call, result, user
 
 LONG = "line one\nline two\n" * 9
 SHORT = Shortening(
-    LONG, "⟨ see 1 ⟩", Recipe((Copy(0, 0, len(LONG)),), digest(LONG)), (Source(0, LONG),)
+    LONG,
+    "⟨ see 1 ⟩",
+    Recipe((CopiedPiece(0, 0, len(LONG)),), digest(LONG)),
+    (PieceSource(0, LONG),),
 )
 
 
@@ -46,7 +49,7 @@ def test_a_reference_to_what_is_not_shown_is_named(view: dict[int, Message]) -> 
 
 
 def test_a_recipe_that_gives_something_else_is_named() -> None:
-    wrong = replace(SHORT, recipe=Recipe((Own(0, 2),), digest(LONG)))
+    wrong = replace(SHORT, recipe=Recipe((VisiblePiece(0, 2),), digest(LONG)))
     assert "cannot be restored" in unresolved(shown(), {1: [wrong]})[1]
     other = replace(SHORT, original="other")
     assert "something else" in unresolved(shown(), {1: [other]})[1]

@@ -139,7 +139,7 @@ def bodies(lines: Sequence[str], run: Run) -> list[str]:
     return [line.split(run.separator, 1)[1] for line in own]
 
 
-def numbering_encode(text: str) -> tuple[str, Any] | None:
+def encode_line_numbers(text: str) -> tuple[str, Any] | None:
     """The text with bare numbers, and per run where it is and how it was."""
     if not is_numbered(text):
         return None
@@ -154,7 +154,7 @@ def numbering_encode(text: str) -> tuple[str, Any] | None:
     return ("\n".join(lines), changed) if changed else None
 
 
-def numbering_decode(text: str, how: Any) -> str:
+def decode_line_numbers(text: str, how: Any) -> str:
     """The text with its numbers as they were."""
     lines = text.split("\n")
     for start, size, width, separator in how:
@@ -194,7 +194,7 @@ _Group: TypeAlias = tuple[int, int, str, bool]
 """Lines `[start, stop)` that begin with a path, and whether they are hits of a search."""
 
 
-def paths_encode(text: str) -> tuple[str, Any] | None:
+def encode_paths(text: str) -> tuple[str, Any] | None:
     """The text with headings, and where they are: `[line, lines under it, is a search]`."""
     if "/" not in text or is_numbered(text[:_START]):
         return None
@@ -211,7 +211,7 @@ def paths_encode(text: str) -> tuple[str, Any] | None:
     return ("\n".join([*shown, *lines[at:]]), headings) if headings else None
 
 
-def paths_decode(text: str, how: Any) -> str:
+def decode_paths(text: str, how: Any) -> str:
     """The text with the paths where they were."""
     lines = text.split("\n")
     was: list[str] = []
@@ -316,7 +316,7 @@ _ON_ONE_LINE: tuple[tuple[Any, bool], ...] = ((None, True), (None, False))
 _COMPACT = (",", ":")
 
 
-def records_encode_blanks(text: str) -> tuple[str, Any] | None:
+def encode_json(text: str) -> tuple[str, Any] | None:
     """Every JSON block of the text on one line, and how each was written."""
     return _encode(text, as_tables=False)
 
@@ -326,7 +326,7 @@ def encode_tables(text: str) -> tuple[str, Any] | None:
     return _encode(text, as_tables=True)
 
 
-def records_decode(text: str, how: Any) -> str:
+def decode_json(text: str, how: Any) -> str:
     """The JSON as it was written."""
     was: list[str] = []
     at = 0
@@ -518,10 +518,10 @@ ENCODINGS: Mapping[str, Encoding] = {
     "colours": Encoding(encode_colours, decode_colours),
     "progress": Encoding(encode_progress, decode_progress),
     "blanks": Encoding(encode_blanks, decode_blanks),
-    "json": Encoding(records_encode_blanks, records_decode),
-    "tables": Encoding(encode_tables, records_decode),
-    "paths": Encoding(paths_encode, paths_decode),
-    "line_numbers": Encoding(numbering_encode, numbering_decode),
+    "json": Encoding(encode_json, decode_json),
+    "tables": Encoding(encode_tables, decode_json),
+    "paths": Encoding(encode_paths, decode_paths),
+    "line_numbers": Encoding(encode_line_numbers, decode_line_numbers),
     "runs": Encoding(encode_runs, decode_runs),
 }
 """By name, in the order in which they are applied."""

@@ -60,7 +60,7 @@ BARE = Form()
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class VisiblePiece:
     """A range of the shortened text itself."""
 
     start: int
@@ -68,7 +68,7 @@ class Own:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopiedPiece:
     """A range of a text in view, whose lines may be in another form."""
 
     source: int
@@ -89,13 +89,13 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
+class StoredPiece:
     """A text that is nowhere in view."""
 
     text: str
 
 
-Piece: TypeAlias = Own | Copy | Aside
+Piece: TypeAlias = VisiblePiece | CopiedPiece | StoredPiece
 ITSELF = -1
 
 
@@ -123,7 +123,9 @@ class Recipe:
     @property
     def is_reference(self) -> bool:
         """True if all of the original is literally in view."""
-        return not self.encodings and not any(isinstance(piece, Aside) for piece in self.pieces)
+        return not self.encodings and not any(
+            isinstance(piece, StoredPiece) for piece in self.pieces
+        )
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
@@ -145,7 +147,7 @@ class Recipe:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PieceSource:
     """A text in view that others are restored from."""
 
     message: int
@@ -160,7 +162,7 @@ class Shortening:
     original: str
     shown: str
     recipe: Recipe
-    sources: tuple[Source, ...] = ()
+    sources: tuple[PieceSource, ...] = ()
 
     def restore(self) -> str:
         """The original, from what is shown."""
@@ -173,18 +175,18 @@ def digest(text: str) -> str:
 
 
 def _take(piece: Piece, shown: str, sources: Sequence[str]) -> str:
-    if isinstance(piece, Own):
+    if isinstance(piece, VisiblePiece):
         return shown[piece.start : piece.stop]
-    if isinstance(piece, Aside):
+    if isinstance(piece, StoredPiece):
         return piece.text
     return piece.take(shown if piece.source == ITSELF else sources[piece.source])
 
 
 def _piece_as_json(piece: Piece) -> Any:
     """A range of its own as two numbers, a text set aside as a text, a copy as an object."""
-    if isinstance(piece, Own):
+    if isinstance(piece, VisiblePiece):
         return [piece.start, piece.stop]
-    if isinstance(piece, Aside):
+    if isinstance(piece, StoredPiece):
         return piece.text
     found: dict[str, Any] = {"from": piece.source, "at": [piece.start, piece.stop]}
     if piece.of != BARE:
@@ -198,10 +200,10 @@ def _piece_as_json(piece: Piece) -> Any:
 
 def _piece_from_json(value: Any) -> Piece:
     if isinstance(value, str):
-        return Aside(value)
+        return StoredPiece(value)
     if isinstance(value, Mapping):
         start, stop = value["at"]
-        return Copy(
+        return CopiedPiece(
             int(value["from"]),
             int(start),
             int(stop),
@@ -210,7 +212,7 @@ def _piece_from_json(value: Any) -> Piece:
             int(value.get("first", 0)),
         )
     start, stop = value
-    return Own(int(start), int(stop))
+    return VisiblePiece(int(start), int(stop))
 
 
 def _form_as_json(form: Form) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from enfold.queue.work import WorkHandler
 from enfold.settings import Settings
 from enfold.store import Store, catalog, open_store, outbox
 from enfold.strategies import contract
-from enfold.strategies.contract import Means, Strategy
+from enfold.strategies.contract import Strategy, Summarizers
 from enfold.strategies.fallback import WithFallback
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LocalSummarizer
@@ -131,7 +131,7 @@ def make_strategy(
     What a call asks for must be right. What was stored and can no longer be used is replaced by
     the default, and the report says so.
     """
-    means = Means(summarizer, parallel=settings.parallel_summaries)
+    means = Summarizers(summarizer, parallel=settings.parallel_summaries)
     if by_profile is not None:
         means = replace(means, by_profile=by_profile)
     said = list(notes)
@@ -163,7 +163,7 @@ async def open_strategy(
         )
 
 
-def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
+def _first(settings: Settings, means: Summarizers, said: list[str]) -> Strategy:
     """The strategy that is named; native, and a note, where a stored name means nothing."""
     try:
         contract.get(settings.strategy)
@@ -175,7 +175,7 @@ def _first(settings: Settings, means: Means, said: list[str]) -> Strategy:
     return _configured(settings.strategy, settings, means, said)
 
 
-def _configured(name: str, settings: Settings, means: Means, said: list[str]) -> Strategy:
+def _configured(name: str, settings: Settings, means: Summarizers, said: list[str]) -> Strategy:
     """The strategy with its config; with the defaults, and a note, where that is broken."""
     kind = contract.get(name)
     general = {"style": settings.style, "prompt": settings.prompt} if name == NATIVE else {}

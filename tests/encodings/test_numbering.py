@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.encodings import bodies, is_numbered, numbering_decode, numbering_encode, prefix, runs
+from enfold.encodings import (
+    bodies,
+    decode_line_numbers,
+    encode_line_numbers,
+    is_numbered,
+    prefix,
+    runs,
+)
 
 LINES = ["import os", "", "    indented", "\ttabbed", "1: not a number of ours"]
 
@@ -73,15 +80,15 @@ def test_runs_end_where_the_count_or_the_style_does() -> None:
 
 def test_numbers_are_shown_as_cat_writes_them_without_padding() -> None:
     text = "     9→def f():\n    10→\treturn 1\n    11→\n\nend"
-    found = numbering_encode(text)
+    found = encode_line_numbers(text)
     assert found is not None
     assert found[0] == "9\tdef f():\n10\t\treturn 1\n11\t\n\nend"
-    assert numbering_decode(*found) == text
+    assert decode_line_numbers(*found) == text
 
 
 def test_padding_goes_and_other_signs_stay() -> None:
-    found = numbering_encode("   1: a\n   2: b")
+    found = encode_line_numbers("   1: a\n   2: b")
     assert found is not None
     assert found[0] == "1: a\n2: b"
-    assert numbering_encode("1:a\n2:b") is None
-    assert numbering_encode("1\ta\n2\tb") is None
+    assert encode_line_numbers("1:a\n2:b") is None
+    assert encode_line_numbers("1\ta\n2\tb") is None

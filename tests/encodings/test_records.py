@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.encodings import encode_tables, records_decode, records_encode_blanks
+from enfold.encodings import decode_json, encode_json, encode_tables
 
 ROWS = [{"id": n, "name": f"n{n}", "tags": ["a", "é"]} for n in range(4)]
 
@@ -16,28 +16,28 @@ ROWS = [{"id": n, "name": f"n{n}", "tags": ["a", "é"]} for n in range(4)]
 @pytest.mark.parametrize("ensure_ascii", [True, False])
 def test_blanks_between_values_go(indent: Any, ensure_ascii: bool) -> None:
     text = json.dumps({"items": ROWS}, indent=indent, ensure_ascii=ensure_ascii)
-    found = records_encode_blanks(text)
+    found = encode_json(text)
     assert found is not None
     assert "\n" not in found[0]
     assert json.loads(found[0]) == {"items": ROWS}
-    assert records_decode(*found) == text
+    assert decode_json(*found) == text
 
 
 def test_json_among_other_lines_is_found() -> None:
     text = f"$ cat a.json\n{json.dumps(ROWS, indent=2)}\n$ exit\n{{\nint x;\n}}\n"
-    found = records_encode_blanks(text)
+    found = encode_json(text)
     assert found is not None
     shown = json.dumps(ROWS, separators=(",", ":"), ensure_ascii=False)
     assert found[0] == f"$ cat a.json\n{shown}\n$ exit\n{{\nint x;\n}}\n"
-    assert records_decode(*found) == text
+    assert decode_json(*found) == text
 
 
 def test_lone_surrogates_stay_escaped() -> None:
     text = json.dumps({"a": "\ud800", "b": [1, 2, 3, 4, 5, 6, 7, 8, 9]}, indent=2)
-    found = records_encode_blanks(text)
+    found = encode_json(text)
     assert found is not None
     assert found[0].isascii()
-    assert records_decode(*found) == text
+    assert decode_json(*found) == text
 
 
 def test_like_objects_become_a_table() -> None:
@@ -46,7 +46,7 @@ def test_like_objects_become_a_table() -> None:
     assert found is not None
     table = {"columns": ["id", "name", "tags"], "rows": [list(row.values()) for row in ROWS]}
     assert json.loads(found[0]) == {"items": table, "next": None}
-    assert records_decode(*found) == text
+    assert decode_json(*found) == text
 
 
 def test_an_object_that_looks_like_a_table_comes_back() -> None:
@@ -54,7 +54,7 @@ def test_an_object_that_looks_like_a_table_comes_back() -> None:
     text = json.dumps(value)
     found = encode_tables(text)
     assert found is not None
-    assert records_decode(*found) == text
+    assert decode_json(*found) == text
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_an_object_that_looks_like_a_table_comes_back() -> None:
     ids=repr,
 )
 def test_what_cannot_be_written_again_is_left_alone(text: str) -> None:
-    assert records_encode_blanks(text) is None
+    assert encode_json(text) is None
 
 
 def test_objects_that_differ_in_keys_or_their_order_are_no_table() -> None:
@@ -97,7 +97,7 @@ tables = st.builds(
 @given(values | tables, st.sampled_from([None, 1, 2, 4, "\t"]), st.booleans())
 def test_any_json_comes_back(value: Any, indent: Any, ensure_ascii: bool) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=ensure_ascii)
-    for encode in (records_encode_blanks, encode_tables):
+    for encode in (encode_json, encode_tables):
         found = encode(text)
         if found is not None:
-            assert records_decode(*found) == text
+            assert decode_json(*found) == text

@@ -14,7 +14,12 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
-from enfold.llm.profiles import NOBODY, Chain, Profile, Writer, candidates
+from enfold.llm.profiles import (
+    CandidateSummarizer,
+    Profile,
+    SummarizerChain,
+    summarizer_candidates,
+)
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import SummaryRequest
@@ -31,7 +36,9 @@ REQUEST = SummaryRequest((user("Where is the map?"),), max_tokens=500)
 
 
 def order(named: str | None = None, conversation: str | None = None) -> list[str]:
-    return [each.name for each in candidates(KNOWN, named=named, conversation=conversation)]
+    return [
+        each.name for each in summarizer_candidates(KNOWN, named=named, conversation=conversation)
+    ]
 
 
 def test_the_order_is_condensing_profile_cheap_model_conversation_profile() -> None:
@@ -58,14 +65,14 @@ def test_nobody_is_asked_twice() -> None:
 
 
 def test_a_profile_that_is_gone_or_broken_says_so() -> None:
-    gone, *others = candidates({**KNOWN, "cheap": "key: wrong"}, conversation="work")
+    gone, *others = summarizer_candidates({**KNOWN, "cheap": "key: wrong"}, conversation="work")
     assert (gone.title, gone.fault) == ("condensing profile 'cheap'", "key: wrong")
     assert len(others) == 2
-    (only,) = candidates({}, conversation="work")
+    (only,) = summarizer_candidates({}, conversation="work")
     assert only.fault == "there is no profile of that name"
 
 
-def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[Writer]:
+def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[CandidateSummarizer]:
     made = []
     for place, script in enumerate(scripts):
         connection = Connection("openai", f"m{place}")
@@ -73,19 +80,21 @@ def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[Wri
         config = ModelConfig(connection.name, window, 4_096)
         gateway = ScriptedGateway(*script)
         made.append(
-            Writer(f"number {place}", ModelSummarizer(gateway, connection, config, f"w{place}"))
+            CandidateSummarizer(
+                f"number {place}", ModelSummarizer(gateway, connection, config, f"w{place}")
+            )
         )
     return made
 
 
-def asked(chain: Sequence[Writer]) -> list[int]:
+def asked(chain: Sequence[CandidateSummarizer]) -> list[int]:
     gateways = [writer.summarizer.gateway for writer in chain]
     return [len(each.calls) for each in gateways if isinstance(each, ScriptedGateway)]
 
 
 async def test_the_first_writes_and_nobody_else_is_asked() -> None:
     crew = writers(["First."], ["Second."])
-    chain = Chain(crew)
+    chain = SummarizerChain(crew)
     assert (chain.name, chain.max_input) == ("w0", 100_000)
     summary = await chain.summarize(REQUEST)
     assert (summary.text, summary.author, summary.notes) == ("First.", "w0", ())
@@ -102,7 +111,7 @@ async def test_the_first_writes_and_nobody_else_is_asked() -> None:
     ids=["failing", "empty", "refusing"],
 )
 async def test_the_next_takes_over_and_the_summary_says_why(answer: Answer, words: str) -> None:
-    summary = await Chain(writers([answer], ["Second."])).summarize(REQUEST)
+    summary = await SummarizerChain(writers([answer], ["Second."])).summarize(REQUEST)
     assert (summary.text, summary.author) == ("Second.", "w1")
     (note,) = summary.notes
     assert note.startswith("number 0: ")
@@ -111,26 +120,26 @@ async def test_the_next_takes_over_and_the_summary_says_why(answer: Answer, word
 
 
 async def test_those_passed_over_beforehand_are_told_too() -> None:
-    chain = Chain(writers(["Written."]), ["condensing profile 'x': no key"])
+    chain = SummarizerChain(writers(["Written."]), ["condensing profile 'x': no key"])
     (note,) = (await chain.summarize(REQUEST)).notes
     assert note == "condensing profile 'x': no key; w0 wrote instead"
 
 
 async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
-    chain = Chain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
+    chain = SummarizerChain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
     with pytest.raises(SummaryError) as caught:
         await chain.summarize(REQUEST)
     told = str(caught.value)
     assert told.startswith(f"{NOBODY}: profile 'x': no key; number 0: slow down")
     assert "number 1: the answer was empty" in told
     with pytest.raises(SummaryError, match=f"{NOBODY}: profile 'x': no key"):
-        Chain([], ["profile 'x': no key"])
+        SummarizerChain([], ["profile 'x': no key"])
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("401"), GatewayError("404")], ids=str)
 async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: GatewayError) -> None:
     crew = writers([error], ["Second."])
-    chain = Chain(crew)
+    chain = SummarizerChain(crew)
     first, second = [await chain.summarize(REQUEST) for _ in range(2)]
     assert asked(crew) == [1, 2]
     assert first.notes == second.notes
@@ -140,14 +149,14 @@ async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: Gat
 
 async def test_a_passing_failure_is_tried_again() -> None:
     crew = writers([UnavailableError("503"), "First."], ["Second."])
-    chain = Chain(crew)
+    chain = SummarizerChain(crew)
     texts = [(await chain.summarize(REQUEST)).text for _ in range(2)]
     assert texts == ["Second.", "First."]
 
 
 async def test_the_last_one_is_never_given_up() -> None:
     crew = writers([AuthenticationError("401")])
-    chain = Chain(crew)
+    chain = SummarizerChain(crew)
     for _ in range(2):
         with pytest.raises(SummaryError, match="401"):
             await chain.summarize(REQUEST)
@@ -159,7 +168,7 @@ async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
-    summary = await Chain(crew).summarize(long)
+    summary = await SummarizerChain(crew).summarize(long)
     assert summary.text == "So far."
     assert asked(crew)[0] == 1
     assert asked(crew)[1] > 2

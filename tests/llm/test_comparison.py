@@ -27,7 +27,7 @@ from enfold.llm.costs import (
 from enfold.llm.prices import Longer, Prices
 from enfold.messages import Message
 from enfold.retention import Split
-from enfold.strategies.contract import Means
+from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import KIND
 from enfold.summaries import SummaryRequest
 from enfold.summaries.prompts import build
@@ -191,7 +191,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
         previous=previous,
         summary_tokens=800,
     )
-    strategy = KIND.make_from(None, Means(summarizer))
+    strategy = KIND.make_from(None, Summarizers(summarizer))
     expected = (await strategy.estimate(task, pricing({"scripted": SONNET}))).cost
     assert summarizer.requests == []
     await strategy.condense(task)

@@ -11,7 +11,7 @@ from enfold.messages import Message
 from enfold.pipeline import Request, make_plan
 from enfold.retention import split
 from enfold.strategies import contract
-from enfold.strategies.contract import Means, Strategy
+from enfold.strategies.contract import Strategy, Summarizers
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 from enfold.testing import ScriptedSummarizer
@@ -27,7 +27,7 @@ def strategy(
     """A strategy with a scripted summarizer, or with the first given; all are profiles by name."""
     given = summarizers or (ScriptedSummarizer("In short."),)
     known = {each.name: each for each in given}
-    means = Means(given[0], known.__getitem__, parallel)
+    means = Summarizers(given[0], known.__getitem__, parallel)
     return contract.get(name).make_from(config, means)
 
 

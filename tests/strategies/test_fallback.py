@@ -17,7 +17,7 @@ from enfold.condensation import (
 )
 from enfold.errors import NoGainError, SummaryError
 from enfold.retention import Retention
-from enfold.strategies.contract import Cost, Estimate, Prices, Reduction
+from enfold.strategies.contract import Estimate, EstimatedCost, Prices, Reduction
 from enfold.strategies.fallback import WithFallback
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.tasks import plan_for, strategy
@@ -42,7 +42,7 @@ class Foreign:
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         dollars = prices("foreign", plan.tokens, 0) if prices else None
-        return Estimate(Reduction(plan.tokens, 1), Cost(dollars=dollars))
+        return Estimate(Reduction(plan.tokens, 1), EstimatedCost(dollars=dollars))
 
 
 def broken(_task: Plan) -> Condensation:

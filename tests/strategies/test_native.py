@@ -16,7 +16,7 @@ from enfold.errors import ConfigError, SummaryError
 from enfold.history import last_user_message
 from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
-from enfold.strategies.contract import Means
+from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import KIND, Native, NativeConfig
 from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
@@ -33,7 +33,7 @@ def plan_for(messages: list[Message], retention: Retention, **values: object) ->
 
 
 def native(summarizer: ScriptedSummarizer, **values: Any) -> Native:
-    return Native(NativeConfig(**values), Means(summarizer))
+    return Native(NativeConfig(**values), Summarizers(summarizer))
 
 
 CHAT = [user(f"{LONG} {n}") if n % 2 == 0 else assistant(f"{LONG} {n}") for n in range(10)]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from enfold.condensation import unchanged
 from enfold.fields import CamelModel
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
+from enfold.strategies.contract import Capabilities, EstimatedCost, Estimate, StrategyKind, Reduction
 
 
 class Config(CamelModel):
@@ -38,10 +38,10 @@ class Idle:
         return unchanged(plan, self.id, "idle")
 
     async def estimate(self, plan, prices=None):
-        return Estimate(Reduction(plan.tokens, plan.tokens), Cost())
+        return Estimate(Reduction(plan.tokens, plan.tokens), EstimatedCost())
 
 
-KIND = Kind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config, Idle)
+KIND = StrategyKind("idle", "Idle", "Does nothing.", Capabilities(lossless=True), Config, Idle)
 '''
 
 
@@ -110,8 +110,8 @@ def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> No
     [
         ("idle = idle:KIND", "raise OSError('no disk')", "does not load"),
         ("idle = idle:NOTHING", PLUGIN, "does not load"),
-        ("idle = idle:Idle", PLUGIN, "is no Kind"),
-        ("lazy = idle:KIND", PLUGIN, "is no Kind with the id 'lazy'"),
+        ("idle = idle:Idle", PLUGIN, "is no StrategyKind"),
+        ("lazy = idle:KIND", PLUGIN, "is no StrategyKind with the id 'lazy'"),
     ],
     ids=["breaks", "is missing", "is something else", "has another name"],
 )

@@ -12,7 +12,7 @@ from enfold.jsontext import loads
 from enfold.messages import ToolCall
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
-    Limits,
+    TextLimits,
     map_arguments,
     map_texts,
     suppress,
@@ -26,13 +26,13 @@ LOG = "\n".join(f"line {n} says something of its own" for n in range(1, 901))
 
 
 def test_the_first_lines_stay_and_the_marker_says_how_many_are_gone() -> None:
-    short = truncate(LOG, Limits(lines=88), O200K)
+    short = truncate(LOG, TextLimits(lines=88), O200K)
     assert short.startswith("line 1 says something of its own\nline 2 ")
     assert short.endswith("line 88 says something of its own\n⟨ ... truncated, 812 of 900 lines ⟩")
 
 
 def test_beginning_and_end_stay_where_both_are_wanted() -> None:
-    short = truncate(LOG, Limits(lines=6, head_and_tail=True), O200K).split("\n")
+    short = truncate(LOG, TextLimits(lines=6, head_and_tail=True), O200K).split("\n")
     assert short[:4] == LOG.split("\n")[:4]
     assert short[4] == "⟨ ... truncated, 894 of 900 lines ⟩"
     assert short[5:] == LOG.split("\n")[-2:]
@@ -40,33 +40,33 @@ def test_beginning_and_end_stay_where_both_are_wanted() -> None:
 
 def test_the_first_characters_stay_of_a_long_line() -> None:
     line = "word " * 1_000
-    short = truncate(line, Limits(lines=10, chars=100), O200K)
+    short = truncate(line, TextLimits(lines=10, chars=100), O200K)
     assert short == line[:100].rstrip() + " ⟨ ... truncated, 4900 of 5000 characters ⟩"
-    both = truncate(line, Limits(chars=90, head_and_tail=True), O200K)
+    both = truncate(line, TextLimits(chars=90, head_and_tail=True), O200K)
     assert both.startswith(line[:55])
     assert both.endswith(line[-25:])
     assert "⟨ ... truncated, 4910 of 5000 characters ⟩" in both
 
 
 def test_the_tighter_limit_decides() -> None:
-    by_lines = truncate(LOG, Limits(lines=2, chars=10_000), O200K)
-    by_chars = truncate(LOG, Limits(lines=500, chars=50), O200K)
+    by_lines = truncate(LOG, TextLimits(lines=2, chars=10_000), O200K)
+    by_chars = truncate(LOG, TextLimits(lines=500, chars=50), O200K)
     assert by_lines.count("\n") == 2
     assert by_chars.startswith(LOG[:50])
 
 
 def test_without_a_marker_it_is_cut_and_nothing_said() -> None:
-    assert truncate(LOG, Limits(lines=1, with_marker=False), O200K) == LOG.split("\n")[0] + "\n"
+    assert truncate(LOG, TextLimits(lines=1, with_marker=False), O200K) == LOG.split("\n")[0] + "\n"
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\nc\n", "one\ntwo\nthree", "x" * 40])
 def test_what_is_within_the_limits_is_the_very_same(text: str) -> None:
-    assert truncate(text, Limits(lines=3, chars=40), O200K) is text
+    assert truncate(text, TextLimits(lines=3, chars=40), O200K) is text
 
 
 def test_a_marker_that_would_cost_more_is_not_set() -> None:
-    assert truncate("a\nb\nc", Limits(lines=1), O200K) == "a\nb\nc"
-    assert truncate("=" * 80, Limits(chars=4), O200K) == "=" * 80
+    assert truncate("a\nb\nc", TextLimits(lines=1), O200K) == "a\nb\nc"
+    assert truncate("=" * 80, TextLimits(chars=4), O200K) == "=" * 80
     assert suppress("yes, it is", O200K) == "yes, it is"
     assert suppress("-" * 64, O200K) == "-" * 64
 
@@ -85,7 +85,7 @@ def test_a_suppressed_text_is_a_marker_and_stays_one() -> None:
 def test_cutting_never_costs_tokens_and_cuts_once(
     text: str, lines: int | None, chars: int | None, both: bool
 ) -> None:
-    limits = Limits(lines, chars, head_and_tail=both)
+    limits = TextLimits(lines, chars, head_and_tail=both)
     once = truncate(text, limits, O200K)
     assert O200K.count(once) <= O200K.count(text)
     assert truncate(once, limits, O200K) == once
@@ -113,7 +113,7 @@ def test_texts_inside_a_value_are_edited_and_its_shape_stays() -> None:
 def test_long_arrays_say_how_many_items_are_gone() -> None:
     shown = map_texts(list(range(100)), cut, most_items=3)
     assert shown == [0, 1, 2, "⟨ ... truncated, 97 of 100 items ⟩"]
-    for edit in (partial(truncate, limits=Limits(chars=9)), suppress):
+    for edit in (partial(truncate, limits=TextLimits(chars=9)), suppress):
         assert map_texts(shown, partial(edit, tokenizer=O200K), most_items=3) is shown
 
 

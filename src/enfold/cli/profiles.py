@@ -13,7 +13,7 @@ from enfold.amounts import dollars, number
 from enfold.cli.files import open_input
 from enfold.cli.screen import Db, Json, put, put_json, put_table, say, working
 from enfold.engine import Engine
-from enfold.engine.profiles import Listed, Tried
+from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.prices import NAMES, Prices
@@ -145,7 +145,7 @@ async def add(
     async with open_engine(db) as engine:
         profile = await engine.profiles.save(name, fields, replace=replace)
         limits = await _limits(engine, name)
-    _show([Listed(name, profile)], json=json)
+    _show([ListedProfile(name, profile)], json=json)
     if not json:
         say(f"{limits}\n`enfold profiles test {name}` tries it out")
 
@@ -154,7 +154,7 @@ async def add(
 async def show(name: Name, /, *, db: Db = None) -> None:
     """Show a profile as JSON; its key is never shown."""
     async with open_engine(db) as engine:
-        put_json(_as_json(Listed(name, await engine.profiles.get(name))))
+        put_json(_as_json(ListedProfile(name, await engine.profiles.get(name))))
 
 
 @app.command(name="test")
@@ -248,7 +248,7 @@ def _pairs(given: Iterable[str], option: str) -> Iterable[tuple[str, str]]:
         yield name, value
 
 
-def _show(found: Sequence[Listed], *, json: bool) -> None:
+def _show(found: Sequence[ListedProfile], *, json: bool) -> None:
     if json:
         put_json([_as_json(each) for each in found])
         return
@@ -256,7 +256,7 @@ def _show(found: Sequence[Listed], *, json: bool) -> None:
     put_table(number(len(found), "profile"), columns, map(_row, found))
 
 
-def _row(listed: Listed) -> tuple[str, ...]:
+def _row(listed: ListedProfile) -> tuple[str, ...]:
     profile = listed.profile
     if profile is None:
         return (listed.name, listed.fault, *[""] * 5)
@@ -283,7 +283,7 @@ def _price(costs: Prices | None, kind: str) -> str:
     return "unknown" if price is None else f"{dollars(price)} / 1M"
 
 
-def _as_json(listed: Listed) -> dict[str, Any]:
+def _as_json(listed: ListedProfile) -> dict[str, Any]:
     profile = listed.profile
     if profile is None:
         return {"name": listed.name, "fault": listed.fault}
@@ -292,7 +292,7 @@ def _as_json(listed: Listed) -> dict[str, Any]:
     return {"name": profile.name, **profile.as_json(), "prices": known}
 
 
-def _tried_as_json(tried: Tried) -> dict[str, Any]:
+def _tried_as_json(tried: ProfileTest) -> dict[str, Any]:
     usage = tried.usage
     return {
         "model": tried.model,

@@ -18,7 +18,14 @@ from enfold.llm.costs import pricing
 from enfold.llm.discovery import discover
 from enfold.llm.keys import STORED, Keys
 from enfold.llm.prices import Overrides, Prices, detect, prices
-from enfold.llm.profiles import Candidate, Chain, Profile, Writer, candidates, read
+from enfold.llm.profiles import (
+    CandidateSummarizer,
+    Profile,
+    SummarizerCandidate,
+    SummarizerChain,
+    read,
+    summarizer_candidates,
+)
 from enfold.llm.providers import provider
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Text
@@ -37,7 +44,7 @@ KEYS = "keys"
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredProfiles:
     """What the database says of profiles."""
 
     profiles: Mapping[str, Profile | str]
@@ -47,13 +54,13 @@ class Stored:
     """Of the models that they may ask, as far as somebody configured them."""
 
 
-def read_stored(db: Database) -> Stored:
+def read_profiles(db: Database) -> StoredProfiles:
     """All profiles, with what is needed to ask their models."""
     profiles = {row.name: _profile(row) for row in catalog.profiles(db)}
     ids = {id for each in profiles.values() if isinstance(each, Profile) for id in _models(each)}
     rows = (catalog.model_config(db, id) for id in sorted(ids))
     configs = {row.id: from_row(row) for row in rows if row is not None}
-    return Stored(profiles, catalog.settings(db, KEYS), configs)
+    return StoredProfiles(profiles, catalog.settings(db, KEYS), configs)
 
 
 def _profile(row: ProfileRow) -> Profile | str:
@@ -72,7 +79,7 @@ def _models(profile: Profile) -> tuple[str, ...]:
 class Roster:
     """Who can be asked."""
 
-    stored: Stored
+    stored: StoredProfiles
     keys: Keys
     gateway: Gateway
     summarizers: Mapping[str, Summarizer]
@@ -119,17 +126,21 @@ class Roster:
             raise SummaryError(f"no summarizer {name!r}; there are {there}")
         return self._chain(name, profile, settings.timeout)
 
-    def _chain(self, named: str | None, conversation: str | None, seconds: float) -> Chain:
-        writers: list[Writer] = []
+    def _chain(
+        self, named: str | None, conversation: str | None, seconds: float
+    ) -> SummarizerChain:
+        writers: list[CandidateSummarizer] = []
         passed_over: list[str] = []
-        for each in candidates(self.stored.profiles, named=named, conversation=conversation):
+        for each in summarizer_candidates(
+            self.stored.profiles, named=named, conversation=conversation
+        ):
             try:
                 writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
-        return Chain(writers, passed_over)
+        return SummarizerChain(writers, passed_over)
 
-    def _writer(self, candidate: Candidate, seconds: float) -> Writer:
+    def _writer(self, candidate: SummarizerCandidate, seconds: float) -> CandidateSummarizer:
         profile = candidate.profile
         if profile is None:
             raise ConfigError(candidate.fault)
@@ -139,7 +150,7 @@ class Roster:
         summarizer = self._by_model(
             self.gateway, connection, candidate.name, profile.name, own_prices
         )
-        return Writer(candidate.title, summarizer)
+        return CandidateSummarizer(candidate.title, summarizer)
 
     def _by_model(
         self,
@@ -180,7 +191,7 @@ _ROOM = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedProfile:
     """A profile in a list; one that was stored by hand may be broken."""
 
     JSON_FIELDS: ClassVar = ("name", "fields", "fault")
@@ -197,7 +208,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class ProfileTest:
     """The result of one small call to a profile's model."""
 
     JSON_FIELDS: ClassVar = ("model", "seconds", "input_tokens", "output_tokens", "cost")
@@ -237,17 +248,19 @@ class Profiles:
         self._gateway = gateway
         self._summarizers = summarizers
 
-    async def all(self) -> tuple[Listed, ...]:
+    async def all(self) -> tuple[ListedProfile, ...]:
         """Every profile, by name; one may say why it cannot be used."""
-        stored = await self._store.read(read_stored)
+        stored = await self._store.read(read_profiles)
         return tuple(
-            Listed(name, each) if isinstance(each, Profile) else Listed(name, None, each)
+            ListedProfile(name, each)
+            if isinstance(each, Profile)
+            else ListedProfile(name, None, each)
             for name, each in stored.profiles.items()
         )
 
     async def get(self, name: str) -> Profile:
         """The profile of that name."""
-        return _get(await self._store.read(read_stored), name)
+        return _get(await self._store.read(read_profiles), name)
 
     async def save(self, name: str, fields: Mapping[str, Any], *, replace: bool = False) -> Profile:
         """Keep a profile, if need be in place of the one of that name."""
@@ -281,7 +294,7 @@ class Profiles:
         except ConfigError as error:
             raise ConfigError(f"profile {name!r}: {error}") from None
 
-    async def test(self, name: str) -> Tried:
+    async def test(self, name: str) -> ProfileTest:
         """Ask the profile's model one small question; a `GatewayError` says what is wrong."""
         profile, connection = await self.get(name), await self.connection(name)
         call = Call((Message("user", (Text(_QUESTION),)),), max_tokens=_ROOM)
@@ -289,7 +302,7 @@ class Profiles:
         reply = await self._gateway.complete(connection, call)
         seconds = perf_counter() - started
         cost = cost_of_call(reply.usage, profile.known_prices())
-        return Tried(reply.model, seconds, reply.usage, cost)
+        return ProfileTest(reply.model, seconds, reply.usage, cost)
 
     async def discover(self, name: str) -> ModelConfig:
         """The limits of the profile's model: as its provider says them now, else as known.
@@ -304,7 +317,7 @@ class Profiles:
 
     async def roster(self) -> Roster:
         """All profiles as they are now, and who writes for them."""
-        stored = await self._store.read(read_stored)
+        stored = await self._store.read(read_profiles)
         return Roster(stored, self._keys, self._gateway, self._summarizers)
 
     async def require(self, name: str) -> None:
@@ -313,7 +326,7 @@ class Profiles:
             await self.get(name)
 
 
-def _get(stored: Stored, name: str) -> Profile:
+def _get(stored: StoredProfiles, name: str) -> Profile:
     found = stored.profiles.get(name)
     if isinstance(found, Profile):
         return found
@@ -324,7 +337,7 @@ def _get(stored: Stored, name: str) -> Profile:
 
 
 def _save(db: Database, profile: Profile, *, replace: bool) -> None:
-    stored = read_stored(db)
+    stored = read_profiles(db)
     if not replace and profile.name in stored.profiles:
         raise ConfigError(f"name: there is a profile {profile.name!r} already; replace it")
     condensing = profile.condensing_profile
@@ -334,7 +347,7 @@ def _save(db: Database, profile: Profile, *, replace: bool) -> None:
 
 
 def _remove(db: Database, name: str, *, force: bool) -> None:
-    stored = read_stored(db)
+    stored = read_profiles(db)
     if name not in stored.profiles:
         _get(stored, name)  # which says that there is none, and what there is
     needed_by = [
@@ -351,7 +364,7 @@ def _remove(db: Database, name: str, *, force: bool) -> None:
 
 
 def _set_key(db: Database, name: str, sealed: str) -> Profile:
-    profile = _get(read_stored(db), name)
+    profile = _get(read_profiles(db), name)
     catalog.put_setting(db, KEYS, name, sealed)
     catalog.put_profile(db, name, {**profile.as_json(), "key": STORED})
     return profiles.read(name, {**profile.as_json(), "key": STORED})

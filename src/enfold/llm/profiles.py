@@ -226,11 +226,11 @@ ALIASES: Mapping[str, str] = {
 """Names that other systems use for a field."""
 
 
-NOBODY = "No valid API handler available"
+NO_HANDLER = "No valid API handler available"
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class SummarizerCandidate:
     """Somebody who may condense."""
 
     title: str
@@ -249,9 +249,9 @@ class Candidate:
         return f"{self.profile.name} ({self.profile.provider}:{self.model})"
 
 
-def candidates(
+def summarizer_candidates(
     known: Mapping[str, Profile | str], *, named: str | None = None, conversation: str | None = None
-) -> Iterator[Candidate]:
+) -> Iterator[SummarizerCandidate]:
     """Who may condense in a session with the profile `conversation`, best first.
 
     `known` has every profile, or what is wrong with it. `named` was asked for; else it is the
@@ -269,8 +269,8 @@ def candidates(
 
 
 def _in_order(
-    known: Mapping[str, Profile | str], first: str | None, own: Candidate | None
-) -> Iterator[Candidate]:
+    known: Mapping[str, Profile | str], first: str | None, own: SummarizerCandidate | None
+) -> Iterator[SummarizerCandidate]:
     if first is not None:
         yield _found(known, first, "condensing profile")
     if own is None:
@@ -279,29 +279,31 @@ def _in_order(
         cheap = provider(own.profile.provider).cheap_model
         if cheap is not None:
             title = f"cheap model of {own.profile.provider}, {cheap!r}"
-            yield Candidate(title, own.profile, cheap)
+            yield SummarizerCandidate(title, own.profile, cheap)
     yield own
 
 
-def _found(known: Mapping[str, Profile | str], name: str, role: str) -> Candidate:
+def _found(known: Mapping[str, Profile | str], name: str, role: str) -> SummarizerCandidate:
     title, found = f"{role} {name!r}", known.get(name)
     if isinstance(found, Profile):
-        return Candidate(title, found, found.model)
-    return Candidate(title, fault=found or "there is no profile of that name")
+        return SummarizerCandidate(title, found, found.model)
+    return SummarizerCandidate(title, fault=found or "there is no profile of that name")
 
 
 @dataclass(frozen=True, slots=True)
-class Writer:
+class CandidateSummarizer:
     """A candidate that can be asked."""
 
     title: str
     summarizer: ModelSummarizer
 
 
-class Chain:
+class SummarizerChain:
     """A summarizer that asks one after the other until one has written a summary."""
 
-    def __init__(self, writers: Sequence[Writer], passed_over: Sequence[str] = ()) -> None:
+    def __init__(
+        self, writers: Sequence[CandidateSummarizer], passed_over: Sequence[str] = ()
+    ) -> None:
         """`passed_over` says of earlier candidates who they are and why they cannot be used."""
         if not writers:
             raise SummaryError(_nobody(passed_over))
@@ -354,7 +356,7 @@ def _is_final(error: SummaryError) -> bool:
     return isinstance(cause, AuthenticationError) or type(cause) is GatewayError
 
 
-def _without_name(text: str, writer: Writer) -> str:
+def _without_name(text: str, writer: CandidateSummarizer) -> str:
     return text.removeprefix(f"{writer.summarizer.name}: ")
 
 

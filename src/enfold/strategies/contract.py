@@ -1,10 +1,10 @@
 """The contract of strategies: who one is, what it can do, what can be set, and how it is asked.
 
-A `Kind` is what the registry knows by name: identity, capabilities, config, and how to make a
+A `StrategyKind` is what the registry knows by name: identity, capabilities, config, and how to make a
 strategy. A `Strategy` is one that was made, with its config and its means. It sees messages and
 counts, never a store, a dialect or a setting.
 
-Third parties offer a `Kind` through an entry point of the group `enfold.strategies`:
+Third parties offer a `StrategyKind` through an entry point of the group `enfold.strategies`:
 
     [project.entry-points."enfold.strategies"]
     mine = "my_package.module:KIND"
@@ -67,7 +67,7 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
-class Calls:
+class SummarizerCalls:
     """Calls of one summarizer."""
 
     author: str
@@ -77,10 +77,10 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class EstimatedCost:
     """What a strategy would ask of summarizers."""
 
-    by_author: tuple[Calls, ...] = ()
+    by_author: tuple[SummarizerCalls, ...] = ()
     dollars: float | None = None
     """None where a price is unknown; 0 only where nobody is asked."""
 
@@ -105,13 +105,13 @@ class Estimate:
     """What a strategy would come to: how small the view, and at what price."""
 
     reduction: Reduction
-    cost: Cost
+    cost: EstimatedCost
 
     @classmethod
     def by_trying(cls, plan: Plan, answer: Condensation) -> Estimate:
         """Of a strategy that asks nobody: what it answers, exactly, and for nothing."""
         reduction = Reduction(plan.tokens, answer.tokens(plan), answer.steps)
-        return cls(reduction, Cost(dollars=0.0))
+        return cls(reduction, EstimatedCost(dollars=0.0))
 
 
 def _nobody_else(name: str) -> Summarizer:
@@ -119,7 +119,7 @@ def _nobody_else(name: str) -> Summarizer:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Summarizers:
     """What a strategy works with beside its config."""
 
     summarizer: Summarizer
@@ -157,7 +157,7 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[Config]):
+class StrategyKind(Generic[Config]):
     """A strategy as the registry knows it."""
 
     id: str
@@ -166,7 +166,7 @@ class Kind(Generic[Config]):
     capabilities: Capabilities
     config: type[Config]
     """Its fields have a description, bounds and a default; JSON names are in camel case."""
-    make: Callable[[Config, Means], Strategy]
+    make: Callable[[Config, Summarizers], Strategy]
     version: str = "1.0.0"
 
     def schema(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Kind(Generic[Config]):
         """A config from JSON, None for the defaults; `ConfigError` names the fields in question."""
         return fields.read(self.config, value)
 
-    def make_from(self, value: Any, means: Means) -> Strategy:
+    def make_from(self, value: Any, means: Summarizers) -> Strategy:
         """The strategy with a config from JSON."""
         return self.make(self.read(value), means)
 
@@ -189,7 +189,7 @@ class Kind(Generic[Config]):
 GROUP = "enfold.strategies"
 """The group of entry points."""
 
-AnyKind: TypeAlias = Kind[Any]
+AnyStrategyKind: TypeAlias = StrategyKind[Any]
 
 BUILT_IN = ("native", "lossless", "truncation", "smart")
 """Each is a module beside this one with a `KIND`, in the order in which they are shown."""
@@ -200,7 +200,7 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *(name for name in _offered() if name not in BUILT_IN))
 
 
-def get(name: str) -> AnyKind:
+def get(name: str) -> AnyStrategyKind:
     """The strategy of that name; `ConfigError` if there is none, or it does not load."""
     if name in BUILT_IN:
         return _built_in(name)
@@ -210,8 +210,8 @@ def get(name: str) -> AnyKind:
 
 
 @cache
-def _built_in(name: str) -> AnyKind:
-    kind: AnyKind = import_module(f"enfold.strategies.{name}").KIND
+def _built_in(name: str) -> AnyStrategyKind:
+    kind: AnyStrategyKind = import_module(f"enfold.strategies.{name}").KIND
     return kind
 
 
@@ -221,13 +221,13 @@ def _offered() -> dict[str, EntryPoint]:
 
 
 @cache
-def _load(point: EntryPoint) -> AnyKind:
+def _load(point: EntryPoint) -> AnyStrategyKind:
     try:
         kind = point.load()
     except Exception as error:
         raise ConfigError(
             f"the strategy {point.name!r} ({point.value}) does not load: {error!r}"
         ) from error
-    if not isinstance(kind, Kind) or kind.id != point.name:
+    if not isinstance(kind, StrategyKind) or kind.id != point.name:
         raise ConfigError(f"{point.value} is no Kind with the id {point.name!r}")
     return kind

@@ -28,8 +28,8 @@ from enfold.errors import ConfigError, SummaryError
 from enfold.fields import CamelModel
 from enfold.messages import Message, Text
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
-from enfold.strategies.rehearsal import rehearse
+from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
+from enfold.strategies.simulation import simulate
 from enfold.summaries import HEADING, Style, Summarizer, Summary, SummaryRequest, summary_tokens
 from enfold.summaries.prompts import validate
 from enfold.summaries.request import pieces
@@ -38,7 +38,7 @@ ATTEMPTS = 3
 """How often a summary that is too long is asked for."""
 
 
-async def fold(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+async def summarize_in_pieces(summarizer: Summarizer, request: SummaryRequest) -> Summary:
     """The summary of the request, or `SummaryError`. Its cost and notes are of all attempts.
 
     What is more than the summarizer can read is folded in sequence: the summary of one piece is
@@ -93,7 +93,7 @@ def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> R
     return replace(retention, keep_first=max(retention.keep_first, leading))
 
 
-def is_worth_folding(plan: Plan, indexes: Collection[int]) -> bool:
+def is_worth_summarizing(plan: Plan, indexes: Collection[int]) -> bool:
     """Whether these would bring anything new into a summary, or the target is still to reach.
 
     A summary of a summary alone says less and saves little.
@@ -145,7 +145,7 @@ class Native:
     """Keep the head, one summary, and the tail."""
 
     config: NativeConfig
-    means: Means
+    means: Summarizers
 
     id = "native"
 
@@ -159,7 +159,7 @@ class Native:
     def touches(self, plan: Plan) -> tuple[int, ...]:
         """What lies between head and tail; a summary alone only if the target is still to reach."""
         indexes = tuple(index for index in plan.split.middle if index != plan.split.pinned)
-        return indexes if is_worth_folding(plan, indexes) else ()
+        return indexes if is_worth_summarizing(plan, indexes) else ()
 
     async def condense(self, plan: Plan) -> Condensation:
         """The plan with its folded part summarized."""
@@ -175,7 +175,7 @@ class Native:
             style=self.config.style,
             prompt=self.config.prompt,
         )
-        summary = await fold(self.means.summarizer, request)
+        summary = await summarize_in_pieces(self.means.summarizer, request)
         tokens = summary_tokens(summary.text, plan.tokenizer)
         folded = SummarizedMessages(indexes, summary.text, tokens, summary.author)
         answer = Condensation(
@@ -190,10 +190,10 @@ class Native:
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With one call, or as many as it takes to read everything."""
-        return await rehearse(self, plan, prices)
+        return await simulate(self, plan, prices)
 
 
-KIND = Kind(
+KIND = StrategyKind(
     id="native",
     name="Native",
     description="Folds what is old into one summary; the first and the newest messages stay.",

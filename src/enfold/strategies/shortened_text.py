@@ -30,7 +30,7 @@ Edit: TypeAlias = Callable[[str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class TextLimits:
     """How much of a text stays. None is no limit."""
 
     lines: int | None = None
@@ -53,7 +53,7 @@ def suppress(text: str, tokenizer: Tokenizer) -> str:
     return SUPPRESSED if _pays(text, SUPPRESSED, tokenizer) else text
 
 
-def truncate(text: str, limits: Limits, tokenizer: Tokenizer) -> str:
+def truncate(text: str, limits: TextLimits, tokenizer: Tokenizer) -> str:
     """What the limits leave of the text, and a marker that says how much is missing."""
     if limits.allow(text) or _is_truncated_already(text, limits):
         return text
@@ -112,7 +112,7 @@ def _map_items(items: list[Any], edit: Edit, most: int | None) -> list[Any]:
     return edited if any(a is not b for a, b in zip(edited, items, strict=True)) else items
 
 
-def _gap(text: str, limits: Limits) -> tuple[int, int]:
+def _gap(text: str, limits: TextLimits) -> tuple[int, int]:
     """Where what goes begins and ends."""
     tail_lines = (limits.lines or 0) // 3 if limits.head_and_tail else 0
     tail_chars = (limits.chars or 0) // 3 if limits.head_and_tail else 0
@@ -157,7 +157,7 @@ def _tail_start(text: str, lines: int | None, chars: int | None) -> int:
     return at + 1 if lines else len(text)
 
 
-def _is_truncated_already(text: str, limits: Limits) -> bool:
+def _is_truncated_already(text: str, limits: TextLimits) -> bool:
     """Whether the text is within the limits but for a marker in it."""
     if _MARKER_START not in text or not _looser(limits).allow(text):
         return False
@@ -167,9 +167,9 @@ def _is_truncated_already(text: str, limits: Limits) -> bool:
     )
 
 
-def _looser(limits: Limits) -> Limits:
+def _looser(limits: TextLimits) -> TextLimits:
     """The limits, with room for a marker."""
-    return Limits(
+    return TextLimits(
         None if limits.lines is None else limits.lines + 2,
         None if limits.chars is None else limits.chars + _LONGEST_MARKER,
     )

@@ -25,11 +25,11 @@ from enfold.condensation import (
 from enfold.fields import CamelModel
 from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
+from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
     Edit,
-    Limits,
+    TextLimits,
     map_arguments,
     map_texts,
     suppress,
@@ -78,7 +78,7 @@ class Truncation:
     """Cut old content short."""
 
     config: TruncationConfig
-    means: Means
+    means: Summarizers
 
     id = "truncation"
 
@@ -136,7 +136,7 @@ class _Cutter:
     """The config's modes as functions on texts, one for each type of content."""
 
     def __init__(self, config: TruncationConfig, tokenizer: Tokenizer) -> None:
-        def edit(mode: TypeMode | None, limits: Limits) -> Edit | None:
+        def edit(mode: TypeMode | None, limits: TextLimits) -> Edit | None:
             edits: Mapping[TypeMode, Edit | None] = {
                 "keep": None,
                 "suppress": lambda text: suppress(text, tokenizer),
@@ -145,11 +145,11 @@ class _Cutter:
             return edits[mode or config.truncation_mode]
 
         both = config.head_and_tail
-        result_limits = Limits(
+        result_limits = TextLimits(
             config.max_tool_result_lines, config.max_tool_result_chars, head_and_tail=both
         )
-        param_limits = Limits(chars=config.max_tool_param_chars, head_and_tail=both)
-        text_limits = Limits(chars=config.max_message_chars, head_and_tail=both)
+        param_limits = TextLimits(chars=config.max_tool_param_chars, head_and_tail=both)
+        text_limits = TextLimits(chars=config.max_message_chars, head_and_tail=both)
         self._result = edit(config.tool_result_mode, result_limits)
         self._param = edit(config.tool_param_mode, param_limits)
         text = edit(config.message_text_mode, text_limits)
@@ -206,7 +206,7 @@ class _Cutter:
         return part
 
 
-KIND = Kind(
+KIND = StrategyKind(
     id="truncation",
     name="Truncation",
     description="Cuts old tool output and parameters short, mechanically; no model is asked.",

@@ -13,7 +13,7 @@ from enfold.jsontext import dumps
 from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies import contract
-from enfold.strategies.contract import Means
+from enfold.strategies.contract import Summarizers
 from enfold.strategies.lossless import Lossless, numbers_of, shorten
 from enfold.strategies.lossless.config import LosslessConfig
 from enfold.testing import ScriptedSummarizer, assistant, user
@@ -30,7 +30,7 @@ from tests.strategies.lossless.sessions import (
 
 APP = code("app", 40)
 NOBODY = ScriptedSummarizer()
-MEANS = Means(NOBODY)
+MEANS = Summarizers(NOBODY)
 
 
 def make(value: Any = None) -> Lossless:

@@ -21,7 +21,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.strategies.smart.passes import Decomposed, decompose, recompose
+from enfold.strategies.smart.passes import MessageContent, decompose, recompose
 from enfold.testing import assistant, call, result
 from tests.strategies.conversations import conversations
 from tests.wire.conversations import messages as any_messages
@@ -52,10 +52,10 @@ RESULTS = Message(
 
 
 def test_each_type_of_content_is_found() -> None:
-    assert decompose(MIXED) == Decomposed("One.\n\nTwo.", ({"path": "a"}, {"path": "b"}), None)
-    assert decompose(RESULTS) == Decomposed("Go on.", None, (("out", {"n": 1}), ()))
-    assert decompose(Message("user")) == Decomposed()
-    assert decompose(result("1", "done")) == Decomposed(None, None, (("done",),))
+    assert decompose(MIXED) == MessageContent("One.\n\nTwo.", ({"path": "a"}, {"path": "b"}), None)
+    assert decompose(RESULTS) == MessageContent("Go on.", None, (("out", {"n": 1}), ()))
+    assert decompose(Message("user")) == MessageContent()
+    assert decompose(result("1", "done")) == MessageContent(None, None, (("done",),))
 
 
 @given(any_messages)
@@ -113,7 +113,7 @@ def test_edited_content_is_valid_in_every_dialect(
     parsed = dialects.parse(dialects.render(Conversation(messages), dialect), dialect)
     index = data.draw(st.integers(0, len(parsed.messages) - 1))
     content = decompose(parsed.messages[index])
-    changed = Decomposed(
+    changed = MessageContent(
         None if content.message_text is None else "said",
         None
         if content.tool_parameters is None

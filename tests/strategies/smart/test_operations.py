@@ -19,7 +19,7 @@ from enfold.strategies.smart.config import (
 from enfold.strategies.smart.passes import (
     SUMMARIZED,
     Editor,
-    Wanted,
+    TextToSummarize,
     marked,
     operations_for,
     texts_to_summarize,
@@ -42,7 +42,7 @@ SUMMARIZE = OperationConfig(operation="summarize")
 ONE_LINE = OperationConfig(operation="truncate", params=Params(truncate=Truncate(max_lines=1)))
 
 
-def edit(operations: Operations, summaries: dict[Wanted, str] | None = None) -> Message:
+def edit(operations: Operations, summaries: dict[TextToSummarize, str] | None = None) -> Message:
     return Editor(O200K, summaries or {}).edit(MIXED, operations)
 
 
@@ -67,7 +67,7 @@ def test_texts_inside_parameters_and_results_are_what_changes() -> None:
 def test_what_has_a_summary_shows_it_and_what_has_none_stays() -> None:
     operations = Operations(message_text=SUMMARIZE, tool_results=SUMMARIZE)
     wanted = list(texts_to_summarize(MIXED, operations, O200K))
-    assert wanted == [Wanted(LONG, "tool", Summarize())] * 2
+    assert wanted == [TextToSummarize(LONG, "tool", Summarize())] * 2
     new = edit(operations, {wanted[0]: marked("Long.")})
     returned = new.parts[2]
     assert isinstance(returned, ToolResult)

@@ -13,7 +13,7 @@ from enfold.errors import SummaryError
 from enfold.history import orphans, unanswered
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult
 from enfold.strategies import contract
-from enfold.strategies.contract import Means
+from enfold.strategies.contract import Summarizers
 from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.strategies.smart.passes import SUMMARIZED
 from enfold.summaries import SummaryRequest
@@ -413,7 +413,7 @@ async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
 async def test_a_profile_that_is_not_there_is_replaced_and_said() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(apiProfile="gone")]}
     writer = ScriptedSummarizer("Here.")
-    how = contract.get("smart").make_from(config, Means(writer))
+    how = contract.get("smart").make_from(config, Summarizers(writer))
     answer = await how.condense(plan_for(CHAT, how))
     assert answer.summary is not None
     assert answer.summary.author == "scripted"

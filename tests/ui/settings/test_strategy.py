@@ -19,7 +19,7 @@ from pydantic import Field
 from enfold.condensation import unchanged
 from enfold.retention import Retention
 from enfold.fields import CamelModel
-from enfold.strategies.contract import Capabilities, Cost, Estimate, Kind, Reduction
+from enfold.strategies.contract import Capabilities, EstimatedCost, Estimate, StrategyKind, Reduction
 
 
 class Rule(CamelModel):
@@ -54,10 +54,10 @@ class Gentle:
         return unchanged(task, self.id, "gentle")
 
     async def estimate(self, task, prices=None):
-        return Estimate(Reduction(task.tokens, task.tokens), Cost())
+        return Estimate(Reduction(task.tokens, task.tokens), EstimatedCost())
 
 
-KIND = Kind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True), Config, Gentle)
+KIND = StrategyKind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True), Config, Gentle)
 '''
 
 

@@ -23,19 +23,19 @@ from enfold.jsontext import Path
 from enfold.ledger import Shortening
 from enfold.messages import Message
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
-from enfold.strategies.lossless.blocks import fold_blocks
+from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
+from enfold.strategies.lossless.blocks import replace_blocks
 from enfold.strategies.lossless.config import Encodings, LosslessConfig, Obsolete
 from enfold.strategies.lossless.results import (
     consolidate,
-    fold_repeats,
     reencode,
-    take_out_obsolete,
+    remove_obsolete,
+    replace_repeats,
 )
 from enfold.strategies.lossless.texts import (
-    Draft,
-    Right,
-    Terms,
+    EditRight,
+    StepContext,
+    TextDraft,
     has_marker,
     pointed_at,
     shortening,
@@ -48,22 +48,22 @@ from enfold.view import puts_summary_in_user_message
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
 
-class Work:
+class LosslessRun:
     """A plan on its way to an answer; messages `left_alone` stay as they are."""
 
     def __init__(self, plan: Plan, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
         numbers = numbers_of(plan)
         self._task = plan
         self._config = config
-        self._terms = Terms(
+        self._terms = StepContext(
             get(plan.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
         )
         texts = texts_of(plan)
-        self._drafts = [Draft.of(shown) for shown in texts]
+        self._drafts = [TextDraft.of(shown) for shown in texts]
         frozen = left_alone | pointed_at(texts, numbers.__getitem__)
         for draft in self._drafts:
             if draft.was.message in frozen or has_marker(draft.text):
-                draft.right = Right.NOTHING
+                draft.right = EditRight.NOTHING
         self._shown: list[str] = []
         """What each draft comes to by now."""
         self._edited: dict[int, Message] = {}
@@ -78,7 +78,7 @@ class Work:
             (
                 "state_cleanup",
                 config.remove_obsolete_state,
-                lambda: take_out_obsolete(drafts, config.obsolete, terms),
+                lambda: remove_obsolete(drafts, config.obsolete, terms),
             ),
             ("reencoding", config.reencode, lambda: reencode(drafts, config.encodings, terms)),
             (
@@ -89,9 +89,13 @@ class Work:
             (
                 "file_deduplication",
                 config.deduplicate_file_reads,
-                lambda: fold_repeats(drafts, terms),
+                lambda: replace_repeats(drafts, terms),
             ),
-            ("block_deduplication", config.deduplicate_blocks, lambda: fold_blocks(drafts, terms)),
+            (
+                "block_deduplication",
+                config.deduplicate_blocks,
+                lambda: replace_blocks(drafts, terms),
+            ),
         )
         done: list[Step] = []
         tokens = self._task.tokens
@@ -153,7 +157,7 @@ class Lossless:
     """What a view says twice it says once."""
 
     config: LosslessConfig
-    means: Means
+    means: Summarizers
 
     id = "lossless"
 
@@ -181,7 +185,7 @@ def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
     """The plan with markers for what is in view already."""
     left_alone: set[int] = set()
     while True:
-        work = Work(plan, config or LosslessConfig(), left_alone)
+        work = LosslessRun(plan, config or LosslessConfig(), left_alone)
         steps = work.run()
         entries = work.entries()
         larger = {
@@ -198,7 +202,7 @@ def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
     return Condensation(Lossless.id, entries, steps, operations=operations)
 
 
-KIND = Kind(
+KIND = StrategyKind(
     id="lossless",
     name="Lossless",
     description="What is said twice is said once; nothing is lost, and no model is asked",

@@ -18,10 +18,10 @@ from enfold.strategies.lossless.texts import (
     LINKED,
     PIECE,
     SHORTEST,
-    Draft,
-    Hole,
-    Right,
-    Terms,
+    EditRight,
+    Replacement,
+    StepContext,
+    TextDraft,
     Units,
     units_of,
 )
@@ -35,7 +35,7 @@ marker takes, and a longer match is found by the one or the other unit in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class BlockMatch:
     """Units `[start, stop)` of a text are the same as those of a source from `at` on."""
 
     start: int
@@ -46,7 +46,7 @@ class Match:
     """Whether they are the same as they stand there, and not only without numbers and signs."""
 
 
-class Shelf:
+class UnitIndex:
     """The units of all texts so far, and where each was seen last."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class Shelf:
         """Let the last text be found, all of it."""
         self._enter(self._bases[-1], len(self._keys))
 
-    def match(self, claim: Callable[[Match], bool], first: int = 0) -> None:
+    def match(self, claim: Callable[[BlockMatch], bool], first: int = 0) -> None:
         """Match the last text with what was entered before it, then enter what is left of it.
 
         `claim` is asked about every match, in order; units of one that it takes can no longer be
@@ -131,7 +131,7 @@ class Shelf:
             or (at + 1 < len(keys) and keys[at + 1] == keys[place + 1])
         )
 
-    def _longest(self, at: int, place: int, lowest: int) -> Match:
+    def _longest(self, at: int, place: int, lowest: int) -> BlockMatch:
         """The longest match through a unit and the place where it was seen."""
         keys = self._keys
         source = bisect_right(self._bases, place) - 1
@@ -145,7 +145,7 @@ class Shelf:
                 (start, stop), is_raw = raw, True
         base = self._bases[-1]
         first = place - at + start - self._bases[source]
-        return Match(start - base, stop - base, source, first, is_raw)
+        return BlockMatch(start - base, stop - base, source, first, is_raw)
 
     def _extend(
         self, at: int, place: int, lowest: int, flag: int, is_same: Callable[[int, int, int], bool]
@@ -206,9 +206,9 @@ those make a text harder to read."""
 _DIGITS = re.compile(r" *(\d+)")
 
 
-def fold_blocks(drafts: Sequence[Draft], terms: Terms) -> None:
+def replace_blocks(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     """Cut a hole into every draft that may have one, wherever a marker saves enough tokens."""
-    shelf = Shelf()
+    shelf = UnitIndex()
     entered: list[int] = []
     names = _Names.of(drafts, terms)
     for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
@@ -218,7 +218,7 @@ def fold_blocks(drafts: Sequence[Draft], terms: Terms) -> None:
             shelf.add("", Units())
             continue
         shelf.add(draft.text, units_of(draft.text))
-        if draft.right is Right.NOTHING or draft.is_whole:
+        if draft.right is EditRight.NOTHING or draft.is_whole:
             shelf.enter()
             continue
         claim = _Claim(drafts, index, entered, shelf, names, terms)
@@ -235,7 +235,7 @@ class _Names:
     """The file that each shows, or was written to."""
 
     @classmethod
-    def of(cls, drafts: Sequence[Draft], terms: Terms) -> _Names:
+    def of(cls, drafts: Sequence[TextDraft], terms: StepContext) -> _Names:
         results = [draft.was.message for draft in drafts if draft.was.is_result]
         sizes, seen = Counter(results), Counter[int]()
         places: list[str] = []
@@ -253,15 +253,15 @@ class _Names:
 class _Claim:
     """Decides about the matches of one draft."""
 
-    drafts: Sequence[Draft]
+    drafts: Sequence[TextDraft]
     index: int
     entered: Sequence[int]
     """The draft of every text on the shelf."""
-    shelf: Shelf
+    shelf: UnitIndex
     names: _Names
-    terms: Terms
+    terms: StepContext
 
-    def __call__(self, match: Match) -> bool:
+    def __call__(self, match: BlockMatch) -> bool:
         number = len(self.entered) - 1
         draft = self.drafts[self.index]
         start, stop = self.shelf.range_of(number, match.start, match.stop)
@@ -280,13 +280,13 @@ class _Claim:
         is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.terms.least
         return beginning if is_known else count(block) - count(marker)
 
-    def _least_for(self, hole: Hole) -> int:
+    def _least_for(self, hole: Replacement) -> int:
         """What a marker must save: less if it points to another look at the same file."""
         files = self.names.files
         is_kin = hole.source != self.index and files[hole.source or 0] == files[self.index]
         return self.terms.least * (1 if is_kin else _FOREIGN)
 
-    def _hole(self, match: Match, number: int, start: int, stop: int) -> Hole:
+    def _hole(self, match: BlockMatch, number: int, start: int, stop: int) -> Replacement:
         shelf = self.shelf
         source = self.entered[match.source]
         at = shelf.range_of(match.source, match.at, match.at + match.stop - match.start)
@@ -306,8 +306,8 @@ class _Claim:
             marker = Form(escaped=True).text([marker])
         first = _number_at(text, start, to) or 0
         if match.is_raw:
-            return Hole(start, stop, marker, source, at)
-        return Hole(start, stop, marker, source, at, of, to, first)
+            return Replacement(start, stop, marker, source, at)
+        return Replacement(start, stop, marker, source, at, of, to, first)
 
 
 def _marker(block: str, form: Form, there: int | None, size: int, place: str) -> str:

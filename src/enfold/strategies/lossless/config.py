@@ -80,12 +80,12 @@ class LosslessConfig(CamelModel):
     )
 
 
-Kind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]
+ToolKind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]
 
-OPERATIONS: frozenset[Kind] = frozenset({"list", "search", "command"})
+OPERATIONS: frozenset[ToolKind] = frozenset({"list", "search", "command"})
 """What is consolidated when it was done again."""
 
-_NAMES: tuple[tuple[Kind, tuple[str, ...]], ...] = (
+_NAMES: tuple[tuple[ToolKind, tuple[str, ...]], ...] = (
     ("todo", ("todo", "update_plan", "tasklist", "task_list")),
     ("edit", ("edit", "write", "replace", "patch", "create", "insert")),
     ("search", ("grep", "search", "ripgrep", "find_in")),
@@ -101,7 +101,7 @@ _NOTES = frozenset(
 _PATHS = ("file_path", "path", "filename", "file", "target_file", "absolute_path")
 
 
-def kind_of(call: ToolCall) -> Kind:
+def kind_of(call: ToolCall) -> ToolKind:
     """What the call does; `other` where its name does not tell."""
     name = call.name.lower()
     return next((kind for kind, words in _NAMES if any(word in name for word in words)), "other")

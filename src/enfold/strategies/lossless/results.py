@@ -16,14 +16,14 @@ from enfold.strategies.lossless import texts
 from enfold.strategies.lossless.config import (
     OPERATIONS,
     Encodings,
-    Kind,
     Obsolete,
+    ToolKind,
     arguments_of,
     identity_of,
     kind_of,
     path_of,
 )
-from enfold.strategies.lossless.texts import Draft, Right, Terms
+from enfold.strategies.lossless.texts import EditRight, StepContext, TextDraft
 
 _FIRST_LINE = ("offset", "start_line", "line_start", "start")
 _MOST_READS = 16
@@ -49,7 +49,7 @@ class _Read:
         return list(self.lines[skipped : skipped + len(earlier.lines)]) == list(earlier.lines)
 
 
-def take_out_obsolete(drafts: Sequence[Draft], kinds: Obsolete, terms: Terms) -> None:
+def remove_obsolete(drafts: Sequence[TextDraft], kinds: Obsolete, terms: StepContext) -> None:
     """Set aside what is superseded, and say by which message."""
     for index, later in _superseded(drafts, kinds):
         draft = drafts[index]
@@ -60,7 +60,7 @@ def take_out_obsolete(drafts: Sequence[Draft], kinds: Obsolete, terms: Terms) ->
             drafts[later].is_named = True
 
 
-def _superseded(drafts: Sequence[Draft], kinds: Obsolete) -> Iterator[tuple[int, int]]:
+def _superseded(drafts: Sequence[TextDraft], kinds: Obsolete) -> Iterator[tuple[int, int]]:
     """Each result that a later one supersedes, with the latest that does; newest first."""
     reads: dict[str, list[_Read]] = {}
     latest: dict[tuple[str, str], int] = {}
@@ -78,7 +78,7 @@ def _superseded(drafts: Sequence[Draft], kinds: Obsolete) -> Iterator[tuple[int,
                 later = _later_read(read, reads.setdefault(path, []), kinds)
         elif kinds.todo_lists if kind == "todo" else kinds.commands:
             later = latest.setdefault(_operation(call, kind), index)
-        if later is not None and later != index and draft.right is Right.ANYTHING:
+        if later is not None and later != index and draft.right is EditRight.ANYTHING:
             yield index, later
 
 
@@ -91,7 +91,7 @@ def _later_read(read: _Read, later: list[_Read], kinds: Obsolete) -> int | None:
     return None
 
 
-def _read(text: str, index: int, call: ToolCall, kind: Kind) -> _Read | None:
+def _read(text: str, index: int, call: ToolCall, kind: ToolKind) -> _Read | None:
     """The lines of a file that a result shows.
 
     Those with numbers, else, for a read, all from where it was told to begin. What an edit returns
@@ -110,7 +110,7 @@ def _read(text: str, index: int, call: ToolCall, kind: Kind) -> _Read | None:
     return _Read(index, first, lines)
 
 
-def _operation(call: ToolCall, kind: Kind) -> tuple[str, str]:
+def _operation(call: ToolCall, kind: ToolKind) -> tuple[str, str]:
     """What makes two calls the same: a to-do list is one whatever it says."""
     return (call.name, "") if kind == "todo" else identity_of(call)
 
@@ -119,7 +119,7 @@ _MOST_OUTCOMES = 8
 """How many different outcomes of one operation are compared with."""
 
 
-def fold_repeats(drafts: Sequence[Draft], terms: Terms) -> None:
+def replace_repeats(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     """Replace results that are in view elsewhere, word for word."""
     kept: dict[str, int] = {}
     for index in _in_order(drafts, terms):
@@ -130,7 +130,7 @@ def fold_repeats(drafts: Sequence[Draft], terms: Terms) -> None:
             _replace(drafts, index, source, (0, len(draft.text)), marker, terms)
 
 
-def _reference(drafts: Sequence[Draft], source: int, index: int, terms: Terms) -> str:
+def _reference(drafts: Sequence[TextDraft], source: int, index: int, terms: StepContext) -> str:
     call = drafts[source].was.call
     number = terms.numbers[drafts[source].was.message]
     if call is not None and kind_of(call) == "read":
@@ -138,7 +138,7 @@ def _reference(drafts: Sequence[Draft], source: int, index: int, terms: Terms) -
     return texts.reference(number, texts.describe(call))
 
 
-def consolidate(drafts: Sequence[Draft], terms: Terms) -> None:
+def consolidate(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     """Replace outcomes of an operation that another run of the same operation contains."""
     groups: dict[tuple[str, str], list[int]] = {}
     for index in _in_order(drafts, terms):
@@ -150,7 +150,7 @@ def consolidate(drafts: Sequence[Draft], terms: Terms) -> None:
             _consolidate(drafts, group, terms)
 
 
-def _consolidate(drafts: Sequence[Draft], group: Sequence[int], terms: Terms) -> None:
+def _consolidate(drafts: Sequence[TextDraft], group: Sequence[int], terms: StepContext) -> None:
     """One group of the same operation: what contains most is kept, then what comes first."""
     kept: list[int] = []
     contained: dict[int, list[tuple[int, int]]] = {}
@@ -171,7 +171,9 @@ def _consolidate(drafts: Sequence[Draft], group: Sequence[int], terms: Terms) ->
             _replace(drafts, index, source, place, marker, terms)
 
 
-def _container(drafts: Sequence[Draft], index: int, kept: Sequence[int]) -> tuple[int, int] | None:
+def _container(
+    drafts: Sequence[TextDraft], index: int, kept: Sequence[int]
+) -> tuple[int, int] | None:
     """An outcome that contains this one as whole lines, and where."""
     text = drafts[index].text
     for source in kept:
@@ -182,25 +184,25 @@ def _container(drafts: Sequence[Draft], index: int, kept: Sequence[int]) -> tupl
 
 
 def _replace(
-    drafts: Sequence[Draft],
+    drafts: Sequence[TextDraft],
     index: int,
     source: int,
     at: tuple[int, int],
     marker: str,
-    terms: Terms,
+    terms: StepContext,
 ) -> None:
     if terms.pays(drafts[index].text, marker):
         drafts[index].replace_by(marker, source, at)
         drafts[source].is_whole = True
 
 
-def _in_order(drafts: Sequence[Draft], terms: Terms) -> list[int]:
+def _in_order(drafts: Sequence[TextDraft], terms: StepContext) -> list[int]:
     """Drafts of results, those first that are kept where several say the same."""
     results = [index for index, draft in enumerate(drafts) if _may_be_pointed_to(draft)]
     return results[::-1] if terms.keep_last else results
 
 
-def _may_be_pointed_to(draft: Draft) -> bool:
+def _may_be_pointed_to(draft: TextDraft) -> bool:
     """A result that is shown in full; one with a marker in it is not, whoever put it there."""
     shown = draft.was
     return (
@@ -212,18 +214,18 @@ def _may_be_pointed_to(draft: Draft) -> bool:
     )
 
 
-def _may_be_replaced(draft: Draft) -> bool:
-    return draft.right is not Right.NOTHING and not draft.is_whole and not draft.is_named
+def _may_be_replaced(draft: TextDraft) -> bool:
+    return draft.right is not EditRight.NOTHING and not draft.is_whole and not draft.is_named
 
 
-def reencode(drafts: Sequence[Draft], wanted: Encodings, terms: Terms) -> None:
+def reencode(drafts: Sequence[TextDraft], wanted: Encodings, terms: StepContext) -> None:
     """Write every draft that may be changed in the encodings that are wanted, if it then pays."""
     names = [name for name in ENCODINGS if name in wanted.names]
-    changed: list[Draft] = []
+    changed: list[TextDraft] = []
     texts: list[str] = []
     applied: list[list[tuple[str, Any]]] = []
     for draft in drafts:
-        if draft.right is Right.ANYTHING and not draft.holes:
+        if draft.right is EditRight.ANYTHING and not draft.holes:
             text, how = _encoded(draft.text, names)
             if how:
                 changed.append(draft)

@@ -24,14 +24,14 @@ from enfold.jsontext import Path, loads, texts_within, with_text_at
 from enfold.ledger import (
     BARE,
     ITSELF,
-    Aside,
-    Copy,
+    CopiedPiece,
     Form,
-    Own,
     Piece,
+    PieceSource,
     Recipe,
     Shortening,
-    Source,
+    StoredPiece,
+    VisiblePiece,
     digest,
 )
 from enfold.messages import Data, Message, Part, ResultPart, Text, ToolCall, ToolResult
@@ -43,7 +43,7 @@ _MARKER = re.compile(r"⟨ [^⟩\n]*\b(?:message #\d|above)[^⟩\n]* ⟩")
 _POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
 
 
-class Right(IntEnum):
+class EditRight(IntEnum):
     """What may be done to a text."""
 
     NOTHING = 0
@@ -54,12 +54,12 @@ class Right(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ResultText:
     """A text in view."""
 
     message: int
     text: str
-    right: Right = Right.NOTHING
+    right: EditRight = EditRight.NOTHING
     part: int = 0
     inner: int = 0
     path: Path = ()
@@ -71,21 +71,21 @@ class Shown:
     is_error: bool = False
 
 
-def texts_of(plan: Plan) -> list[Shown]:
+def texts_of(plan: Plan) -> list[ResultText]:
     """The texts of the view, in order: all results, and of the rest what is long enough."""
     rights = _rights(plan)
     calls: dict[str, ToolCall] = {}
-    found: list[Shown] = []
+    found: list[ResultText] = []
     for index, message in enumerate(plan.messages):
         for number, part in enumerate(message.parts):
             match part:
                 case Text(text) if len(text) >= SHORTEST:
-                    found.append(Shown(index, text, part=number))
+                    found.append(ResultText(index, text, part=number))
                 case ToolCall(id):
                     calls[id] = part
                     texts = texts_within(part.arguments)
                     long = (text for _, text in texts if len(text) >= SHORTEST)
-                    found += (Shown(index, text, call=part) for text in long)
+                    found += (ResultText(index, text, call=part) for text in long)
                 case ToolResult(call_id):
                     found += _result_texts(index, number, part, calls.get(call_id), rights[index])
     return found
@@ -96,7 +96,7 @@ def has_marker(text: str) -> bool:
     return "⟨ " in text and _MARKER.search(text) is not None
 
 
-def pointed_at(texts: list[Shown], number_of: Callable[[int], int]) -> set[int]:
+def pointed_at(texts: list[ResultText], number_of: Callable[[int], int]) -> set[int]:
     """Messages that markers in the view point to already: they must stay as they are."""
     numbers = {
         int(found[1])
@@ -128,22 +128,22 @@ def _with_text(part: Part, inner: int, path: Path, text: str) -> Part:
     return replace(part, parts=tuple(contents))
 
 
-def _rights(plan: Plan) -> list[Right]:
+def _rights(plan: Plan) -> list[EditRight]:
     """What may be done to the results of each message."""
-    rights = [Right.REFERENCE] * len(plan.messages)
+    rights = [EditRight.REFERENCE] * len(plan.messages)
     for index in plan.editable:
-        rights[index] = Right.ANYTHING
+        rights[index] = EditRight.ANYTHING
     for index in plan.protected:
-        rights[index] = Right.NOTHING
+        rights[index] = EditRight.NOTHING
     for index, message in enumerate(plan.messages):
         if message.role == "assistant":
-            rights[index] = Right.NOTHING
+            rights[index] = EditRight.NOTHING
     return rights
 
 
 def _result_texts(
-    index: int, number: int, result: ToolResult, call: ToolCall | None, right: Right
-) -> Iterator[Shown]:
+    index: int, number: int, result: ToolResult, call: ToolCall | None, right: EditRight
+) -> Iterator[ResultText]:
     for inner, content in enumerate(result.parts):
         match content:
             case Text(text):
@@ -153,7 +153,7 @@ def _result_texts(
             case _:
                 continue
         for path, text in texts:
-            yield Shown(
+            yield ResultText(
                 index,
                 text,
                 right,
@@ -365,7 +365,7 @@ def _cut_out_markers(units: Units, text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class StepContext:
     """What every step goes by."""
 
     tokenizer: Tokenizer
@@ -383,7 +383,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Hole:
+class Replacement:
     """Characters `[start, stop)` of a draft, replaced by a marker."""
 
     start: int
@@ -399,28 +399,28 @@ class Hole:
 
 
 @dataclass(slots=True)
-class Draft:
+class TextDraft:
     """One text in view."""
 
-    was: Shown
+    was: ResultText
     text: str
     """What holes are cut into: the original, or another encoding of it."""
-    right: Right
+    right: EditRight
     encodings: list[tuple[str, Any]] = field(default_factory=list)
-    holes: list[Hole] = field(default_factory=list)
+    holes: list[Replacement] = field(default_factory=list)
     is_whole: bool = False
     """Whether others point to all of it, so that it must be shown in full."""
     is_named: bool = False
     """Whether others are superseded by it, so that it must be shown."""
 
     @classmethod
-    def of(cls, shown: Shown) -> Draft:
+    def of(cls, shown: ResultText) -> TextDraft:
         """A draft of which nothing is taken out yet."""
         return cls(shown, shown.text, shown.right)
 
     def replace_by(self, marker: str, source: int | None, at: tuple[int, int] = (0, 0)) -> None:
         """Put a marker in place of all of it; a source shows it at those characters."""
-        self.holes.append(Hole(0, len(self.text), marker, source, at))
+        self.holes.append(Replacement(0, len(self.text), marker, source, at))
 
     @property
     def is_changed(self) -> bool:
@@ -449,7 +449,7 @@ class Draft:
         return place - sum(hole.stop - hole.start - len(hole.marker) for hole in before)
 
 
-def shortening(drafts: Sequence[Draft], index: int, shown: Sequence[str]) -> Shortening:
+def shortening(drafts: Sequence[TextDraft], index: int, shown: Sequence[str]) -> Shortening:
     """How a draft's original comes back; `shown` are the texts that all drafts come to."""
     draft = drafts[index]
     sources: dict[int, int] = {}
@@ -457,26 +457,28 @@ def shortening(drafts: Sequence[Draft], index: int, shown: Sequence[str]) -> Sho
     at = place = 0
     for hole in draft.holes:
         if hole.start > at:
-            pieces.append(Own(place, place + hole.start - at))
+            pieces.append(VisiblePiece(place, place + hole.start - at))
         place += hole.start - at + len(hole.marker)
         at = hole.stop
         pieces.append(_filling(drafts, index, hole, sources))
     if at < len(draft.text):
-        pieces.append(Own(place, place + len(draft.text) - at))
+        pieces.append(VisiblePiece(place, place + len(draft.text) - at))
     recipe = Recipe(tuple(pieces), digest(draft.was.text), tuple(draft.encodings))
-    used = tuple(Source(drafts[source].was.message, shown[source]) for source in sources)
+    used = tuple(PieceSource(drafts[source].was.message, shown[source]) for source in sources)
     return Shortening(draft.was.text, shown[index], recipe, used)
 
 
-def _filling(drafts: Sequence[Draft], index: int, hole: Hole, sources: dict[int, int]) -> Piece:
+def _filling(
+    drafts: Sequence[TextDraft], index: int, hole: Replacement, sources: dict[int, int]
+) -> Piece:
     """What a hole is filled with again; sources are numbered as they come."""
     if hole.source is None:
-        return Aside(drafts[index].text[hole.start : hole.stop])
+        return StoredPiece(drafts[index].text[hole.start : hole.stop])
     source = drafts[hole.source]
     first, last = hole.at
     start = source.shown_at(first)
     number = ITSELF if hole.source == index else sources.setdefault(hole.source, len(sources))
-    return Copy(number, start, start + last - first, hole.of, hole.to, hole.first)
+    return CopiedPiece(number, start, start + last - first, hole.of, hole.to, hole.first)
 
 
 _LONGEST = 48

@@ -16,20 +16,20 @@ from enfold.errors import EnfoldError, NoGainError
 from enfold.fields import write
 from enfold.retention import Retention
 from enfold.strategies import contract
-from enfold.strategies.contract import Capabilities, Estimate, Kind, Means, Prices
-from enfold.strategies.rehearsal import rehearse
+from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
+from enfold.strategies.simulation import simulate
 from enfold.strategies.smart.config import Pass, SmartConfig
 from enfold.strategies.smart.passes import (
-    Crew,
-    Decomposed,
-    Working,
+    MessageContent,
+    SummaryWriter,
+    WorkingView,
     decompose,
+    messages_touched,
     recompose,
-    run,
-    touched,
+    run_pass,
 )
 
-__all__ = ["KIND", "Decomposed", "Smart", "SmartConfig", "decompose", "recompose"]
+__all__ = ["KIND", "MessageContent", "Smart", "SmartConfig", "decompose", "recompose"]
 
 PRELUDE = "lossless_prelude"
 
@@ -39,7 +39,7 @@ class Smart:
     """Passes in order."""
 
     config: SmartConfig
-    means: Means
+    means: Summarizers
 
     id = "smart"
 
@@ -50,15 +50,15 @@ class Smart:
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
         """What any of the passes may touch; everything that may be edited where a prelude runs."""
-        working = Working.begin(plan)
-        found = {index for step in self.config.passes for index in touched(step, working)}
+        working = WorkingView.begin(plan)
+        found = {index for step in self.config.passes for index in messages_touched(step, working)}
         if self.config.lossless_prelude.enabled:
             found.update(plan.editable)
         return tuple(sorted(found))
 
     async def condense(self, plan: Plan) -> Condensation:
         """What the passes make of the plan."""
-        journey = _Journey(Working.begin(plan), Crew(self.means, _turns(self.means)))
+        journey = _SmartRun(WorkingView.begin(plan), SummaryWriter(self.means, _turns(self.means)))
         if self.config.lossless_prelude.enabled:
             await self._prelude(journey)
         for step in self.config.passes:
@@ -72,9 +72,9 @@ class Smart:
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With all the summaries that would be written."""
-        return await rehearse(self, plan, prices)
+        return await simulate(self, plan, prices)
 
-    async def _prelude(self, journey: _Journey) -> None:
+    async def _prelude(self, journey: _SmartRun) -> None:
         """The lossless strategy; if it fails, the passes go on from what there is."""
         try:
             working = await self._without_loss(journey.working)
@@ -83,7 +83,7 @@ class Smart:
         else:
             journey.go_on(PRELUDE, PRELUDE, working)
 
-    async def _pass(self, step: Pass, journey: _Journey) -> None:
+    async def _pass(self, step: Pass, journey: _SmartRun) -> None:
         try:
             working = await self._run(step, journey)
         except Exception as error:  # noqa: BLE001 - a pass that fails is skipped, and said
@@ -91,21 +91,21 @@ class Smart:
         else:
             journey.go_on(step.id, step.name, working)
 
-    async def _run(self, step: Pass, journey: _Journey) -> Working:
+    async def _run(self, step: Pass, journey: _SmartRun) -> WorkingView:
         """What the pass makes of the view; `NoGainError` if that is larger.
 
         After a new summary messages have other numbers, and what pointed to one was put back; the
         lossless strategy points to them anew.
         """
         before = journey.working
-        after = await run(step, before, journey.crew)
+        after = await run_pass(step, before, journey.crew)
         if after.folded is not before.folded and self.config.lossless_prelude.enabled:
             after = await self._without_loss(after)
         if after.tokens > before.tokens:
             raise NoGainError(f"{before.tokens:,} tokens would have become {after.tokens:,}")
         return after
 
-    async def _without_loss(self, working: Working) -> Working:
+    async def _without_loss(self, working: WorkingView) -> WorkingView:
         kind = contract.get("lossless")
         lossless = kind.make_from(write(self.config.lossless_prelude.operations), self.means)
         rest = working.rest
@@ -115,11 +115,11 @@ class Smart:
 
 
 @dataclass(slots=True)
-class _Journey:
+class _SmartRun:
     """One run of the strategy: where it is, and what there is to report."""
 
-    working: Working
-    crew: Crew
+    working: WorkingView
+    crew: SummaryWriter
     steps: list[Step] = field(default_factory=list)
     operations: list[str] = field(default_factory=list)
 
@@ -129,7 +129,7 @@ class _Journey:
         target = self.working.plan.target
         return target is not None and self.working.tokens <= target
 
-    def go_on(self, id: str, name: str, working: Working) -> None:
+    def go_on(self, id: str, name: str, working: WorkingView) -> None:
         """A step was done."""
         self.steps.append(Step(name, self.working.tokens, working.tokens))
         self.operations.append(f"{id}_completed")
@@ -165,11 +165,11 @@ class _Journey:
         )
 
 
-def _turns(means: Means) -> asyncio.Semaphore:
+def _turns(means: Summarizers) -> asyncio.Semaphore:
     return asyncio.Semaphore(max(1, means.parallel))
 
 
-def _is_due(step: Pass, working: Working) -> bool:
+def _is_due(step: Pass, working: WorkingView) -> bool:
     """Whether the pass runs with so many tokens."""
     condition = step.execution.condition
     if step.execution.type == "always" or condition is None:
@@ -177,7 +177,7 @@ def _is_due(step: Pass, working: Working) -> bool:
     return working.tokens + working.plan.static_tokens > condition.token_threshold
 
 
-KIND = Kind(
+KIND = StrategyKind(
     id="smart",
     name="Smart",
     description="Passes in order: without loss first, then truncating, suppressing, summarizing, "

@@ -36,9 +36,16 @@ from enfold.messages import (
     ToolResult,
 )
 from enfold.retention import Split, Zones
-from enfold.strategies.contract import Means
-from enfold.strategies.native import fold, is_instruction, is_worth_folding
-from enfold.strategies.shortened_text import SUPPRESSED, Edit, Limits, map_texts, suppress, truncate
+from enfold.strategies.contract import Summarizers
+from enfold.strategies.native import is_instruction, is_worth_summarizing, summarize_in_pieces
+from enfold.strategies.shortened_text import (
+    SUPPRESSED,
+    Edit,
+    TextLimits,
+    map_texts,
+    suppress,
+    truncate,
+)
 from enfold.strategies.smart.config import (
     IndividualConfig,
     OperationConfig,
@@ -53,7 +60,7 @@ from enfold.tokens import Tokenizer, count_messages, get
 
 
 @dataclass(frozen=True, slots=True)
-class Decomposed:
+class MessageContent:
     """A message's content by type; None where it has none of a type."""
 
     message_text: str | None = None
@@ -63,19 +70,19 @@ class Decomposed:
     """For each result its texts and JSON values."""
 
 
-def decompose(message: Message) -> Decomposed:
+def decompose(message: Message) -> MessageContent:
     """The message's content by type."""
     texts = [part.text for part in message.parts if isinstance(part, Text)]
     calls = [part for part in message.parts if isinstance(part, ToolCall)]
     results = [part for part in message.parts if isinstance(part, ToolResult)]
-    return Decomposed(
+    return MessageContent(
         "\n\n".join(texts) if texts else None,
         tuple(map(_arguments, calls)) if calls else None,
         tuple(map(_contents, results)) if results else None,
     )
 
 
-def recompose(original: Message, content: Decomposed) -> Message:
+def recompose(original: Message, content: MessageContent) -> Message:
     """The message with other content.
 
     Text that is new stands where the first text stood, in place of all texts. A message that is
@@ -159,7 +166,7 @@ SUMMARIZED = "⟨ Summary, not the original words ⟩"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class TextToSummarize:
     """A text that is to be summarized, whose it is, and how."""
 
     text: str
@@ -167,7 +174,7 @@ class Wanted:
     how: Summarize
 
 
-Summaries: TypeAlias = Mapping[Wanted, str]
+Summaries: TypeAlias = Mapping[TextToSummarize, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +189,7 @@ class Editor:
         content = decompose(message)
         return recompose(
             message,
-            Decomposed(
+            MessageContent(
                 _mapped(content.message_text, self._edit(operations.message_text, message.role)),
                 _mapped(content.tool_parameters, self._edit(operations.tool_parameters, "tool")),
                 self._results(message, content, operations.tool_results),
@@ -190,7 +197,7 @@ class Editor:
         )
 
     def _results(
-        self, message: Message, content: Decomposed, operation: OperationConfig
+        self, message: Message, content: MessageContent, operation: OperationConfig
     ) -> tuple[tuple[Any, ...], ...] | None:
         if content.tool_results is None:
             return None
@@ -207,7 +214,7 @@ class Editor:
             "suppress": lambda text: suppress(text, self.tokenizer),
             "truncate": lambda text: truncate(text, _limits(operation), self.tokenizer),
             "summarize": lambda text: self.summaries.get(
-                Wanted(text, role, operation.summarize), text
+                TextToSummarize(text, role, operation.summarize), text
             ),
         }
         return edits[operation.operation]
@@ -229,7 +236,7 @@ def operations_for(index: int, config: IndividualConfig) -> Operations:
 
 def texts_to_summarize(
     message: Message, operations: Operations, tokenizer: Tokenizer
-) -> Iterator[Wanted]:
+) -> Iterator[TextToSummarize]:
     """The texts of a message that are to be summarized, and are longer than their summaries."""
     content = decompose(message)
     typed: tuple[tuple[OperationConfig, Any, Role], ...] = (
@@ -242,7 +249,7 @@ def texts_to_summarize(
             continue
         for text in _texts(values):
             if _is_long(text, operation.summarize.max_tokens, tokenizer):
-                yield Wanted(text, role, operation.summarize)
+                yield TextToSummarize(text, role, operation.summarize)
 
 
 def marked(summary: str) -> str:
@@ -256,9 +263,9 @@ def _is_long(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
     return tokenizer.count(text) > tokens + tokenizer.count(SUMMARIZED)
 
 
-def _limits(operation: OperationConfig) -> Limits:
+def _limits(operation: OperationConfig) -> TextLimits:
     how = operation.truncate
-    return Limits(how.max_lines, how.max_chars, with_marker=how.add_ellipsis)
+    return TextLimits(how.max_lines, how.max_chars, with_marker=how.add_ellipsis)
 
 
 def _mapped(content: Any, edit: Edit) -> Any:
@@ -280,7 +287,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
-class Working:
+class WorkingView:
     """A plan on its way."""
 
     plan: Plan
@@ -288,7 +295,7 @@ class Working:
     folded: SummarizedMessages | None = None
 
     @classmethod
-    def begin(cls, plan: Plan) -> Working:
+    def begin(cls, plan: Plan) -> WorkingView:
         """Nothing done yet."""
         return cls(plan, {})
 
@@ -341,7 +348,7 @@ class Working:
             originals={},
         )
 
-    def with_shortened(self, edits: Iterable[EditedMessage]) -> Working:
+    def with_shortened(self, edits: Iterable[EditedMessage]) -> WorkingView:
         """With messages of the rest that were shortened without loss.
 
         What was edited before is not shortened as well: it could no longer be told how it was.
@@ -351,7 +358,7 @@ class Working:
         fresh = {index: edit for index, edit in new.items() if index not in self.edits}
         return replace(self, edits={**self.edits, **fresh}).with_what_holds({})
 
-    def with_edited(self, messages: Mapping[int, Message]) -> Working:
+    def with_edited(self, messages: Mapping[int, Message]) -> WorkingView:
         """With messages that were edited, each if it is smaller now.
 
         An edit of what others point to puts those back, or has them edited too. Where that takes
@@ -372,7 +379,7 @@ class Working:
         sparing = replace(self, edits={**self.edits, **spared})
         return freely if freely.tokens < sparing.tokens else sparing
 
-    def with_folded(self, folded: SummarizedMessages) -> Working:
+    def with_folded(self, folded: SummarizedMessages) -> WorkingView:
         """With a summary, in place of the one that was there.
 
         The messages after it have other numbers now, so whatever points to one is put back.
@@ -384,7 +391,7 @@ class Working:
         }
         return replace(self, folded=folded, edits=kept)
 
-    def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> Working:
+    def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> WorkingView:
         """Without shortened texts whose sources are no longer shown as they were.
 
         `instead` are edits to show in place of those; the others are shown in full again.
@@ -446,10 +453,10 @@ def _renumbered(edit: EditedMessage, shown: Sequence[int]) -> EditedMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Crew:
+class SummaryWriter:
     """Who writes summaries in one run, what it has cost, and what there is to say of it."""
 
-    means: Means
+    means: Summarizers
     turns: asyncio.Semaphore
     costs: list[float | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
@@ -457,7 +464,7 @@ class Crew:
     async def write(self, profile: str | None, request: SummaryRequest) -> Summary:
         """A summary by the profile's model, when it is its turn."""
         async with self.turns:
-            summary = await fold(self._summarizer(profile), request)
+            summary = await summarize_in_pieces(self._summarizer(profile), request)
         self.costs.append(summary.cost)
         self._warn(*summary.notes)
         return summary
@@ -476,7 +483,7 @@ class Crew:
         self.warnings.extend(note for note in notes if note not in self.warnings)
 
 
-def selected(selection: Selection, working: Working) -> tuple[int, ...]:
+def selected(selection: Selection, working: WorkingView) -> tuple[int, ...]:
     """Indexes of the messages that a pass processes, of those that are still shown.
 
     System messages are instructions, and left alone unless their role is asked for.
@@ -503,21 +510,21 @@ def selected(selection: Selection, working: Working) -> tuple[int, ...]:
     )
 
 
-def touched(step: Pass, working: Working) -> frozenset[int]:
+def messages_touched(step: Pass, working: WorkingView) -> frozenset[int]:
     """Indexes of the messages that a pass may fold or edit."""
     if step.mode == "batch":
-        return _to_fold(step, working)
+        return _to_summarize(step, working)
     return frozenset(selected(step.selection, working)).intersection(working.plan.editable)
 
 
-async def run(step: Pass, working: Working, crew: Crew) -> Working:
+async def run_pass(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
     """What the pass makes of the view."""
     return await (_batch if step.mode == "batch" else _individual)(step, working, crew)
 
 
-async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
+async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
     """Old messages become one summary, which takes in the one before."""
-    new = _to_fold(step, working)
+    new = _to_summarize(step, working)
     if not new or step.batch_config is None:
         return working
     how = step.batch_config.summarization_config
@@ -537,7 +544,7 @@ async def _batch(step: Pass, working: Working, crew: Crew) -> Working:
     return working.with_folded(SummarizedMessages(indexes, summary.text, size, summary.author))
 
 
-def _room_for_summary(working: Working, folded: int) -> int:
+def _room_for_summary(working: WorkingView, folded: int) -> int:
     """Half of what is folded at most, the plan's limit, and what the rest leaves of the target."""
     plan, earlier = working.plan, working.folded
     most = min(plan.summary_tokens, folded // 2)
@@ -547,7 +554,7 @@ def _room_for_summary(working: Working, folded: int) -> int:
     return max(TIGHTEST_SUMMARY, most)
 
 
-def _to_fold(step: Pass, working: Working) -> frozenset[int]:
+def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
     """The messages that a batch folds: whole tool groups only, never what must stay."""
     config = step.batch_config
     if config is None or config.operation == "keep":
@@ -564,11 +571,11 @@ def _to_fold(step: Pass, working: Working) -> frozenset[int]:
         stays = unit - candidates
         if stays <= {pinned} and not any(answers_a_call(plan.messages[i]) for i in stays):
             found |= unit & candidates
-    return frozenset(found) if is_worth_folding(plan, found) else frozenset()
+    return frozenset(found) if is_worth_summarizing(plan, found) else frozenset()
 
 
 def _without_ends(
-    chosen: Sequence[int], how: SummarizationConfig, working: Working
+    chosen: Sequence[int], how: SummarizationConfig, working: WorkingView
 ) -> Sequence[int]:
     """Without the first and the last that stay; what follows a summary is not first any more."""
     summary_at = _summary_at(working)
@@ -578,24 +585,24 @@ def _without_ends(
     return kept[: max(0, len(kept) - how.keep_last)]
 
 
-def _summary_at(working: Working) -> int | None:
+def _summary_at(working: WorkingView) -> int | None:
     if working.folded is not None:
         return min(working.folded.indexes)
     return working.plan.previous_at if working.plan.previous is not None else None
 
 
-def _material(working: Working, index: int) -> Message:
+def _material(working: WorkingView, index: int) -> Message:
     """A message for the summarizer; what an earlier compression cut is read as it was said."""
     plan = working.plan
     return working.material(index) if index in working.edits else plan.original(index)
 
 
-def _recent(working: Working, folded: Iterable[int]) -> tuple[Message, ...]:
+def _recent(working: WorkingView, folded: Iterable[int]) -> tuple[Message, ...]:
     last = max(folded)
     return tuple(working.material(index) for index in working.shown if index > last)
 
 
-async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
+async def _individual(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
     """Every message on its own, each type of content as its operation says."""
     config = step.individual_config
     if config is None:
@@ -603,7 +610,7 @@ async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
     tokenizer = get(working.plan.tokenizer)
     chosen = {
         index: (working.material(index), operations_for(index, config))
-        for index in sorted(touched(step, working))
+        for index in sorted(messages_touched(step, working))
     }
     wanted = dict.fromkeys(
         text
@@ -620,8 +627,8 @@ async def _individual(step: Pass, working: Working, crew: Crew) -> Working:
 
 
 async def _summaries(
-    step: Pass, wanted: Sequence[Wanted], plan: Plan, crew: Crew
-) -> Mapping[Wanted, str]:
+    step: Pass, wanted: Sequence[TextToSummarize], plan: Plan, crew: SummaryWriter
+) -> Mapping[TextToSummarize, str]:
     """Summaries of all texts, written side by side; a text that none was made of is left out."""
     done = await asyncio.gather(
         *(_summary(text, plan, crew) for text in wanted), return_exceptions=True
@@ -640,7 +647,7 @@ async def _summaries(
     return {text: each for text, each in zip(wanted, done, strict=True) if isinstance(each, str)}
 
 
-async def _summary(wanted: Wanted, plan: Plan, crew: Crew) -> str:
+async def _summary(wanted: TextToSummarize, plan: Plan, crew: SummaryWriter) -> str:
     request = SummaryRequest(
         messages=(Message(wanted.role, (Text(wanted.text),)),),
         max_tokens=wanted.how.max_tokens,

@@ -8,7 +8,7 @@ from typing import Any
 
 from nicegui import ui
 
-from enfold.engine.profiles import Listed
+from enfold.engine.profiles import ListedProfile
 from enfold.errors import AccessError, ConfigError, EnfoldError
 from enfold.llm import profiles as profiles_module
 from enfold.llm.calls import Secret
@@ -244,7 +244,7 @@ class CostTable:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._listed: Sequence[Listed] = ()
+        self._listed: Sequence[ListedProfile] = ()
 
     def build(self) -> None:
         """Build the empty table."""
@@ -261,7 +261,7 @@ class CostTable:
             with ui.element("div").classes("st-scroll"):
                 self._table = labelled(ui.element("table").classes("st-table"), "Costs compared")
 
-    async def show(self, listed: Sequence[Listed]) -> None:
+    async def show(self, listed: Sequence[ListedProfile]) -> None:
         """Show the costs of the profiles."""
         self._listed = listed
         await self._refresh()
@@ -323,7 +323,7 @@ class CostTable:
         await self._refresh()
 
 
-def candidates_of(listed: Sequence[Listed]) -> tuple[list[Candidate], Mapping[str, str]]:
+def candidates_of(listed: Sequence[ListedProfile]) -> tuple[list[Candidate], Mapping[str, str]]:
     """Return the profiles that could write summaries, and the model of each."""
     found: list[Candidate] = []
     models: dict[str, str] = {}
@@ -381,7 +381,7 @@ class ProfilesSection:
                 _no_profiles()
         await self._costs.show(self._listed)
 
-    def _card(self, listed: Listed) -> None:
+    def _card(self, listed: ListedProfile) -> None:
         with labelled(ui.element("article").classes("st-item ef-stack"), listed.name):
             ui.label(listed.name).classes("st-title ef-wrap")
             if listed.profile is None:
@@ -397,7 +397,7 @@ class ProfilesSection:
                 self._button("Delete", listed, partial(self._delete, listed.name, outcome))
             outcome.move(target_index=-1)
 
-    def _button(self, what: str, listed: Listed, action: Callable[[], Any]) -> None:
+    def _button(self, what: str, listed: ListedProfile, action: Callable[[], Any]) -> None:
         button = ui.button(what, on_click=action).props("flat dense")
         labelled(button, f"{what} {listed.name}").set_enabled(self._window.visitor.is_owner)
 
@@ -417,7 +417,7 @@ class ProfilesSection:
             ui.label("Cost of the test:")
             figures.money(tried.cost)
 
-    async def _ask(self, listed: Listed, outcome: ui.element) -> None:
+    async def _ask(self, listed: ListedProfile, outcome: ui.element) -> None:
         require_owner(self._window)
         _show_outcome(outcome, "Calling the provider…", "ef-soft")
         try:

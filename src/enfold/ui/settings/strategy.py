@@ -17,7 +17,7 @@ from enfold.errors import ConfigError
 from enfold.messages import Message, Text, text_of
 from enfold.settings import Settings
 from enfold.strategies import contract
-from enfold.strategies.contract import Capabilities, Kind
+from enfold.strategies.contract import Capabilities, StrategyKind
 from enfold.strategies.smart.config import OperationConfig, Operations
 from enfold.strategies.smart.passes import Editor, marked
 from enfold.tokens import get
@@ -655,7 +655,7 @@ class StrategyForm:
     def __init__(
         self,
         scope: Scope,
-        kind: Kind[Any],
+        kind: StrategyKind[Any],
         config: Mapping[str, Any],
         profiles: Mapping[str, str],
         kept: Callable[[], Awaitable[None]],
@@ -707,7 +707,7 @@ class StrategyForm:
         await self._kept()
 
 
-def complete(kind: Kind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
+def complete(kind: StrategyKind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config with all defaults; an invalid config is returned unchanged."""
     try:
         found: dict[str, Any] = fields.write(kind.read(config))
@@ -777,7 +777,7 @@ class StrategySection:
         in_use, edited = settings.strategy == name, self._edited == name
         classes = "st-choice" + (" st-chosen" if edited else "")
         try:
-            kind: Kind[Any] | None = contract.get(name)
+            kind: StrategyKind[Any] | None = contract.get(name)
             about = kind.description if kind is not None else ""
         except ConfigError as error:
             kind, about = None, str(error)

@@ -13,7 +13,14 @@ from math import ceil
 from typing import Any, Protocol, TypeVar
 
 from enfold.condensation import Condensation, Plan
-from enfold.strategies.contract import Calls, Cost, Estimate, Means, Prices, Reduction
+from enfold.strategies.contract import (
+    Estimate,
+    EstimatedCost,
+    Prices,
+    Reduction,
+    SummarizerCalls,
+    Summarizers,
+)
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
 from enfold.summaries.request import input_budget
@@ -35,19 +42,19 @@ _SAMPLES = 64
 """Characters up to which a text is counted as it is; how many stretches are counted of others."""
 
 
-class _Rehearsable(Protocol):
+class _Simulatable(Protocol):
     """A frozen dataclass with means, as the strategies here are."""
 
     @property
-    def means(self) -> Means: ...
+    def means(self) -> Summarizers: ...
 
     async def condense(self, plan: Plan) -> Condensation: ...
 
 
-Rehearsed = TypeVar("Rehearsed", bound=_Rehearsable)
+Simulated = TypeVar("Rehearsed", bound=_Simulatable)
 
 
-class _Understudy:
+class _SimulatedSummarizer:
     """Stands in for a summarizer, and remembers what it was asked."""
 
     def __init__(self, original: Summarizer) -> None:
@@ -71,16 +78,16 @@ class _Understudy:
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1])
 
 
-def _cost(calls: tuple[Calls, ...], prices: Prices | None) -> Cost:
+def _cost(calls: tuple[SummarizerCalls, ...], prices: Prices | None) -> EstimatedCost:
     """What the calls would cost."""
     if not calls:
-        return Cost(dollars=0.0)
+        return EstimatedCost(dollars=0.0)
     known = [
         prices(each.author, each.input_tokens, each.output_tokens) if prices else None
         for each in calls
     ]
     dollars = [each for each in known if each is not None]
-    return Cost(calls, sum(dollars) if len(dollars) == len(known) else None)
+    return EstimatedCost(calls, sum(dollars) if len(dollars) == len(known) else None)
 
 
 def _prompt_tokens(request: SummaryRequest) -> int:
@@ -99,15 +106,15 @@ def _tokens(text: str, tokenizer: str) -> int:
     return round(sum(count([text[at : at + length] for at in starts])) * len(text) / _COUNTED_WHOLE)
 
 
-async def rehearse(strategy: Rehearsed, plan: Plan, prices: Prices | None = None) -> Estimate:
+async def simulate(strategy: Simulated, plan: Plan, prices: Prices | None = None) -> Estimate:
     """Run the strategy with understudies: what came of it, and what it would have cost."""
-    company: dict[str, _Understudy] = {}
+    company: dict[str, _SimulatedSummarizer] = {}
 
-    def stand_in(original: Summarizer) -> _Understudy:
-        return company.setdefault(original.name, _Understudy(original))
+    def stand_in(original: Summarizer) -> _SimulatedSummarizer:
+        return company.setdefault(original.name, _SimulatedSummarizer(original))
 
     means = strategy.means
-    understudied = Means(
+    understudied = Summarizers(
         stand_in(means.summarizer),
         lambda name: stand_in(means.by_profile(name)),
         means.parallel,
@@ -115,7 +122,7 @@ async def rehearse(strategy: Rehearsed, plan: Plan, prices: Prices | None = None
     dataclass_strategy: Any = strategy
     answer = await replace(dataclass_strategy, means=understudied).condense(plan)
     calls = tuple(
-        Calls(each.name, each.calls, each.input_tokens, each.output_tokens)
+        SummarizerCalls(each.name, each.calls, each.input_tokens, each.output_tokens)
         for each in company.values()
         if each.calls
     )
