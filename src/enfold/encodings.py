@@ -18,7 +18,7 @@ from enfold.errors import RestoreError
 
 _FEWEST = 3
 _LEAST_CHARACTERS = 60
-"""So much must go before a marker pays."""
+"""Minimum number of removed characters for a marker."""
 _BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
@@ -96,12 +96,12 @@ class Run:
 
 
 def is_numbered(text: str) -> bool:
-    """Whether any line may have a number; a quick look before a thorough one."""
+    """Return True if any line may have a number; a quick check before a thorough one."""
     return _SOMEWHERE.search(text) is not None
 
 
 def prefix(number: int, width: int, separator: str) -> str:
-    """What stands before a line of that number."""
+    """Return the prefix of a line with that number."""
     return f"{number:>{width}}{separator}"
 
 
@@ -180,7 +180,7 @@ def _end_of_run(lines: Sequence[str], run: Run) -> int:
 
 
 _HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
-_BESIDE = re.compile(r"-(?=([0-9]{1,9})-)")
+_CONTEXT_LINE = re.compile(r"-(?=([0-9]{1,9})-)")
 """What follows the path of a line that a search shows beside a hit, and the line's number."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
 """Of a file: what ends like a folder may be a heading."""
@@ -234,7 +234,7 @@ def _searched(text: str, lines: Sequence[str]) -> set[str]:
     for line, following in pairwise(lines):
         if _is_path(line) and _is_path(following):
             continue  # names with dates in them
-        for sign in _BESIDE.finditer(line):
+        for sign in _CONTEXT_LINE.finditer(line):
             path = line[: sign.start()]
             if following.startswith(f"{path}-{int(sign[1]) + 1}-") and _is_path(path):
                 found.add(path)
@@ -260,7 +260,7 @@ def _file_of(line: str, searched: set[str]) -> str | bool:
         hit = _HIT.match(line)
         if hit is not None:
             return hit[1]
-        for sign in _BESIDE.finditer(line):
+        for sign in _CONTEXT_LINE.finditer(line):
             if line[: sign.start()] in searched:
                 return line[: sign.start()]
     return _is_path(line)
@@ -276,15 +276,15 @@ def _sign_after_number(line: str) -> str:
 
 
 def _folders(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
-    """A list of paths, under the folder of all or under each one's own: whichever is shorter."""
+    """Group paths under their common folder or under one folder each: the shorter form."""
     apart: list[_Group] = []
-    alone = end = start
+    single = end = start
     for folder, group in groupby(lines[start:stop], _folder):
         begin, end = end, end + sum(1 for _ in group)
         if end - begin > 1 and len(folder) >= _SHORTEST_FOLDER:
-            apart += [*_together(lines, alone, begin), (begin, end, folder, False)]
-            alone = end
-    apart += _together(lines, alone, stop)
+            apart += [*_together(lines, single, begin), (begin, end, folder, False)]
+            single = end
+    apart += _together(lines, single, stop)
     return max(_together(lines, start, stop), apart, key=_gain)
 
 
@@ -484,7 +484,7 @@ def decode_colours(text: str, how: Any) -> str:
 
 
 def encode_progress(text: str) -> tuple[str, Any] | None:
-    """Of every line what was written last; what it was written over is set aside."""
+    """Return the last state of every line; overwritten text is stored for decoding."""
     if "\r" not in text:
         return None
     lines = text.split("\n")

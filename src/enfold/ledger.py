@@ -1,4 +1,4 @@
-"""The ledger: what a condensation took out, enough to put it back exactly.
+"""The ledger: the record that restores a condensed conversation exactly.
 
 It belongs to one condensed conversation, of which it holds a digest. A change says which messages
 of the condensed conversation stand for which original ones, and holds those. A text that was
@@ -170,7 +170,7 @@ class Shortening:
 
 
 def digest(text: str) -> str:
-    """What tells a text from any other."""
+    """Return the digest of a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -389,10 +389,10 @@ def _text_changes(
     places: Mapping[str, Sequence[Place]],
 ) -> list[TextChange] | None:
     """How the message after becomes the one before; None if recipes alone do not say it."""
-    known = {(each.original, each.shown): each for each in shortenings}
+    by_texts = {(each.original, each.shown): each for each in shortenings}
     changed: list[TextChange] = []
     for path, was, now in _differences(old, after[at]):
-        found = known.get((was, now)) if isinstance(was, str) and isinstance(now, str) else None
+        found = by_texts.get((was, now)) if isinstance(was, str) and isinstance(now, str) else None
         if found is None or not all(source.text in places for source in found.sources):
             return None
         sources = tuple(places[source.text][0] for source in found.sources)
@@ -503,7 +503,7 @@ def unresolved(
 
 
 def explains(before: Message, after: Message, shortenings: Sequence[Shortening]) -> bool:
-    """Whether two messages differ in nothing but shortened texts of tool results."""
+    """Return True if two messages differ only in shortened texts of tool results."""
     pairs = {(each.original, each.shown) for each in shortenings}
     if replace(after, parts=()) != replace(before, parts=()):
         return False
@@ -514,7 +514,7 @@ def explains(before: Message, after: Message, shortenings: Sequence[Shortening])
 
 
 def texts_in(message: Message) -> Iterator[str]:
-    """Every text that a message shows: what is said, and what tools were given and returned."""
+    """Yield every text of a message: its own, tool arguments and tool results."""
     for part in message.parts:
         match part:
             case Text(text):

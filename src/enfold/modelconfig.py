@@ -26,7 +26,7 @@ _LARGEST = 10**12
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """What a decision needs to know of a model."""
+    """The limits and defaults of a model."""
 
     id: str
     """`provider:model`."""

@@ -97,7 +97,7 @@ class Settings(DescribedModel):
     )
     on_failure: Literal["block", "truncate", "pass"] = described(
         "If a compression fails",
-        "What happens to a request whose compression was due and failed: `block` holds it back, "
+        "Handling of a request whose compression was due and failed: `block` holds it back, "
         "`truncate` leaves out old content, `pass` sends it unchanged.",
         default="block",
         group="When to compress",

@@ -130,9 +130,9 @@ async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
     with pytest.raises(SummaryError) as caught:
         await chain.summarize(REQUEST)
     told = str(caught.value)
-    assert told.startswith(f"{NOBODY}: profile 'x': no key; number 0: slow down")
+    assert told.startswith(f"{NO_HANDLER}: profile 'x': no key; number 0: slow down")
     assert "number 1: the answer was empty" in told
-    with pytest.raises(SummaryError, match=f"{NOBODY}: profile 'x': no key"):
+    with pytest.raises(SummaryError, match=f"{NO_HANDLER}: profile 'x': no key"):
         SummarizerChain([], ["profile 'x': no key"])
 
 

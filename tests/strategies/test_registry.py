@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from enfold.condensation import unchanged
 from enfold.fields import CamelModel
 from enfold.retention import Retention
-from enfold.strategies.contract import Capabilities, EstimatedCost, Estimate, StrategyKind, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, EstimatedCost, Reduction
+from enfold.strategies.contract import StrategyKind
 
 
 class Config(CamelModel):

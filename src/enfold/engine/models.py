@@ -36,8 +36,8 @@ class Models:
         if unknown:
             raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(_EDITABLE)}")
         row = await self._store.read(catalog.model_config, id)
-        known = detect(id) if row is None else from_row(row)
-        changed = replace(known, **values, source="manual")
+        current = detect(id) if row is None else from_row(row)
+        changed = replace(current, **values, source="manual")
         tokens.get(changed.tokenizer)  # which says so if there is none of that name
         await self._store.write(catalog.put_model_config, to_row(changed))
         return changed
@@ -51,16 +51,16 @@ class Models:
     async def learn(self, id: str, window: int, max_output: int | None = None) -> ModelConfig:
         """Take over what the provider says of a model, except over what a person set."""
         row = await self._store.read(catalog.model_config, id)
-        known = None if row is None else from_row(row)
-        if known is not None and known.source == "manual":
-            return known
-        said = of_window(id, window, max_output, "api")
-        if known is not None:
-            said = replace(
-                known, max_input=said.max_input, max_output=said.max_output, source="api"
+        current = None if row is None else from_row(row)
+        if current is not None and current.source == "manual":
+            return current
+        learned = of_window(id, window, max_output, "api")
+        if current is not None:
+            learned = replace(
+                current, max_input=learned.max_input, max_output=learned.max_output, source="api"
             )
-        await self._store.write(catalog.put_model_config, to_row(said))
-        return said
+        await self._store.write(catalog.put_model_config, to_row(learned))
+        return learned
 
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""

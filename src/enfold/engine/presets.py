@@ -70,8 +70,8 @@ def find(db: Database, name: str) -> Preset:
         return presets.get(name)
     saved = catalog.settings(db, SCOPE)
     if name not in saved:
-        known = ", ".join((*presets.BUILT_IN, *sorted(saved)))
-        raise NotFoundError(f"no preset {name!r}; there are {known}")
+        names = ", ".join((*presets.BUILT_IN, *sorted(saved)))
+        raise NotFoundError(f"no preset {name!r}; there are {names}")
     return presets.read(saved[name])
 
 
@@ -103,7 +103,7 @@ def expand(
 
 
 def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a level sets itself, over what its preset says."""
+    """Return the values of a level, with those of its preset as defaults."""
     own = {ALIASES.get(name, name): value for name, value in given.items()}
     configs = own.get("strategy_config")
     return {

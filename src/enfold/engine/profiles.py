@@ -45,7 +45,7 @@ KEYS = "keys"
 
 @dataclass(frozen=True, slots=True)
 class StoredProfiles:
-    """What the database says of profiles."""
+    """The stored profiles, their keys and model configs."""
 
     profiles: Mapping[str, Profile | str]
     """By name; or what is wrong with one."""
@@ -77,7 +77,7 @@ def _models(profile: Profile) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Who can be asked."""
+    """The profiles and summarizers that are available."""
 
     stored: StoredProfiles
     keys: Keys
@@ -91,15 +91,15 @@ class Roster:
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
         """Where the profile's model is, with its key; `ConfigError` says what is missing."""
-        known = provider(profile.provider)
+        provider_facts = provider(profile.provider)
         sealed = self.stored.sealed.get(profile.name)
-        key = self.keys.find(profile.key, known, owner=profile.name, sealed=sealed)
+        key = self.keys.find(profile.key, provider_facts, owner=profile.name, sealed=sealed)
         return profile.connection(key, model)
 
     def price(self, author: str, input_tokens: int, output_tokens: int) -> float | None:
-        """What such summaries would cost, in US dollars; None is unknown.
+        """Return the cost of summaries in US dollars; None if unknown.
 
-        Whoever is no profile asks no model.
+        A summarizer that is not a profile calls no model.
         """
         if any(author == each.name for each in self.summarizers.values()):
             return 0.0
@@ -108,7 +108,7 @@ class Roster:
     def summarizer(
         self, settings: Settings, profile: str | None, own: ClientModel | None = None
     ) -> Summarizer:
-        """Who writes under these settings in a session with that profile.
+        """Return the summarizer for a session with that profile.
 
         The one that the settings name, else the profile's chain, else the caller's own model, else
         the local one.
@@ -160,15 +160,15 @@ class Roster:
         profile: str | None = None,
         own_prices: Overrides | None = None,
     ) -> ModelSummarizer:
-        """Who writes with a model, under that name, and keeps account of it."""
+        """Return a summarizer that uses a model and records its usage."""
         config = self.stored.configs.get(connection.name) or detect(connection.name)
-        known = prices(connection.provider, connection.model, own_prices)
-        self.known_prices[name] = known
+        model_prices = prices(connection.provider, connection.model, own_prices)
+        self.known_prices[name] = model_prices
 
         def keep_account(usage: CallUsage, cost: float | None) -> None:
             self.used.append(_event(profile, connection, usage, cost))
 
-        return ModelSummarizer(gateway, connection, config, name, known, keep_account)
+        return ModelSummarizer(gateway, connection, config, name, model_prices, keep_account)
 
 
 def _event(
@@ -286,7 +286,7 @@ class Profiles:
         return await self._store.write(_set_key, name, sealed)
 
     async def connection(self, name: str) -> Connection:
-        """Where the profile's model is, with its key, for whoever asks it."""
+        """Return the connection of the profile's model, with its key."""
         roster = await self.roster()
         profile = _get(roster.stored, name)
         try:

@@ -61,7 +61,7 @@ class Profile:
         return f"{self.provider}:{self.model}"
 
     def known_prices(self) -> Prices | None:
-        """What its model costs: by its own prices, else by the library. None is unknown."""
+        """Return the prices of its model: its own, else those of the library. None if unknown."""
         return prices(self.provider, self.model, self.prices)
 
     def connection(self, key: Secret | None, model: str | None = None) -> Connection:
@@ -75,7 +75,7 @@ class Profile:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """The fields as they are stored; what is not set is left out."""
+        """Return the fields as they are stored; unset fields are left out."""
         given = {
             each.name: getattr(self, each.name) for each in fields(self) if each.name != "name"
         }
@@ -122,7 +122,7 @@ def check_threshold(profile: Profile) -> None:
 
 
 def _check_fit(profile: Profile) -> None:
-    """What the provider says of the other fields."""
+    """Check options and address against what the provider needs."""
     known = provider(profile.provider)
     strange = sorted(set(profile.options) - set(known.options))
     if strange:
@@ -155,7 +155,7 @@ def _provider(value: Any) -> str:
 
 
 def _address(value: Any) -> str:
-    """An address without a key in it; what was given is not repeated, it may hold one."""
+    """Return an address without a key; errors do not repeat the value, which may hold one."""
     try:
         parts = urlsplit(_text(value))
         host, _ = parts.hostname, parts.port
@@ -231,7 +231,7 @@ NO_HANDLER = "No valid API handler available"
 
 @dataclass(frozen=True, slots=True)
 class SummarizerCandidate:
-    """Somebody who may condense."""
+    """A profile and model that may write summaries."""
 
     title: str
     """Who it is, for people."""
@@ -252,7 +252,7 @@ class SummarizerCandidate:
 def summarizer_candidates(
     known: Mapping[str, Profile | str], *, named: str | None = None, conversation: str | None = None
 ) -> Iterator[SummarizerCandidate]:
-    """Who may condense in a session with the profile `conversation`, best first.
+    """Yield the candidates for a session with the profile `conversation`, best first.
 
     `known` has every profile, or what is wrong with it. `named` was asked for; else it is the
     condensing profile of the conversation's.
@@ -260,11 +260,11 @@ def summarizer_candidates(
     own = _found(known, conversation, "conversation profile") if conversation else None
     profile = own.profile if own is not None else None
     first = named or (profile.condensing_profile if profile is not None else None)
-    seen: set[tuple[str, str]] = set()
+    visited: set[tuple[str, str]] = set()
     for each in _in_order(known, first, own):
         who = (each.profile.name if each.profile else each.title, each.model)
-        if who not in seen:
-            seen.add(who)
+        if who not in visited:
+            visited.add(who)
             yield each
 
 
@@ -306,7 +306,7 @@ class SummarizerChain:
     ) -> None:
         """`passed_over` says of earlier candidates who they are and why they cannot be used."""
         if not writers:
-            raise SummaryError(_nobody(passed_over))
+            raise SummaryError(_no_handler(passed_over))
         self._writers = list(writers)
         self._passed_over = list(passed_over)
 
@@ -321,7 +321,7 @@ class SummarizerChain:
         return self._writers[0].summarizer.max_input
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """The first summary that somebody writes; its notes say who could not."""
+        """Return the first summary that succeeds; its notes name the candidates that failed."""
         failed: list[str] = []
         for writer in tuple(self._writers):
             try:
@@ -336,7 +336,7 @@ class SummarizerChain:
             passed = dict.fromkeys((*self._passed_over, *failed))
             notes = (f"{each}; {summary.author} wrote instead" for each in passed)
             return replace(summary, notes=(*summary.notes, *notes))
-        raise SummaryError(_nobody(dict.fromkeys((*self._passed_over, *failed))))
+        raise SummaryError(_no_handler(dict.fromkeys((*self._passed_over, *failed))))
 
 
 async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
@@ -360,5 +360,5 @@ def _without_name(text: str, writer: CandidateSummarizer) -> str:
     return text.removeprefix(f"{writer.summarizer.name}: ")
 
 
-def _nobody(reasons: Sequence[str] | Mapping[str, None]) -> str:
-    return f"{NOBODY}: {'; '.join(reasons) or 'no profile is named'}"
+def _no_handler(reasons: Sequence[str] | Mapping[str, None]) -> str:
+    return f"{NO_HANDLER}: {'; '.join(reasons) or 'no profile is named'}"

@@ -1,7 +1,7 @@
-"""The contract of strategies: who one is, what it can do, what can be set, and how it is asked.
+"""The contract of strategies: identity, capabilities, config, and the calls of the engine.
 
-A `StrategyKind` is what the registry knows by name: identity, capabilities, config, and how to make a
-strategy. A `Strategy` is one that was made, with its config and its means. It sees messages and
+A `StrategyKind` is the entry of the registry: identity, capabilities, config, and the constructor.
+A `Strategy` is made from it with a config and the summarizers it may use. It sees messages and
 counts, never a store, a dialect or a setting.
 
 Third parties offer a `StrategyKind` through an entry point of the group `enfold.strategies`:
@@ -28,7 +28,7 @@ from enfold.summaries import Summarizer
 
 Speed: TypeAlias = Literal["fast", "medium", "slow"]
 Prices: TypeAlias = Callable[[str, int, int], float | None]
-"""What a summarizer takes for so many input and output tokens, in US dollars; None is unknown."""
+"""Return the cost of input and output tokens of a summarizer in US dollars; None if unknown."""
 
 Config = TypeVar("Config", bound=CamelModel)
 
@@ -37,7 +37,7 @@ PARALLEL_SUMMARIES = 4
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a strategy can do."""
+    """The capabilities of a strategy."""
 
     lossless: bool = False
     """Nothing that the view said is gone from it."""
@@ -53,7 +53,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """What a strategy would make of a view."""
+    """The estimated size of a view after a condensation."""
 
     tokens_before: int
     tokens_after: int
@@ -78,60 +78,60 @@ class SummarizerCalls:
 
 @dataclass(frozen=True, slots=True)
 class EstimatedCost:
-    """What a strategy would ask of summarizers."""
+    """The estimated calls of summarizers and their cost."""
 
     by_author: tuple[SummarizerCalls, ...] = ()
     dollars: float | None = None
-    """None where a price is unknown; 0 only where nobody is asked."""
+    """None if a price is unknown; 0 only if no model is called."""
 
     @property
     def calls(self) -> int:
-        """How often a summarizer would be asked."""
+        """The number of calls."""
         return sum(each.calls for each in self.by_author)
 
     @property
     def input_tokens(self) -> int:
-        """What they would read."""
+        """The input tokens of all calls."""
         return sum(each.input_tokens for each in self.by_author)
 
     @property
     def output_tokens(self) -> int:
-        """What they would write."""
+        """The output tokens of all calls."""
         return sum(each.output_tokens for each in self.by_author)
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a strategy would come to: how small the view, and at what price."""
+    """The estimate of a condensation: size and cost."""
 
     reduction: Reduction
     cost: EstimatedCost
 
     @classmethod
     def by_trying(cls, plan: Plan, answer: Condensation) -> Estimate:
-        """Of a strategy that asks nobody: what it answers, exactly, and for nothing."""
+        """Return the exact estimate of a strategy that calls no model: its result, at no cost."""
         reduction = Reduction(plan.tokens, answer.tokens(plan), answer.steps)
         return cls(reduction, EstimatedCost(dollars=0.0))
 
 
-def _nobody_else(name: str) -> Summarizer:
+def _no_profiles(name: str) -> Summarizer:
     raise SummaryError(f"no profile {name!r} is at hand here")
 
 
 @dataclass(frozen=True, slots=True)
 class Summarizers:
-    """What a strategy works with beside its config."""
+    """The summarizers that a strategy may use."""
 
     summarizer: Summarizer
-    """Who writes summaries where the config names nobody."""
-    by_profile: Callable[[str], Summarizer] = field(default=_nobody_else)
-    """Who writes them for a profile; `SummaryError` if there is no such profile."""
+    """Used if the config names no profile."""
+    by_profile: Callable[[str], Summarizer] = field(default=_no_profiles)
+    """Return the summarizer of a profile; `SummaryError` if there is no such profile."""
     parallel: int = PARALLEL_SUMMARIES
-    """How many summaries may be written at the same time."""
+    """Maximum number of summaries written at the same time."""
 
 
 class Strategy(Protocol):
-    """How a view is condensed."""
+    """A strategy with its config: condenses views."""
 
     @property
     def id(self) -> str:
@@ -140,11 +140,11 @@ class Strategy(Protocol):
 
     @property
     def retention(self) -> Retention:
-        """What stays verbatim by its own config, where nothing else is asked for."""
+        """What stays verbatim by its config if nothing else is requested."""
         ...
 
     def touches(self, plan: Plan) -> Sequence[int]:
-        """Indexes of the messages that it may fold or edit; none if there is nothing to do."""
+        """Return the indexes of the messages that it may edit or summarize."""
         ...
 
     async def condense(self, plan: Plan) -> Condensation:
@@ -152,13 +152,13 @@ class Strategy(Protocol):
         ...
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
-        """What it would come to, and ask of summarizers at these prices; no model is asked."""
+        """Return the estimated size and cost at these prices, without calling a model."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyKind(Generic[Config]):
-    """A strategy as the registry knows it."""
+    """A strategy in the registry: identity, capabilities, config and constructor."""
 
     id: str
     name: str
@@ -229,5 +229,5 @@ def _load(point: EntryPoint) -> AnyStrategyKind:
             f"the strategy {point.name!r} ({point.value}) does not load: {error!r}"
         ) from error
     if not isinstance(kind, StrategyKind) or kind.id != point.name:
-        raise ConfigError(f"{point.value} is no Kind with the id {point.name!r}")
+        raise ConfigError(f"{point.value} is no StrategyKind with the id {point.name!r}")
     return kind

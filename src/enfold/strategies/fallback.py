@@ -1,4 +1,4 @@
-"""Falling back: what happens where a strategy fails, or does not free enough. It is always said.
+"""Fallback: a second strategy that runs if the first fails or frees too little, with a warning.
 
 The first strategy's answer is taken if it may be used. If it fails, whatever the reason, the second
 answers in its place. If a target must be reached and the first misses it, the second may do better.
@@ -47,7 +47,7 @@ class WithFallback:
         return self.first.retention
 
     def touches(self, plan: Plan) -> Sequence[int]:
-        """What the first may touch; the second too where the target must be reached."""
+        """Return what the first may touch, or the second if the target must be reached."""
         touched = self.first.touches(plan)
         if not touched and self.second is not None and plan.is_due:
             return self.second.touches(plan)
@@ -114,7 +114,7 @@ async def _usable(strategy: Strategy, plan: Plan) -> Condensation:
 
 
 def _reason(error: Exception) -> str:
-    """What to tell; the words of foreign errors may quote a message, so only their kind is told."""
+    """Return the reason; foreign errors may quote a message, so only their type is named."""
     return str(error) if isinstance(error, EnfoldError) else type(error).__name__
 
 

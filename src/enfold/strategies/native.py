@@ -1,4 +1,4 @@
-"""The native strategy: what is old becomes one summary.
+"""The native strategy: old messages become one summary.
 
 The summarizer is given the previous summary, the messages since its cutoff, and, marked as context
 only, the messages that stay. A summary over its limit is asked for again, tighter each time. More
@@ -35,7 +35,7 @@ from enfold.summaries.prompts import validate
 from enfold.summaries.request import pieces
 
 ATTEMPTS = 3
-"""How often a summary that is too long is asked for."""
+"""Maximum number of requests for a summary that is too long."""
 
 
 async def summarize_in_pieces(summarizer: Summarizer, request: SummaryRequest) -> Summary:
@@ -48,8 +48,8 @@ async def summarize_in_pieces(summarizer: Summarizer, request: SummaryRequest) -
     summary: Summary | None = None
     for piece in pieces(request, summarizer.max_input):
         previous = request.previous if summary is None else summary.text
-        asked = replace(request, messages=piece, previous=previous)
-        summary = await _summarize(summarizer, asked, written)
+        piece_request = replace(request, messages=piece, previous=previous)
+        summary = await _summarize(summarizer, piece_request, written)
     if summary is None:
         raise SummaryError("there is nothing to summarize")
     notes = dict.fromkeys(note for each in written for note in each.notes)
@@ -94,7 +94,7 @@ def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> R
 
 
 def is_worth_summarizing(plan: Plan, indexes: Collection[int]) -> bool:
-    """Whether these would bring anything new into a summary, or the target is still to reach.
+    """Return True if these messages add something to a summary, or the target is not reached.
 
     A summary of a summary alone says less and saves little.
     """
@@ -157,7 +157,7 @@ class Native:
         return Retention("messages", self.config.keep_last, self.config.keep_first)
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
-        """What lies between head and tail; a summary alone only if the target is still to reach."""
+        """Return the messages between head and tail; a lone summary only above the target."""
         indexes = tuple(index for index in plan.split.middle if index != plan.split.pinned)
         return indexes if is_worth_summarizing(plan, indexes) else ()
 
@@ -165,7 +165,7 @@ class Native:
         """The plan with its folded part summarized."""
         indexes = self.touches(plan)
         if not indexes:
-            return unchanged(plan, self.id, "there is nothing to fold")
+            return unchanged(plan, self.id, "there is nothing to summarize")
         request = SummaryRequest(
             messages=tuple(map(plan.original, indexes)),
             previous=plan.previous,
@@ -196,7 +196,7 @@ class Native:
 KIND = StrategyKind(
     id="native",
     name="Native",
-    description="Folds what is old into one summary; the first and the newest messages stay.",
+    description="Replaces old messages by one summary; the first and the newest messages stay.",
     capabilities=Capabilities(batch=True, summaries=True, speed="slow"),
     config=NativeConfig,
     make=Native,

@@ -23,7 +23,7 @@ _MARKER_START = "⟨ ... truncated"
 _LONGEST_MARKER = 80
 _MOST_MARKER_TOKENS = 24
 _FEW_CHARACTERS = 400
-"""So many are looked at first to see whether a marker pays."""
+"""Characters that are counted first to decide if a marker saves tokens."""
 
 Edit: TypeAlias = Callable[[str], str]
 """What becomes of a text; the very same text if nothing does."""
@@ -40,7 +40,7 @@ class TextLimits:
     with_marker: bool = True
 
     def allow(self, text: str) -> bool:
-        """Whether the whole text may stay."""
+        """Return True if the whole text is within the limits."""
         return (self.chars is None or len(text) <= self.chars) and (
             self.lines is None or not text or text.count("\n", 0, -1) < self.lines
         )
@@ -54,7 +54,7 @@ def suppress(text: str, tokenizer: Tokenizer) -> str:
 
 
 def truncate(text: str, limits: TextLimits, tokenizer: Tokenizer) -> str:
-    """What the limits leave of the text, and a marker that says how much is missing."""
+    """Return the text cut to the limits, with a marker that states the size of the cut."""
     if limits.allow(text) or _is_truncated_already(text, limits):
         return text
     start, end = _gap(text, limits)
@@ -132,7 +132,7 @@ def _gap(text: str, limits: TextLimits) -> tuple[int, int]:
 
 
 def _head_end(text: str, lines: int | None, chars: int | None) -> int:
-    """Where a beginning of so many lines and characters ends."""
+    """Return the end of a head with these limits."""
     end = len(text) if chars is None else min(len(text), chars)
     at = 0
     for _ in range(0 if lines is None else lines):
@@ -144,7 +144,7 @@ def _head_end(text: str, lines: int | None, chars: int | None) -> int:
 
 
 def _tail_start(text: str, lines: int | None, chars: int | None) -> int:
-    """Where an end of so many lines and characters begins."""
+    """Return the start of a tail with these limits."""
     start = 0 if chars is None else len(text) - chars
     if lines is None:
         return start
@@ -158,7 +158,7 @@ def _tail_start(text: str, lines: int | None, chars: int | None) -> int:
 
 
 def _is_truncated_already(text: str, limits: TextLimits) -> bool:
-    """Whether the text is within the limits but for a marker in it."""
+    """Return True if the text without its marker is within the limits."""
     if _MARKER_START not in text or not _looser(limits).allow(text):
         return False
     return any(
@@ -191,7 +191,7 @@ def _lines(text: str) -> int:
 
 
 def _pays(removed: str, marker: str, tokenizer: Tokenizer) -> bool:
-    """Whether the marker takes fewer tokens than what it replaces.
+    """Return True if the marker takes fewer tokens than the text it replaces.
 
     The first few characters are nearly always enough to see that: a word is at least one token.
     """

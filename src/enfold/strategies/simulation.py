@@ -1,9 +1,8 @@
-"""Rehearsals: what a strategy would do and what it would ask for, without asking anybody.
+"""Simulation: estimates of size and cost, without calling a model.
 
-The strategy runs as it is, with understudies in place of the summarizers: they read what they are
-given, count it, and answer with about as many tokens as a summary of that takes. It is to be known
-in a moment, so a long text is counted by samples, and what a model would have to read in several
-pieces is reckoned rather than divided.
+The strategy runs with simulated summarizers. They count their input and return about as many tokens
+as a summary of it takes. An estimate must be fast, so a long text is counted by samples, and input
+that a model would read in several pieces is calculated, not divided.
 """
 
 from __future__ import annotations
@@ -51,11 +50,11 @@ class _Simulatable(Protocol):
     async def condense(self, plan: Plan) -> Condensation: ...
 
 
-Simulated = TypeVar("Rehearsed", bound=_Simulatable)
+Simulated = TypeVar("Simulated", bound=_Simulatable)
 
 
 class _SimulatedSummarizer:
-    """Stands in for a summarizer, and remembers what it was asked."""
+    """Replaces a summarizer and counts the tokens of its calls."""
 
     def __init__(self, original: Summarizer) -> None:
         self.name = original.name
@@ -64,8 +63,8 @@ class _SimulatedSummarizer:
         self.calls = self.input_tokens = self.output_tokens = 0
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        beside = _prompt_tokens(replace(request, messages=()))
-        messages = _prompt_tokens(request) - beside
+        overhead = _prompt_tokens(replace(request, messages=()))
+        messages = _prompt_tokens(request) - overhead
         calls = 1
         if self._pieces_of is not None:
             calls = max(1, ceil(messages / input_budget(request, self._pieces_of)))
@@ -73,21 +72,21 @@ class _SimulatedSummarizer:
         read = (messages * piece / calls for piece in range(1, calls + 1))
         written = [min(request.target, least + int(SHARE * tokens)) for tokens in read]
         self.calls += calls
-        self.input_tokens += calls * beside + messages + sum(written[:-1])
+        self.input_tokens += calls * overhead + messages + sum(written[:-1])
         self.output_tokens += sum(written)
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1])
 
 
 def _cost(calls: tuple[SummarizerCalls, ...], prices: Prices | None) -> EstimatedCost:
-    """What the calls would cost."""
+    """Return the cost of the calls."""
     if not calls:
         return EstimatedCost(dollars=0.0)
-    known = [
+    costs = [
         prices(each.author, each.input_tokens, each.output_tokens) if prices else None
         for each in calls
     ]
-    dollars = [each for each in known if each is not None]
-    return EstimatedCost(calls, sum(dollars) if len(dollars) == len(known) else None)
+    dollars = [each for each in costs if each is not None]
+    return EstimatedCost(calls, sum(dollars) if len(dollars) == len(costs) else None)
 
 
 def _prompt_tokens(request: SummaryRequest) -> int:
@@ -107,7 +106,7 @@ def _tokens(text: str, tokenizer: str) -> int:
 
 
 async def simulate(strategy: Simulated, plan: Plan, prices: Prices | None = None) -> Estimate:
-    """Run the strategy with understudies: what came of it, and what it would have cost."""
+    """Run the strategy with simulated summarizers; return the size of the result and its cost."""
     company: dict[str, _SimulatedSummarizer] = {}
 
     def stand_in(original: Summarizer) -> _SimulatedSummarizer:

@@ -19,7 +19,8 @@ from pydantic import Field
 from enfold.condensation import unchanged
 from enfold.retention import Retention
 from enfold.fields import CamelModel
-from enfold.strategies.contract import Capabilities, EstimatedCost, Estimate, StrategyKind, Reduction
+from enfold.strategies.contract import Capabilities, Estimate, EstimatedCost, Reduction
+from enfold.strategies.contract import StrategyKind
 
 
 class Rule(CamelModel):
@@ -57,7 +58,8 @@ class Gentle:
         return Estimate(Reduction(task.tokens, task.tokens), EstimatedCost())
 
 
-KIND = StrategyKind("gentle", "Gentle", "Leaves things be.", Capabilities(lossless=True), Config, Gentle)
+ABLE = Capabilities(lossless=True)
+KIND = StrategyKind("gentle", "Gentle", "Leaves things be.", ABLE, Config, Gentle)
 '''
 
 

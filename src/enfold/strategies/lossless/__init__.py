@@ -1,4 +1,4 @@
-"""The lossless strategy: what a view says twice it says once, and padding goes.
+"""The lossless strategy: repeats become references, and padding is removed.
 
 No model is asked. Every step can be undone exactly: the ledger says where everything is.
 """
@@ -144,8 +144,10 @@ class LosslessRun:
 def numbers_of(plan: Plan) -> list[int]:
     """The number of every message in the view, counted from 1, with the summary among them."""
     messages, at = plan.messages, plan.previous_at
-    beside = messages[max(0, at - 1) : at + 1]
-    is_merged = any(m.role == "user" and puts_summary_in_user_message(m.dialect) for m in beside)
+    neighbours = messages[max(0, at - 1) : at + 1]
+    is_merged = any(
+        m.role == "user" and puts_summary_in_user_message(m.dialect) for m in neighbours
+    )
     is_message = plan.previous is not None and not is_merged
     return [
         index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
@@ -154,7 +156,7 @@ def numbers_of(plan: Plan) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Lossless:
-    """What a view says twice it says once."""
+    """Replaces repeats by references."""
 
     config: LosslessConfig
     means: Summarizers
@@ -173,7 +175,7 @@ class Lossless:
         return tuple(dict.fromkeys(each.message for each in shown if each.right))
 
     async def condense(self, plan: Plan) -> Condensation:
-        """The plan with markers for what is in view already."""
+        """Return the plan with markers in place of text that is in view already."""
         return await asyncio.to_thread(shorten, plan, self.config)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
@@ -182,7 +184,7 @@ class Lossless:
 
 
 def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
-    """The plan with markers for what is in view already."""
+    """Return the plan with markers in place of text that is in view already."""
     left_alone: set[int] = set()
     while True:
         work = LosslessRun(plan, config or LosslessConfig(), left_alone)
@@ -195,7 +197,7 @@ def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
         }
         if not larger:
             break
-        left_alone |= larger  # single markers pay, and all together once in a blue moon do not
+        left_alone |= larger  # each marker saves tokens, but rarely all of them together do not
     if all(isinstance(entry, KeptMessage) for entry in entries):
         return unchanged(plan, Lossless.id, "nothing that may be shortened is said twice")
     operations = tuple(f"{step.name}_completed" for step in steps)
@@ -205,7 +207,7 @@ def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
 KIND = StrategyKind(
     id="lossless",
     name="Lossless",
-    description="What is said twice is said once; nothing is lost, and no model is asked",
+    description="Replaces repeats by references; nothing is lost, and no model is called.",
     capabilities=Capabilities(lossless=True, individual=True, multi_pass=True),
     config=LosslessConfig,
     make=Lossless,

@@ -47,7 +47,7 @@ class BlockMatch:
 
 
 class UnitIndex:
-    """The units of all texts so far, and where each was seen last."""
+    """An index of the units of all texts so far, with the last place of each."""
 
     def __init__(self) -> None:
         self._texts: list[str] = []
@@ -59,12 +59,12 @@ class UnitIndex:
         self._flags = bytearray()
         self._kinds: list[Form] = []
         self._latest: dict[int, int] = {}
-        self._known = 0
+        self._last_entered = 0
         """Where in the last text the last new unit ends that is remembered."""
 
     def add(self, text: str, units: Units) -> None:
-        """Put a text on the shelf; it can be found only after `enter` or `match`."""
-        self._known = -_SPACING
+        """Add a text; its units can be found only after `enter` or `match`."""
+        self._last_entered = -_SPACING
         self._texts.append(text)
         self._bases.append(len(self._keys))
         self._keys += units.keys
@@ -114,11 +114,11 @@ class UnitIndex:
         return self._kinds[self._forms[self._bases[text] + unit]]
 
     def is_piece(self, text: int, unit: int) -> bool:
-        """Whether a unit is not a whole line."""
+        """Return True if a unit is not a whole line."""
         return bool(self._flags[self._bases[text] + unit] & PIECE)
 
     def is_one_run(self, text: int, start: int, stop: int) -> bool:
-        """Whether units are all in one form and, if they have numbers, numbered one by one."""
+        """Return True if units have one form and consecutive numbers, if any."""
         base = self._bases[text]
         return all(flags & LINKED for flags in self._flags[base + start + 1 : base + stop])
 
@@ -132,14 +132,18 @@ class UnitIndex:
         )
 
     def _longest(self, at: int, place: int, lowest: int) -> BlockMatch:
-        """The longest match through a unit and the place where it was seen."""
+        """The longest match through a unit and the place of its last occurrence."""
         keys = self._keys
         source = bisect_right(self._bases, place) - 1
         start, stop = self._extend(at, place, lowest, LINKED, lambda a, b, _: keys[a] == keys[b])
         is_raw = False
         if self._is_raw(at, place, source, 0):
             raw = self._extend(
-                at, place, lowest, JOINED, lambda a, b, beside: self._is_raw(a, b, source, beside)
+                at,
+                place,
+                lowest,
+                JOINED,
+                lambda a, b, neighbour: self._is_raw(a, b, source, neighbour),
             )
             if raw[1] - raw[0] >= stop - start:
                 (start, stop), is_raw = raw, True
@@ -168,26 +172,26 @@ class UnitIndex:
             stop += 1
         return start, stop
 
-    def _is_raw(self, at: int, place: int, source: int, beside: int) -> bool:
-        """Whether two units look alike, with what stands between them and the one beside them."""
+    def _is_raw(self, at: int, place: int, source: int, neighbour: int) -> bool:
+        """Return True if two units are equal as written, with the text up to their neighbour."""
         if self._keys[at] != self._keys[place]:
             return False
         starts, stops = self._starts, self._stops
-        before, after = min(beside, 0), max(beside, 0)
+        before, after = min(neighbour, 0), max(neighbour, 0)
         ours = self._texts[-1][starts[at + before] : stops[at + after]]
         return ours == self._texts[source][starts[place + before] : stops[place + after]]
 
     def _enter(self, start: int, stop: int) -> None:
         keys, stops, flags, latest = self._keys, self._stops, self._flags, self._latest
-        known = self._known
+        last = self._last_entered
         for at in range(start, stop):
             if flags[at] & ANCHOR:
                 if keys[at] in latest:
                     latest[keys[at]] = at
-                elif stops[at] - known >= _SPACING:
+                elif stops[at] - last >= _SPACING:
                     latest[keys[at]] = at
-                    known = stops[at]
-        self._known = known
+                    last = stops[at]
+        self._last_entered = last
 
     def _hide(self, start: int, stop: int) -> None:
         """A match is replaced by a marker: its units are no longer there to be found."""
@@ -208,21 +212,21 @@ _DIGITS = re.compile(r" *(\d+)")
 
 def replace_blocks(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     """Cut a hole into every draft that may have one, wherever a marker saves enough tokens."""
-    shelf = UnitIndex()
+    unit_index = UnitIndex()
     entered: list[int] = []
     names = _Names.of(drafts, terms)
     for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
         draft = drafts[index]
         entered.append(index)
         if draft.is_replaced:
-            shelf.add("", Units())
+            unit_index.add("", Units())
             continue
-        shelf.add(draft.text, units_of(draft.text))
+        unit_index.add(draft.text, units_of(draft.text))
         if draft.right is EditRight.NOTHING or draft.is_whole:
-            shelf.enter()
+            unit_index.enter()
             continue
-        claim = _Claim(drafts, index, entered, shelf, names, terms)
-        shelf.match(claim, first=1 if draft.was.is_error else 0)
+        claim = _Claim(drafts, index, entered, unit_index, names, terms)
+        unit_index.match(claim, first=1 if draft.was.is_error else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +241,13 @@ class _Names:
     @classmethod
     def of(cls, drafts: Sequence[TextDraft], terms: StepContext) -> _Names:
         results = [draft.was.message for draft in drafts if draft.was.is_result]
-        sizes, seen = Counter(results), Counter[int]()
+        sizes, counted = Counter(results), Counter[int]()
         places: list[str] = []
         for shown in (draft.was for draft in drafts):
             place = f"in message #{terms.numbers[shown.message]}"
             if shown.is_result and sizes[shown.message] > 1:
-                seen[shown.message] += 1
-                place += f".{seen[shown.message]}"
+                counted[shown.message] += 1
+                place += f".{counted[shown.message]}"
             places.append(place)
         calls = (draft.was.call for draft in drafts)
         return cls(places, [None if call is None else path_of(call) for call in calls])
@@ -256,15 +260,15 @@ class _Claim:
     drafts: Sequence[TextDraft]
     index: int
     entered: Sequence[int]
-    """The draft of every text on the shelf."""
-    shelf: UnitIndex
+    """The draft of every text in the index."""
+    unit_index: UnitIndex
     names: _Names
     terms: StepContext
 
     def __call__(self, match: BlockMatch) -> bool:
         number = len(self.entered) - 1
         draft = self.drafts[self.index]
-        start, stop = self.shelf.range_of(number, match.start, match.stop)
+        start, stop = self.unit_index.range_of(number, match.start, match.stop)
         if stop - start < SHORTEST:
             return False
         hole = self._hole(match, number, start, stop)
@@ -274,29 +278,29 @@ class _Claim:
         return True
 
     def _saving(self, block: str, marker: str) -> int:
-        """The tokens that a marker saves, or so many of them that it is enough."""
+        """Return the tokens that a marker saves, or a lower bound that is enough."""
         count = self.terms.tokenizer.count
         beginning = count(block[:_ENOUGH]) - count(marker)
         is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.terms.least
         return beginning if is_known else count(block) - count(marker)
 
     def _least_for(self, hole: Replacement) -> int:
-        """What a marker must save: less if it points to another look at the same file."""
+        """Return the tokens that a marker must save: fewer if it points to the same file."""
         files = self.names.files
         is_kin = hole.source != self.index and files[hole.source or 0] == files[self.index]
         return self.terms.least * (1 if is_kin else _FOREIGN)
 
     def _hole(self, match: BlockMatch, number: int, start: int, stop: int) -> Replacement:
-        shelf = self.shelf
+        unit_index = self.unit_index
         source = self.entered[match.source]
-        at = shelf.range_of(match.source, match.at, match.at + match.stop - match.start)
-        to = shelf.form_of(number, match.start)
-        of = shelf.form_of(match.source, match.at)
+        at = unit_index.range_of(match.source, match.at, match.at + match.stop - match.start)
+        to = unit_index.form_of(number, match.start)
+        of = unit_index.form_of(match.source, match.at)
         text = self.drafts[self.index].text
         place = "above" if source == self.index else self.names.places[source]
-        if shelf.is_piece(number, match.start):
+        if unit_index.is_piece(number, match.start):
             marker = texts.characters(text[start:stop], stop - start, place)
-        elif not shelf.is_one_run(number, match.start, match.stop):
+        elif not unit_index.is_one_run(number, match.start, match.stop):
             size = text.count("\n", start, stop) + 1
             marker = texts.bare_lines("", text[start:stop], size, place)
         else:

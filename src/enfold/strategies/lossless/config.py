@@ -1,4 +1,4 @@
-"""What can be set of the lossless strategy."""
+"""The config of the lossless strategy, and what tool calls do."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ _PATHS = ("file_path", "path", "filename", "file", "target_file", "absolute_path
 
 
 def kind_of(call: ToolCall) -> ToolKind:
-    """What the call does; `other` where its name does not tell."""
+    """Return what a call does; `other` if its name does not tell."""
     name = call.name.lower()
     return next((kind for kind, words in _NAMES if any(word in name for word in words)), "other")
 
@@ -119,7 +119,7 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
 
 
 def identity_of(call: ToolCall) -> tuple[str, str]:
-    """What is the same for calls that ask for the same, whatever they say about it."""
+    """Return a key that is equal for calls that do the same; notes in arguments do not count."""
     arguments = arguments_of(call)
     if not arguments:
         return call.name, str(call.arguments)

@@ -39,12 +39,12 @@ class _Read:
     lines: Sequence[str]
 
     def covers(self, earlier: _Read) -> bool:
-        """Whether it shows all the lines that the earlier one showed, as they are now."""
+        """Return True if it shows all lines of the earlier read, changed or not."""
         last, earlier_last = self.first + len(self.lines), earlier.first + len(earlier.lines)
         return self.first <= earlier.first and earlier_last <= last
 
     def shows(self, earlier: _Read) -> bool:
-        """Whether those lines are still the same."""
+        """Return True if the lines of the earlier read are unchanged."""
         skipped = earlier.first - self.first
         return list(self.lines[skipped : skipped + len(earlier.lines)]) == list(earlier.lines)
 
@@ -94,7 +94,8 @@ def _later_read(read: _Read, later: list[_Read], kinds: Obsolete) -> int | None:
 def _read(text: str, index: int, call: ToolCall, kind: ToolKind) -> _Read | None:
     """The lines of a file that a result shows.
 
-    Those with numbers, else, for a read, all from where it was told to begin. What an edit returns
+    Numbered lines, else, for a read, all lines from the first that the arguments name.
+    What an edit returns
     is a look at the file only if lines have numbers.
     """
     lines = text.split("\n")
@@ -105,13 +106,13 @@ def _read(text: str, index: int, call: ToolCall, kind: ToolKind) -> _Read | None
     if kind == "edit":
         return None
     arguments = arguments_of(call)
-    told = (arguments.get(key) for key in _FIRST_LINE)
-    first = next((n for n in told if isinstance(n, int) and not isinstance(n, bool)), 1)
+    offsets = (arguments.get(key) for key in _FIRST_LINE)
+    first = next((n for n in offsets if isinstance(n, int) and not isinstance(n, bool)), 1)
     return _Read(index, first, lines)
 
 
 def _operation(call: ToolCall, kind: ToolKind) -> tuple[str, str]:
-    """What makes two calls the same: a to-do list is one whatever it says."""
+    """Return a key that is equal for repeated calls; all to-do lists are equal."""
     return (call.name, "") if kind == "todo" else identity_of(call)
 
 
@@ -151,7 +152,7 @@ def consolidate(drafts: Sequence[TextDraft], terms: StepContext) -> None:
 
 
 def _consolidate(drafts: Sequence[TextDraft], group: Sequence[int], terms: StepContext) -> None:
-    """One group of the same operation: what contains most is kept, then what comes first."""
+    """Consolidate one group: the result that contains most is kept, then the first."""
     kept: list[int] = []
     contained: dict[int, list[tuple[int, int]]] = {}
     for index in sorted(group, key=lambda i: -len(drafts[i].text)):
@@ -203,7 +204,7 @@ def _in_order(drafts: Sequence[TextDraft], terms: StepContext) -> list[int]:
 
 
 def _may_be_pointed_to(draft: TextDraft) -> bool:
-    """A result that is shown in full; one with a marker in it is not, whoever put it there."""
+    """Return True for a result that is shown in full, without any marker."""
     shown = draft.was
     return (
         shown.is_result

@@ -44,7 +44,7 @@ _POINTS_AT = re.compile(r"⟨ [^⟩]*\bmessage #(\d+)[^⟩]* ⟩")
 
 
 class EditRight(IntEnum):
-    """What may be done to a text."""
+    """The edits that are allowed on a text."""
 
     NOTHING = 0
     REFERENCE = 1
@@ -92,7 +92,7 @@ def texts_of(plan: Plan) -> list[ResultText]:
 
 
 def has_marker(text: str) -> bool:
-    """Whether a text was shortened before, or looks like it."""
+    """Return True if a text was shortened before, or looks like it."""
     return "⟨ " in text and _MARKER.search(text) is not None
 
 
@@ -129,7 +129,7 @@ def _with_text(part: Part, inner: int, path: Path, text: str) -> Part:
 
 
 def _rights(plan: Plan) -> list[EditRight]:
-    """What may be done to the results of each message."""
+    """Return the edits that are allowed on the results of each message."""
     rights = [EditRight.REFERENCE] * len(plan.messages)
     for index in plan.editable:
         rights[index] = EditRight.ANYTHING
@@ -303,7 +303,7 @@ def _add_long(units: Units, line: str, offset: int) -> None:
 
 
 def _add_escaped(units: Units, line: str, offset: int) -> bool:
-    """The lines that a long one holds in escaped form; what is around them are pieces."""
+    """Add the escaped lines inside a long line; the text around them is added as pieces."""
     spans = list(_escaped_spans(line))
     texts = [line[start:stop] for start, stop in spans]
     outer = Form(escaped=True, is_ascii=line.isascii() and "\\u" in line)
@@ -329,7 +329,7 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
 
 
 def _escaped_spans(line: str) -> Iterator[tuple[int, int]]:
-    """What stands between escaped line ends; where strings begin or end there, that is cut off."""
+    """Yield the spans between escaped line ends, split at the quotes of strings."""
     for found in _ESCAPED_LINE.finditer(line):
         start, stop = found.span(1)
         quotes = [q.start() for q in _QUOTE.finditer(line, start, stop) if q[0] == '"']
@@ -366,7 +366,7 @@ def _cut_out_markers(units: Units, text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
-    """What every step goes by."""
+    """The values that every step uses."""
 
     tokenizer: Tokenizer
     least: int
@@ -377,7 +377,7 @@ class StepContext:
     """Whether the last of several equal texts stays in view, and not the first."""
 
     def pays(self, text: str, marker: str) -> bool:
-        """Whether a marker in place of the text saves enough."""
+        """Return True if a marker in place of the text saves enough tokens."""
         tokens, cost = self.tokenizer.count_many((text, marker))
         return tokens - cost >= self.least
 
@@ -424,12 +424,12 @@ class TextDraft:
 
     @property
     def is_changed(self) -> bool:
-        """Whether what is shown differs from the original."""
+        """True if the shown text differs from the original."""
         return bool(self.holes or self.encodings)
 
     @property
     def is_replaced(self) -> bool:
-        """Whether a marker stands for all of it."""
+        """True if a marker replaces all of it."""
         return bool(self.holes) and self.holes[0].stop - self.holes[0].start == len(self.text)
 
     def shown(self) -> str:
@@ -471,7 +471,7 @@ def shortening(drafts: Sequence[TextDraft], index: int, shown: Sequence[str]) ->
 def _filling(
     drafts: Sequence[TextDraft], index: int, hole: Replacement, sources: dict[int, int]
 ) -> Piece:
-    """What a hole is filled with again; sources are numbered as they come."""
+    """Return the piece that restores a replacement; sources are numbered in order of use."""
     if hole.source is None:
         return StoredPiece(drafts[index].text[hole.start : hole.stop])
     source = drafts[hole.source]
@@ -533,7 +533,7 @@ def characters(beginning: str, size: int, place: str) -> str:
 
 
 def describe(call: ToolCall | None) -> str:
-    """What a call was about, on one short line."""
+    """Return the subject of a call on one short line."""
     if call is None:
         return "its result"
     return _shortened(_on_one_line(f"{call.name} {_telling(call.arguments)}"))

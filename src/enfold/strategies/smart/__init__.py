@@ -49,7 +49,7 @@ class Smart:
         return Retention("messages", 1)
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
-        """What any of the passes may touch; everything that may be edited where a prelude runs."""
+        """Return the messages that any pass may touch; with a prelude all that may be edited."""
         working = WorkingView.begin(plan)
         found = {index for step in self.config.passes for index in messages_touched(step, working)}
         if self.config.lossless_prelude.enabled:
@@ -57,7 +57,7 @@ class Smart:
         return tuple(sorted(found))
 
     async def condense(self, plan: Plan) -> Condensation:
-        """What the passes make of the plan."""
+        """Run the prelude and the passes on the plan."""
         journey = _SmartRun(WorkingView.begin(plan), SummaryWriter(self.means, _turns(self.means)))
         if self.config.lossless_prelude.enabled:
             await self._prelude(journey)
@@ -92,7 +92,7 @@ class Smart:
             journey.go_on(step.id, step.name, working)
 
     async def _run(self, step: Pass, journey: _SmartRun) -> WorkingView:
-        """What the pass makes of the view; `NoGainError` if that is larger.
+        """Run one pass; raise `NoGainError` if the view becomes larger.
 
         After a new summary messages have other numbers, and what pointed to one was put back; the
         lossless strategy points to them anew.
@@ -142,7 +142,7 @@ class _SmartRun:
         self.crew.warnings.append(f"{name} was skipped: {reason}")
 
     def answer(self, strategy: str) -> Condensation:
-        """What came of it."""
+        """Return the condensation."""
         warnings = tuple(self.crew.warnings)
         answer = Condensation(
             strategy,
@@ -170,7 +170,7 @@ def _turns(means: Summarizers) -> asyncio.Semaphore:
 
 
 def _is_due(step: Pass, working: WorkingView) -> bool:
-    """Whether the pass runs with so many tokens."""
+    """Return True if the pass runs on a view of this size."""
     condition = step.execution.condition
     if step.execution.type == "always" or condition is None:
         return True

@@ -95,7 +95,7 @@ def recompose(original: Message, content: MessageContent) -> Message:
     parameters = iter(content.tool_parameters or ())
     results = iter(content.tool_results or ())
     parts: list[Part] = []
-    said = keeps_texts
+    has_text = keeps_texts
     for part in original.parts:
         match part:
             case ToolCall():
@@ -103,14 +103,14 @@ def recompose(original: Message, content: MessageContent) -> Message:
             case ToolResult():
                 parts.append(_with_contents(part, next(results, _contents(part))))
             case Text() if not keeps_texts:
-                if not said and content.message_text is not None:
+                if not has_text and content.message_text is not None:
                     parts.append(replace(part, text=content.message_text))
-                said = True
+                has_text = True
             case Reasoning():
                 continue
             case _:
                 parts.append(part)
-    if not said and content.message_text is not None:
+    if not has_text and content.message_text is not None:
         parts.insert(0, Text(content.message_text))
     return replace(original, parts=tuple(parts))
 
@@ -288,7 +288,7 @@ def _texts(content: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class WorkingView:
-    """A plan on its way."""
+    """The view between two passes."""
 
     plan: Plan
     edits: Mapping[int, EditedMessage]
@@ -307,12 +307,12 @@ class WorkingView:
 
     @cached_property
     def tokens(self) -> int:
-        """What the view takes now."""
+        """The tokens of the view now."""
         return Condensation("", self.entries).tokens(self.plan)
 
     @cached_property
     def entries(self) -> tuple[CondensationEntry, ...]:
-        """What the view is made of; the summary stands where the first message it folds stood.
+        """The entries of the view; the summary stands in place of the first message it replaces.
 
         It never stands after an earlier summary that it takes in.
         """
@@ -322,17 +322,17 @@ class WorkingView:
         return tuple(entries)
 
     def material(self, index: int) -> Message:
-        """A message for whoever edits or summarizes it: without markers that point elsewhere."""
+        """Return a message to edit or summarize, without markers that point to other messages."""
         edit = self.edits.get(index)
         return self.plan.messages[index] if edit is None or edit.shortenings else edit.message
 
     def count(self, index: int) -> int:
-        """What a message takes now."""
+        """Return the tokens of a message now."""
         return self.edits[index].tokens if index in self.edits else self.plan.counts[index]
 
     @property
     def rest(self) -> Plan:
-        """What is shown as a plan of its own, for a strategy that knows nothing of the others."""
+        """The shown messages as a plan, for another strategy."""
         plan, messages = self.plan, self.messages
         zones = plan.zones or Zones(plan.split.head, plan.split.cut)
         first, recent = self._place(zones.first), self._place(zones.recent)
@@ -405,13 +405,13 @@ class WorkingView:
 
     @property
     def messages(self) -> dict[int, Message]:
-        """What is shown of every message, by index."""
+        """The shown messages by index."""
         plan, edits = self.plan, self.edits
         return {i: edits[i].message if i in edits else plan.messages[i] for i in self.shown}
 
     @property
     def shortenings(self) -> dict[int, tuple[Shortening, ...]]:
-        """What was shortened without loss, by the message's index."""
+        """The lossless shortenings by message index."""
         return {i: edit.shortenings for i, edit in self.edits.items() if edit.shortenings}
 
     @property
@@ -454,7 +454,7 @@ def _renumbered(edit: EditedMessage, shown: Sequence[int]) -> EditedMessage:
 
 @dataclass(frozen=True, slots=True)
 class SummaryWriter:
-    """Who writes summaries in one run, what it has cost, and what there is to say of it."""
+    """Writes the summaries of one run and collects their costs and warnings."""
 
     means: Summarizers
     turns: asyncio.Semaphore
@@ -518,7 +518,7 @@ def messages_touched(step: Pass, working: WorkingView) -> frozenset[int]:
 
 
 async def run_pass(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
-    """What the pass makes of the view."""
+    """Run one pass and return the view after it."""
     return await (_batch if step.mode == "batch" else _individual)(step, working, crew)
 
 
@@ -577,7 +577,7 @@ def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
 def _without_ends(
     chosen: Sequence[int], how: SummarizationConfig, working: WorkingView
 ) -> Sequence[int]:
-    """Without the first and the last that stay; what follows a summary is not first any more."""
+    """Return the messages without the first and last that stay; none is first after a summary."""
     summary_at = _summary_at(working)
     first = [index for index in chosen if summary_at is None or index < summary_at]
     spared = set(first[: how.keep_first])
@@ -592,7 +592,7 @@ def _summary_at(working: WorkingView) -> int | None:
 
 
 def _material(working: WorkingView, index: int) -> Message:
-    """A message for the summarizer; what an earlier compression cut is read as it was said."""
+    """Return a message for the summarizer, uncut if an earlier compression cut it."""
     plan = working.plan
     return working.material(index) if index in working.edits else plan.original(index)
 
