@@ -51,12 +51,12 @@ def test_a_strategy_of_somebody_else_keeps_its_name() -> None:
 
 
 def test_nothing_done_is_said_too() -> None:
-    assert str(Report("", 10, 10, 0, warnings=("there is nothing to fold",))).splitlines() == [
+    assert str(Report("", 10, 10, 0, warnings=("there is nothing to summarize",))).splitlines() == [
         "Nothing was condensed:",
         " - Total reduction: 0%, 10 → 10 tokens",
         " - Cost: unknown",
         " - Time: 0 ms",
-        " - Warning: there is nothing to fold",
+        " - Warning: there is nothing to summarize",
     ]
 
 

@@ -62,7 +62,7 @@ class Split:
 
     @property
     def is_empty(self) -> bool:
-        """True if there is nothing to fold."""
+        """True if there is nothing to summarize."""
         return all(index == self.pinned for index in self.middle)
 
 

@@ -15,6 +15,7 @@ from enfold.errors import (
 )
 from enfold.llm.calls import Connection
 from enfold.llm.profiles import (
+    NO_HANDLER,
     CandidateSummarizer,
     Profile,
     SummarizerChain,

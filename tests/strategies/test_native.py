@@ -142,7 +142,7 @@ async def test_with_nothing_to_fold_nobody_is_asked() -> None:
     plan = plan_for(CHAT, Retention("messages", 99))
     answer = await native(summarizer).condense(plan)
     assert answer.is_unchanged
-    assert answer.warnings == ("there is nothing to fold",)
+    assert answer.warnings == ("there is nothing to summarize",)
     assert summarizer.requests == []
 
 

@@ -95,8 +95,7 @@ def _read(text: str, index: int, call: ToolCall, kind: ToolKind) -> _Read | None
     """The lines of a file that a result shows.
 
     Numbered lines, else, for a read, all lines from the first that the arguments name.
-    What an edit returns
-    is a look at the file only if lines have numbers.
+    The result of an edit counts only if its lines have numbers.
     """
     lines = text.split("\n")
     if is_numbered(text):
