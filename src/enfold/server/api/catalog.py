@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, SecretStr
 
-from enfold.engine.profiles import Listed, Tried
+from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
 from enfold.llm.profiles import Profile
@@ -116,19 +116,21 @@ class NewKey(Shape):
 
 
 @profiles_router.get("/profiles", name="list", summary="List profiles")
-async def list_profiles(engine: TheEngine) -> Sequence[Listed]:
+async def list_profiles(engine: TheEngine) -> Sequence[ListedProfile]:
     """By name; one may say why it cannot be used."""
     return await engine.profiles.all()
 
 
 @profiles_router.get("/profiles/{profile}", name="get", summary="Show a profile")
-async def get_profile(profile: Name, engine: TheEngine) -> Listed:
+async def get_profile(profile: Name, engine: TheEngine) -> ListedProfile:
     """All its fields."""
     return _listed(await engine.profiles.get(name_in(profile)))
 
 
 @profiles_router.put("/profiles/{profile}", name="save", summary="Save a profile")
-async def save_profile(profile: Name, new: NewProfile, engine: TheEngine, _: TheOwner) -> Listed:
+async def save_profile(
+    profile: Name, new: NewProfile, engine: TheEngine, _: TheOwner
+) -> ListedProfile:
     """Its key is named as env:NAME or stored with `PUT …/key`; a file is named on the machine."""
     if str(new.fields.get("key", "")).startswith(_FILE):
         raise AccessError("body.fields.key: a file is named with `enfold profiles`, not over HTTP")
@@ -136,14 +138,14 @@ async def save_profile(profile: Name, new: NewProfile, engine: TheEngine, _: The
 
 
 @profiles_router.put("/profiles/{profile}/key", name="set_key", summary="Store a profile's key")
-async def set_key(profile: Name, new: NewKey, engine: TheEngine, _: TheOwner) -> Listed:
+async def set_key(profile: Name, new: NewKey, engine: TheEngine, _: TheOwner) -> ListedProfile:
     """Encrypted, and never shown again."""
     secret = Secret(new.key.get_secret_value())
     return _listed(await engine.profiles.set_key(name_in(profile), secret))
 
 
 @profiles_router.post("/profiles/{profile}/test", name="test", summary="Try a profile")
-async def try_profile(profile: Name, engine: TheEngine, _: TheOwner) -> Tried:
+async def try_profile(profile: Name, engine: TheEngine, _: TheOwner) -> ProfileTest:
     """Ask its model one small question; the error says what is wrong."""
     return await engine.profiles.test(name_in(profile))
 
@@ -285,8 +287,8 @@ async def change_session_settings(
     return _setting_values(await session.settings())
 
 
-def _listed(profile: Profile) -> Listed:
-    return Listed(profile.name, profile)
+def _listed(profile: Profile) -> ListedProfile:
+    return ListedProfile(profile.name, profile)
 
 
 def _setting_values(settings: Settings) -> dict[str, SettingValue]:
