@@ -173,7 +173,8 @@ def read_drafts(
     units: list[SummaryUnit] = []
     for place in chosen:
         draft = drafts[place]
-        reading = read(texts[place], lexicon)
+        # Of tool calls only paths and addresses are listed, and no phrase is one.
+        reading = read(texts[place], lexicon, phrases=draft.form is not TextForm.TOOL)
         if not reading.text:
             continue
         cues = draft.cues | _cues_before(drafts, texts, place, lexicon)
@@ -207,10 +208,11 @@ _FEW_FILLERS = 2
 _EMPTY = Reading("", (), (), 0, 0, 1.0)
 
 
-def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
+def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True, phrases: bool = True) -> Reading:
     """Return the content of a text, given its tokens; many fillers at its start are removed.
 
     A few fillers stay: a sentence that is quoted from its beginning can be found again verbatim.
+    Without `phrases`, items of several words are not looked for.
     """
     tokens = list(map(lexicon.__getitem__, raws))
     start = _first_with_content(tokens) if trim else 0
@@ -232,7 +234,7 @@ def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True) -> Reading:
     return Reading(
         " ".join((*opening, clean)),
         tuple(dict.fromkeys(chain.from_iterable(concepts))),
-        _items(clean, raws, tokens) if any(items) else (),
+        _items(clean if phrases else "", raws, tokens) if any(items) else (),
         found,
         sum(kind in TECHNICAL for kind in kinds) if plain < len(kinds) else 0,
         plain / len(kinds),
@@ -261,7 +263,7 @@ def _items(text: str, raws: list[str], tokens: list[Token]) -> tuple[ExactItem, 
     """Return the exact items; a single capitalized word that may begin a sentence is a word."""
     items: list[ExactItem] = []
     covered: set[int] = set()
-    if "`" in text or any(token.kind in _NEEDS_PHRASES for token in tokens):
+    if text and ("`" in text or any(token.kind in _NEEDS_PHRASES for token in tokens)):
         for kind, phrase in phrases_in(text):
             inside = _tokens_inside(text, phrase, raws)
             exact = [tokens[index] for index in inside if tokens[index].items]
