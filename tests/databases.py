@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -96,10 +97,36 @@ def server() -> Iterator[Server]:
         access = ["-U", "enfold", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
         made.run("initdb", "-D", str(folder / "data"), *access)
         made.start()
+        watcher = _stop_after_this_process(made)
         yield made
         made.stop()
+        watcher.communicate()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+_WATCHER = """
+import shutil, subprocess, sys
+program, folder, user = sys.argv[1:]
+sys.stdin.read()
+who = int(user) if user else None
+stop = [program, "-D", folder + "/data", "-w", "-m", "immediate", "stop"]
+subprocess.run(stop, cwd=folder, user=who, group=who, capture_output=True)
+shutil.rmtree(folder, ignore_errors=True)
+"""
+
+
+def _stop_after_this_process(server: Server) -> subprocess.Popen[bytes]:
+    """Start a process that stops the server when this one ends, even if it is killed.
+
+    Its standard input is a pipe from this process, which the system closes at the latest then.
+    """
+    program, user = str(server.binaries / "pg_ctl"), "" if USER is None else str(USER)
+    return subprocess.Popen(
+        [sys.executable, "-c", _WATCHER, program, str(server.folder), user],
+        stdin=subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -171,3 +171,12 @@ async def test_what_waits_is_written_before_the_end_and_nothing_after_it() -> No
     await asyncio.sleep(0)
     assert wire.written == [b"the last word"]
     assert joined.is_closing()
+
+
+def test_uvicorn_is_a_version_that_the_protocol_was_tested_with() -> None:
+    tested = "0.54."
+    assert uvicorn.__version__.startswith(tested), (
+        f"enfold.server.connections extends uvicorn's protocol and was tested with {tested}*, "
+        f"not with {uvicorn.__version__}: run tests/server/test_connections.py and "
+        "tests/server/test_bodies.py with it, then change the version here and in pyproject.toml"
+    )

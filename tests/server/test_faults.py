@@ -34,8 +34,8 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
     db = tmp_path / "chats.db"
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        with serve(db, "--no-ui", SOME_KEY="a-key", ENFOLD_TIMEOUT="60") as process:
-            with httpx.Client(base_url=process.address) as client:
+        with serve(db, "--no-ui", SOME_KEY="a-key", ENFOLD_TIMEOUT="600") as process:
+            with httpx.Client(base_url=process.address, timeout=None) as client:
                 client.put("/api/profiles/slow", json={"fields": {**FIELDS, "base_url": url}})
                 client.post("/api/sessions", json={"id": "chat", "profile": "slow"})
                 said = [
@@ -43,13 +43,12 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
                 ]
                 client.post("/api/sessions/chat/messages", json={"messages": said})
             threading.Thread(target=_compress, args=(process.address,), daemon=True).start()
-            silent.settimeout(60)
-            asked, _ = silent.accept()
-            with asked:  # the model was asked, and says nothing
+            request, _ = silent.accept()  # the run's own time limit ends a wait that never would
+            with request:  # the model was called and does not answer
                 assert process.stop(signal.SIGKILL) != 0
     with (
         serve(db, "--no-ui") as process,
-        httpx.Client(base_url=process.address, timeout=60) as client,
+        httpx.Client(base_url=process.address, timeout=None) as client,
     ):
         assert client.get("/readyz").status_code == 200
         session = client.get("/api/sessions/chat").json()
@@ -62,7 +61,7 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
 
 def _compress(address: str) -> None:
     try:
-        httpx.post(f"{address}/api/sessions/chat/compress", json={}, timeout=60)
+        httpx.post(f"{address}/api/sessions/chat/compress", json={}, timeout=None)
     except httpx.HTTPError:
         return  # it was killed
 
