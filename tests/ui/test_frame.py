@@ -22,6 +22,6 @@ async def test_on_a_phone_the_sessions_make_room(browser: Browser, server: Proce
         await page.goto(server.address)
         pages = page.get_by_role("navigation", name="Pages")
         await expect(pages).not_to_be_in_viewport()
-        await page.get_by_role("button", name="Show or hide the sessions").click()
+        await page.get_by_role("button", name="Show or hide sessions").click()
         await expect(pages).to_be_in_viewport()
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

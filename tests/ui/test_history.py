@@ -69,7 +69,7 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
     newest = page.locator("#m120")
     await expect(newest.get_by_text("in context")).to_be_visible()
     await open_history(page, server, asked="?m=1")
-    await page.locator("#m1").get_by_role("link", name="folded").click()
+    await page.locator("#m1").get_by_role("link", name="summarized").click()
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 
@@ -78,7 +78,7 @@ async def test_a_search_marks_what_it_finds_and_leads_there(page: Page, server: 
     await page.get_by_label("Search full history").fill('"docs/file_7.md"')
     await page.get_by_label("Search full history").press("Enter")
     found = page.get_by_role("region", name="Search results")
-    await expect(found).to_contain_text("Found in 1 of the messages")
+    await expect(found).to_contain_text("1 result for")
     await expect(found.locator("mark")).to_have_text("docs/file_7.md")
     await found.get_by_role("link").click()
     target = page.locator("#m15")
@@ -89,7 +89,7 @@ async def test_a_search_marks_what_it_finds_and_leads_there(page: Page, server: 
 
 async def test_what_is_not_there_is_said_not_to_be(page: Page, server: Process) -> None:
     await open_history(page, server, asked="?q=zeppelin")
-    await expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    await expect(page.get_by_text("No results for")).to_be_visible()
 
 
 async def test_another_branch_can_be_read(page: Page, server: Process) -> None:

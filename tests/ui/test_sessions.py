@@ -78,7 +78,7 @@ async def test_they_are_searched_by_title_and_by_what_was_said(
 
 async def test_a_search_without_a_find_says_so(page: Page) -> None:
     await page.get_by_role("searchbox", name="Search all conversations").fill("zyxwv")
-    await expect(listed(page)).to_contain_text("No results for “zyxwv”, or says it.")
+    await expect(listed(page)).to_contain_text("No results for “zyxwv”.")
 
 
 async def test_one_leaves_as_a_file(page: Page, server: Process, api: Api) -> None:

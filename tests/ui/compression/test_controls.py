@@ -63,12 +63,12 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
 ) -> None:
     await open_session(page, server, api, "usual")
     dialog = await preview(page)
-    await expect(dialog).to_contain_text(re.compile(r"Folds\s*\d+ of 60 messages"))
+    await expect(dialog).to_contain_text(re.compile(r"Summarizes\s*\d+ of 60 messages"))
     await expect(dialog).to_contain_text("none: no model is called")
     await expect(dialog).to_contain_text("Native, summary by local")
     await dialog.get_by_role("button", name="Summarize now").click()
     report = page.get_by_role("status").filter(has_text="Summarized")
-    for name in ("Before", "After", "Less", "Cost", "Time", "native, by local"):
+    for name in ("Before", "After", "Saved", "Cost", "Time", "native, by local"):
         await expect(report).to_contain_text(name)
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
     await report.get_by_role("link", name="Show changes").click()
