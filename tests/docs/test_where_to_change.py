@@ -17,7 +17,9 @@ def test_files_exist_and_hold_their_tables() -> None:
     rows = [line.split("|")[1:-1] for line in section[1].splitlines() if line.startswith("| Add")]
     assert len(rows) == CHANGES
     for change, files, tables in rows:
-        paths = [ROOT / name for name in re.findall(r"`(src/[\w/.]+)`", files) if "NAME" not in name]
+        paths = [
+            ROOT / name for name in re.findall(r"`(src/[\w/.]+)`", files) if "NAME" not in name
+        ]
         assert paths, change
         assert all(path.is_file() for path in paths), f"{change}: {files}"
         source = "\n".join(path.read_text(encoding="utf-8") for path in paths)
