@@ -49,7 +49,7 @@ def test_a_folder_goes_there_and_back(enfold: Enfold, folder: Path, tmp_path: Pa
     told = enfold(*condense(folder, "--out", out))
     assert (told.code, told.out) == (0, b"")
     assert told.said.startswith("2 files with 3 conversations: ")
-    assert told.said.endswith("1 other file left alone\n")
+    assert told.said.endswith("1 other file ignored\n")
     assert visible(out) == {"a.jsonl", "a.jsonl.ledger", "deep/b.json", "deep/b.json.ledger"}
     told = enfold("restore", out, "--out", again)
     assert (told.code, told.said) == (0, "2 files with 3 conversations\n")

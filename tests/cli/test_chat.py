@@ -36,7 +36,7 @@ def test_without_a_profile_commands_work(festival: Enfold) -> None:
 @pytest.mark.parametrize(
     ("arguments", "stdin", "words"),
     [
-        ((), b"", "nothing was said"),
+        ((), b"", "the message is empty"),
         ((), b"\xff", "not UTF-8"),
         ((), b"/sumarize", "/summarize"),
         (("--window", "10"), b"Why?", "--window"),

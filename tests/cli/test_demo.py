@@ -18,8 +18,8 @@ def test_the_demo_ends_with_everything_as_it_came_in(enfold: Enfold, own_home: P
         "Folded ",
         "3. Nothing is gone",
         "E-4031 is in message ",
-        "(folded)",
-        "4. And it can be taken back",
+        "(summarized)",
+        "4. The compression can be undone",
         "are what came in, byte for byte",
     ):
         assert step in told.text

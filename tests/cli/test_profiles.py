@@ -166,7 +166,7 @@ def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.M
     monkeypatch.setenv("MY_KEY", KEY)
     where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
     added = stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
-    assert "1,024 tokens in, 1,024 out, says the provider\n" in added.said
+    assert "1,024 tokens in, 1,024 out, from the provider\n" in added.said
     told = stored("profiles", "test", "mine")
     assert told.text.startswith("tiny-2 answered in ")
     assert told.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")

@@ -1,4 +1,4 @@
-"""`enfold search`: what was said is found, folded or not."""
+"""`enfold search`: finds all messages, summarized or not."""
 
 from __future__ import annotations
 

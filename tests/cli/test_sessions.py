@@ -53,7 +53,7 @@ def test_a_dry_run_changes_nothing(festival: Enfold) -> None:
     before = festival("sessions", "status", "festival").out
     told = festival("sessions", "compress", "festival", "--dry-run")
     assert told.code == 0
-    assert told.text.startswith("would fold ")
+    assert told.text.startswith("would summarize ")
     assert "summary by local" in told.text
     preview = festival("sessions", "compress", "festival", "--dry-run", "--json").json
     assert preview["messages"] > 0
@@ -82,14 +82,14 @@ def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
 def test_people_are_told_what_was_folded(festival: Enfold) -> None:
     told = festival("sessions", "compress", "festival", "--keep-tokens", "100")
     assert told.code == 0
-    assert told.text.startswith("folded ")
+    assert told.text.startswith("summarized ")
     assert "tokens, summary by local" in told.text
 
 
 def test_nothing_to_do_is_said(stored: Enfold) -> None:
     stored("import", "--session", "short", stdin=b'[{"role":"user","content":"hi"}]')
     assert stored("sessions", "compress", "short").text == "nothing to compress\n"
-    assert "would fold nothing" in stored("sessions", "compress", "short", "--dry-run").text
+    assert "would summarize nothing" in stored("sessions", "compress", "short", "--dry-run").text
     assert stored("sessions", "undo", "short").text == "nothing to undo\n"
     told = stored("sessions", "summaries", "short")
     assert (told.code, told.out) == (0, b"")

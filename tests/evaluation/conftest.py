@@ -27,6 +27,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def outcomes(files: list[Path]) -> list[CaseResult]:
     told: list[str] = []
     ways = (Method(NEWEST, 0.2), Method("native", 0.2))
-    found = measure(files, EvaluationPlan(ways), told=told.append)
+    found = measure(files, EvaluationPlan(ways), on_progress=told.append)
     assert told == ["talk-1", "talk-2", "talk-3"]
     return found

@@ -22,7 +22,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
     messages.append({"role": "assistant", "content": said, "usage": usage})
     path.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
     told: list[str] = []
-    values = {each.name: each for each in metrics([path], least=1_000, told=told.append)}
+    values = {each.name: each for each in metrics([path], least=1_000, on_progress=told.append)}
     assert told == ["counting", "condensing", "automatic compressions"]
     return values
 

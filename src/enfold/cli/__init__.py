@@ -1,9 +1,10 @@
 """The command line: `enfold`. Commands parse their options, call one function, and show the result.
 
-Results go to standard output, everything said to a person to standard error. An error is one line
-that names the place, and an exit code from the table in `enfold.errors`; nothing is written then.
+Results go to standard output, messages to the user to standard error. An error is one line that
+names the place, with an exit code from the table in `enfold.errors`; nothing is written then.
 
-A command's module is imported when the command runs: nobody who counts waits for the database.
+A command's module is imported when the command runs, so that `enfold count` does not load the
+database and optional parts are loaded by name only.
 """
 
 from __future__ import annotations
@@ -34,30 +35,30 @@ _INTERRUPTED = 130
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Conversations in files": {
         "count": ("count", "Count tokens, exactly and offline."),
-        "condense": ("condense", "Make conversations smaller, with ledgers to restore them from."),
-        "restore": ("restore", "Give back conversations that were condensed."),
-        "eval": ("evaluate", "Measure what survives a compression."),
+        "condense": ("condense", "Condense conversations, with ledgers to restore them."),
+        "restore": ("restore", "Restore condensed conversations."),
+        "eval": ("evaluate", "Measure which content survives a compression."),
     },
     "Stored sessions": {
         "import": ("import_command", "Store the conversations of a file as sessions."),
-        "export": ("export_command", "Write the full history of a session, folded or not."),
-        "sessions": ("sessions", "List, look at, compress and delete sessions."),
-        "chat": ("chat", "Talk with a model; long talks are folded as they grow."),
-        "search": ("search", "Search everything that was ever said, folded or not."),
+        "export": ("export_command", "Write the full history of a session."),
+        "sessions": ("sessions", "List, show, compress and delete sessions."),
+        "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
+        "search": ("search", "Search all messages, summarized or not."),
         "serve": (
             "serve",
             "Serve the web UI, the API and the proxy; Ctrl+C stops it.",
         ),
     },
-    "Setting up": {
-        "models": ("models", "The limits of models."),
-        "profiles": ("profiles", "Which models are asked, with whose key, and who condenses."),
-        "settings": ("settings", "What is set, where it comes from, and setting it."),
-        "presets": ("presets", "Strategies with their configs under a name."),
-        "demo": ("demo", "See what enfold does, in a minute, without a key or a network."),
+    "Setup": {
+        "models": ("models", "Show and set the limits of models."),
+        "profiles": ("profiles", "Set up models: provider, key, prices and condensing profile."),
+        "settings": ("settings", "Show and change settings."),
+        "presets": ("presets", "Manage named strategy configs."),
+        "demo": ("demo", "Show what enfold does, without a key or a network."),
     },
 }
-"""Group -> command -> the module that has it as `app`, and what it does in a line."""
+"""Group -> command -> the module whose `app` it is, and its help line."""
 
 
 def _version() -> str:
@@ -66,7 +67,7 @@ def _version() -> str:
     try:
         return f"enfold {version('enfold')}"
     except PackageNotFoundError:
-        return "enfold, run from its source without being installed"
+        return "enfold, running from source"
 
 
 app = App(
@@ -82,7 +83,7 @@ app = App(
 
 
 def _register() -> None:
-    """Tell the app of every command, by the place where it can be loaded from."""
+    """Register every command by its import path."""
     for place, (title, commands) in enumerate(COMMANDS.items()):
         group = Group(title, sort_key=place)
         for order, (name, (module, summary)) in enumerate(commands.items()):
@@ -95,9 +96,9 @@ _register()
 
 
 def main() -> None:
-    """Run the command that the program was called with, and exit with its code."""
+    """Run the command of this process's arguments and exit with its code."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # With that one asyncio only cancels the task, which is too late for one that computes.
+        # The default handler only cancels the task; one that computes would not stop.
         signal.signal(signal.SIGINT, _interrupt)
     sys.exit(run(sys.argv[1:]))
 
@@ -107,7 +108,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command; its exit code."""
+    """Run one command and return its exit code."""
     try:
         app(
             _hyphens_last(arguments),
@@ -127,13 +128,13 @@ def run(arguments: Sequence[str]) -> int:
         complain("stopped")
         return _INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has seen enough.
+        # The reader of our output has closed the pipe.
         abandon_output()
     return 0
 
 
 def _hyphens_last(arguments: Sequence[str]) -> list[str]:
-    """A lone `-` is a file's name; cyclopts takes it for an option unless it comes after `--`."""
+    """Move `-`, the name of standard input, after `--`: cyclopts would read it as an option."""
     if "-" not in arguments or "--" in arguments:
         return list(arguments)
     others = [argument for argument in arguments if argument != "-"]
@@ -141,16 +142,16 @@ def _hyphens_last(arguments: Sequence[str]) -> list[str]:
 
 
 def _usage_error(error: CycloptsError) -> Iterator[str]:
-    """What is wrong with the words after `enfold`, and where it is said how they should be."""
-    known = [name for name in error.app or () if not name.startswith("-")]
+    """Explain wrong arguments and point to the help."""
+    names = [name for name in error.app or () if not name.startswith("-")]
     match error:
         case UnknownCommandError(unused_tokens=[word, *_]):
-            # Cyclopts would say it too, but loads every command for it.
-            yield f"no command {word!r}; there are {', '.join(known)}."
+            # Cyclopts has such a message too, but loads every command for it.
+            yield f"no command {word!r}; there are {', '.join(names)}."
         case UnusedCliTokensError(unused_tokens=[word, *_]):
             yield f"one argument too many: {word!r}."
         case _:
             word = ""
             yield str(error)
-    yield from (f"Did you mean {name!r}?" for name in get_close_matches(word, known, 1))
+    yield from (f"Did you mean {name!r}?" for name in get_close_matches(word, names, 1))
     yield f"See '{' '.join(('enfold', *(error.command_chain or ()), '--help'))}'."

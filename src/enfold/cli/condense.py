@@ -1,4 +1,4 @@
-"""`enfold condense`: conversations made smaller, and ledgers of what was taken out."""
+"""`enfold condense`: condense conversations and write ledgers to restore them."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ OutOrFolder: TypeAlias = Annotated[
     str | None,
     Parameter(
         help="The file to write, instead of standard output. For many files, or many "
-        "conversations in one: the folder; FOLDER/ is one also if it is not there yet.",
+        "conversations in one: the folder; FOLDER/ is created if it does not exist.",
         metavar="PATH",
     ),
 ]
 Jobs: TypeAlias = Annotated[
     int | None,
     Parameter(
-        help="Into a folder: so many processes work at once. If unset: one for each core, fewer "
-        "for little.",
+        help="For a folder: the number of processes. Default: one per core, fewer for small "
+        "inputs.",
         validator=Number(gte=1),
         metavar="N",
     ),
@@ -54,26 +54,26 @@ EngineKind: TypeAlias = Literal["local", "daft"]
 EngineName: TypeAlias = Annotated[
     EngineKind,
     Parameter(
-        help="Into a folder: who does the work. local: processes of this machine; daft: Daft, here "
-        "or on a Ray cluster, for very large collections (enfold[bulk]).",
+        help="For a folder: local uses processes on this machine; daft uses Daft, here or on a "
+        "Ray cluster, for very large collections (enfold[bulk]).",
     ),
 ]
 LOCAL: EngineKind = "local"
 
 
 def is_bulk(files: Sequence[str], out: str | None) -> bool:
-    """Whether many files are meant: several, a folder, or one whose results go into a folder."""
+    """True for several files, a folder, or a file whose results go into a folder."""
     if len(files) > 1 or any(Path(file).is_dir() for file in files if file != STANDARD_INPUT):
         return True
     return out is not None and (out.endswith("/") or Path(out).is_dir())
 
 
 def folder_for(files: Sequence[str], out: str | None, ledgers: Path | None) -> Path:
-    """The folder that results go into; `ConfigError` if there is none, or something else."""
+    """Return the folder for the results; raise `ConfigError` if none is named or it is a file."""
     if STANDARD_INPUT in files or not files:
         raise ConfigError("standard input is one conversation, which cannot go into a folder")
     if out is None:
-        raise ConfigError("many files go into a folder: name it with --out")
+        raise ConfigError("many files need a folder for the results: name it with --out")
     for folder in (Path(out), ledgers):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise ConfigError(f"{folder} is a file; many files go into a folder")
@@ -82,36 +82,36 @@ def folder_for(files: Sequence[str], out: str | None, ledgers: Path | None) -> P
 
 @dataclass(frozen=True, slots=True)
 class BulkCommand:
-    """What to do with many files, and how to speak of it."""
+    """A bulk run with its progress and its report."""
 
     work: BulkTask
     found: FoundFiles
     places: Sequence[BulkFile]
     out: Path
     verb: str
-    """What is done, as the beginning of a line."""
+    """The first word of the progress line."""
 
     def run(self, jobs: int | None, *, json: bool, engine: EngineKind = LOCAL) -> None:
-        """Do it; `UnfinishedError` at the end if a file failed."""
+        """Run it and report; raise `UnfinishedError` at the end if a file failed."""
         size = sum(_size(place.source) for place in self.places)
         workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
         outcomes: list[FileResult] = []
-        with advancing(self.verb, size) as told:
-            run = BulkRun(self.work, self.places, self.out, workers, engine, told)
+        with advancing(self.verb, size) as on_progress:
+            run = BulkRun(self.work, self.places, self.out, workers, engine, on_progress)
             with closing(run.outcomes()) as running:
                 for outcome in running:
                     outcomes.append(outcome)
                     if json:
                         put_json(outcome.as_json())
         if not json:
-            _tell(outcomes, self.found.others)
+            _report(outcomes, self.found.others)
         failed = sum(outcome.error is not None for outcome in outcomes)
         if failed:
             raise UnfinishedError(f"{failed:,} of {number(len(outcomes), 'file')} failed")
 
 
-def _tell(outcomes: Iterable[FileResult], others: int) -> None:
-    """What came of it, in a few lines, and every file that failed."""
+def _report(outcomes: Iterable[FileResult], others: int) -> None:
+    """Print the totals and every file that failed."""
     tally, files, already = Totals(), 0, 0
     for outcome in outcomes:
         tally = tally.plus(outcome.tally)
@@ -121,15 +121,15 @@ def _tell(outcomes: Iterable[FileResult], others: int) -> None:
             say(_failure(outcome))
     done = f"{number(files, 'file')} with {number(tally.conversations, 'conversation')}"
     change = f"{tally.tokens_before:,} → {tally.tokens_after:,} tokens ({-tally.reduction:+.0%})"
-    asides = [f"{already:,} done already"] if already else []
+    asides = [f"{already:,} already done"] if already else []
     warnings = len(tally.warnings) + tally.more_warnings
-    asides += [f"{number(warnings, 'warning')}, which --json shows"] if warnings else []
-    asides += [f"{number(others, 'other file')} left alone"] if others else []
+    asides += [f"{number(warnings, 'warning')}, shown with --json"] if warnings else []
+    asides += [f"{number(others, 'other file')} ignored"] if others else []
     say("; ".join((f"{done}: {change}" if tally.tokens_before else done, *asides)))
 
 
 def _failure(outcome: FileResult) -> str:
-    """The error, which as a rule names its file."""
+    """Return the error with its file's name."""
     source, error = str(outcome.place.source), str(outcome.error)
     return f"Failed: {error}" if source in error else f"Failed: {source}: {error}"
 
@@ -145,18 +145,18 @@ app = App(
     name="condense",
     usage="enfold condense [OPTIONS] [FILES]",
     help_epilogue="""\
-The condensed conversation goes to standard output, in the dialect and the
-shape in which it came; the report goes to standard error. Without --window
-and --target it becomes as small as the strategy makes it.
+The condensed conversation goes to standard output, in the dialect and shape
+of the input; the report goes to standard error. Without --window and --target
+the strategy makes it as small as it can.
 
 Many files, or a file of many conversations, go into the folder that --out
-names: folders are mirrored, each file keeps its name and its form, and its
-ledger lies beside it as FILE.ledger, or in the folder that --ledger names. Of
-folders .json, .jsonl and .ndjson files are read. A run that was stopped goes on
-where it was when it is started again; what is done already is not done twice.
-A file that fails does not stop the others. With --json there is a line for
-every file. Very large collections can be worked off by Daft (--engine daft), on
-this machine, or with DAFT_RUNNER=ray and RAY_ADDRESS on a Ray cluster.
+names. Subfolders are kept, each file keeps its name and format, and its ledger
+is FILE.ledger in the same folder, or in the folder that --ledger names. In
+folders, .json, .jsonl and .ndjson files are read. Start a stopped run again to
+continue it; finished files are not repeated. A file that fails does not stop
+the others. --json prints a line for every file. Daft can process very large
+collections (--engine daft), on this machine, or with DAFT_RUNNER=ray and
+RAY_ADDRESS on a Ray cluster.
 
 Examples:
   enfold condense chat.json --window 128000 --ledger chat.ledger > small.json
@@ -168,14 +168,14 @@ Examples:
 PresetName: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="A strategy with its config: speed, quality, cost, balanced, or one of your own.",
+        help="A strategy with its config: speed, quality, cost, balanced, or your own.",
         metavar="NAME",
     ),
 ]
 ConfigFile: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="A JSON file with the strategy's own config. If unset: the preset's, or its defaults.",
+        help="A JSON file with the strategy's config. Default: the preset's, or the defaults.",
         metavar="FILE",
     ),
 ]
@@ -183,14 +183,14 @@ ProfileName: TypeAlias = Annotated[
     str | None,
     Parameter(
         help="Let models write the summaries, as in sessions with this profile; see "
-        "`enfold profiles`. If unset: they are written here, without a model.",
+        "`enfold profiles`. Default: the built-in summarizer, without a model.",
         metavar="NAME",
     ),
 ]
 Files: TypeAlias = Annotated[
     str,
     Parameter(
-        help="A JSON array of messages, a request body, JSON Lines with one conversation a line, "
+        help="A JSON array of messages, a request body, JSON Lines with one conversation per line, "
         "an agent's session log, or an export of ChatGPT or of enfold; - is standard input. "
         "Several, or folders of them, go into a folder.",
     ),
@@ -203,9 +203,9 @@ def condense(
     strategy: Annotated[
         str | None,
         Parameter(
-            help="native folds what is old into a summary; lossless says the same in fewer "
-            "tokens; truncation cuts old tool output short; smart runs passes of all of these. "
-            "If unset: native.",
+            help="native summarizes old messages; lossless writes the same content in fewer "
+            "tokens; truncation shortens old tool output; smart runs passes of all of these. "
+            "Default: native.",
             metavar="NAME",
         ),
     ] = None,
@@ -214,22 +214,22 @@ def condense(
     profile: ProfileName = None,
     window: Annotated[
         int | None,
-        Parameter(help="The model's window in tokens: end at or below 60 % of what it takes."),
+        Parameter(
+            help="The model's window in tokens. A longer conversation ends at 60 % of it or less."
+        ),
     ] = None,
     target: Annotated[
-        int | None, Parameter(help="End at or below so many tokens, whatever the window.")
+        int | None, Parameter(help="The largest result in tokens, for any window.")
     ] = None,
     keep_tokens: Annotated[
         int | None,
-        Parameter(
-            help="So many of the newest tokens stay as they are. If unset: what the strategy keeps."
-        ),
+        Parameter(help="Number of recent tokens kept verbatim. Default: the strategy's choice."),
     ] = None,
     dialect: Dialect = AUTO,
     tokenizer: Tokenizer = tokens.DEFAULT,
     out: OutOrFolder = None,
     ledger: Annotated[
-        Path | None, Parameter(help="Write here what was taken out, for `enfold restore`.")
+        Path | None, Parameter(help="Write the removed content here, for `enfold restore`.")
     ] = None,
     jobs: Jobs = None,
     engine: EngineName = LOCAL,
@@ -237,7 +237,7 @@ def condense(
         bool, Parameter(help="Print messages, report, ledger and receipt as one JSON object.")
     ] = False,
 ) -> None:
-    """Make conversations smaller, with ledgers to restore them from."""
+    """Condense conversations, with ledgers to restore them."""
     options = CondenseOptions(
         tokenizer=tokens.get(tokenizer).name, target=target, window=window, keep_tokens=keep_tokens
     )
@@ -250,7 +250,7 @@ def condense(
         _many(work, files, folder, ledger).run(jobs, json=json, engine=engine)
         return
     if engine != LOCAL:
-        raise ConfigError(f"--engine {engine} is for many files, which go into a folder: --out")
+        raise ConfigError(f"--engine {engine} is for many files; name a folder with --out")
     given = open_input(next(iter(files), STANDARD_INPUT))
     with working(f"Condensing {given.name}"):
         result = asyncio.run(work.condense(_only(given, dialect)))
@@ -260,7 +260,7 @@ def condense(
 
 
 def _settings(preset: str | None, strategy: str | None, config: str | None) -> Settings:
-    """The strategy and the config that are meant, checked before anything is read."""
+    """Return the chosen strategy and config, checked before any file is read."""
     found = None if preset is None else asyncio.run(_preset(preset))
     name, configs = presets.choose(found, strategy, None if config is None else _config(config))
     settings = Settings(strategy=name, strategy_config={name: configs})
@@ -269,7 +269,7 @@ def _settings(preset: str | None, strategy: str | None, config: str | None) -> S
 
 
 async def _prices(profile: str) -> Prices | None:
-    """What the model of a profile costs; `NotFoundError` if there is no such profile."""
+    """Return the prices of a profile's model; raise `NotFoundError` without such a profile."""
     async with open_engine() as engine:
         return (await engine.profiles.get(profile)).known_prices()
 
@@ -282,7 +282,7 @@ def _many(work: CondenseTask, files: Sequence[str], out: Path, ledgers: Path | N
 
 
 async def _preset(name: str) -> Preset:
-    """A built-in preset, or one that is saved in the database."""
+    """Return a built-in preset, or one from the database."""
     if name in presets.BUILT_IN:
         return presets.get(name)
     async with open_engine() as engine:
@@ -305,7 +305,7 @@ def _only(given: InputFile, dialect: str) -> Transcript:
 
 
 def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bool) -> None:
-    """The ledger first: a condensed conversation without its ledger could not be restored."""
+    """Write the ledger first: without it the conversation could not be restored."""
     value = result.messages
     if json:
         value = {

@@ -1,4 +1,4 @@
-"""`enfold count`: exact tokens of a conversation, of a file of conversations, or of a text."""
+"""`enfold count`: exact token counts of conversations or of a text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ app = App(
     usage="enfold count [OPTIONS] [FILE]",
     help_epilogue=f"""\
 All conversations of the file are counted, with all their branches.
-A message counts {STRUCTURE_TOKENS} tokens of structure beside its content.
+A message counts {STRUCTURE_TOKENS} tokens of structure in addition to its content.
 
 Examples:
   enfold count chat.json
@@ -30,7 +30,7 @@ Examples:
 )
 
 _WARNINGS = 5
-"""So many are shown of one file."""
+"""Warnings shown per file."""
 
 
 @app.default
@@ -53,10 +53,10 @@ def count(
     conversations = 0
     warnings: list[str] = []
     with working(f"Counting {given.name}") as progress:
-        for conversation, noticed in _conversations(given, dialect):
+        for conversation, found in _conversations(given, dialect):
             total += count_conversation(conversation, counter)
             conversations += 1
-            warnings.extend(noticed)
+            warnings.extend(found)
             progress(number(conversations, "conversation"))
     if json:
         put_json(total.as_json())
@@ -66,12 +66,12 @@ def count(
 
 
 def _conversations(given: InputFile, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
-    """Every conversation with all its branches, and what a provider would refuse in it."""
+    """Yield each conversation with all branches, and problems that a provider would refuse."""
     for transcript in given.transcripts(dialect=dialect):
         whole = transcript.whole()
         place = f"{given.name}: {transcript.id}" if transcript.id else given.name
-        noticed = [f"{place}: {problem}" for problem in problems(whole.messages)]
-        yield whole, noticed
+        found = [f"{place}: {problem}" for problem in problems(whole.messages)]
+        yield whole, found
 
 
 def _show_text(total: int, tokenizer: str, *, json: bool) -> None:
@@ -85,10 +85,10 @@ def _show(counted: Count, conversations: int) -> None:
     title = f"{number(counted.total, 'token')} in {number(counted.messages, 'message')}"
     if conversations != 1:
         title += f" of {number(conversations, 'conversation')}"
-    beside = [("structure", STRUCTURE_TOKENS * counted.messages), ("definitions", counted.tools)]
+    extra = [("structure", STRUCTURE_TOKENS * counted.messages), ("definitions", counted.tools)]
     rows = [
         *_rows("role", counted.by_role.items(), counted.total),
-        *_rows("part", [*counted.by_part.items(), *beside], counted.total),
+        *_rows("part", [*counted.by_part.items(), *extra], counted.total),
     ]
     put_table(f"{title} ({counted.tokenizer})", ("by", "", "tokens", "share"), rows)
 
@@ -105,4 +105,4 @@ def _warn(warnings: list[str]) -> None:
     for warning in warnings[:_WARNINGS]:
         say(f"warning: {warning}")
     if len(warnings) > _WARNINGS:
-        say(f"warning: and {len(warnings) - _WARNINGS:,} more of the kind")
+        say(f"warning: and {len(warnings) - _WARNINGS:,} more")

@@ -1,4 +1,4 @@
-"""`enfold demo`: what enfold does, in a minute, without a key and without a network."""
+"""`enfold demo`: a short demonstration, without a key and without a network."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _WIDTH = 90
 
 @app.default
 async def demo() -> None:
-    """See what enfold does, in a minute, without a key or a network."""
+    """Show what enfold does, without a key or a network."""
     messages = sample_messages()
     async with open_engine("sqlite:///:memory:") as engine:
         await engine.models.edit(_MODEL, max_input=_MAX_INPUT, max_output=_MAX_OUTPUT)
         session = await engine.session("demo", model=_MODEL, title=TITLE)
         await _fill(session, messages)
-        prepared = await _fold(engine, session)
+        prepared = await _compress(engine, session)
         await _find(session, prepared)
-        await _unfold(engine, session, messages)
-    put("\nNow yours: enfold count FILE, enfold condense FILE, enfold import FILE, enfold --help")
+        await _undo(engine, session, messages)
+    put("\nNext: enfold count FILE, enfold condense FILE, enfold import FILE, enfold --help")
 
 
 async def _fill(session: Session, messages: tuple[Message, ...]) -> None:
@@ -47,21 +47,21 @@ async def _fill(session: Session, messages: tuple[Message, ...]) -> None:
     status = await session.status()
     put(f"1. A conversation that no longer fits: {TITLE}")
     put(f"   {number(status.messages, 'message')} of {status.current_token_count:,} tokens;")
-    put(f"   the model takes {_MAX_INPUT:,}, of which {status.context_limit:,} can be relied on.")
+    put(f"   the model accepts {_MAX_INPUT:,}, with a safety margin {status.context_limit:,}.")
     put(f"   Decision: {status.decision}")
 
 
-async def _fold(engine: Engine, session: Session) -> Prepared:
-    put("\n2. Before the next turn is sent, what is old is folded into a summary")
+async def _compress(engine: Engine, session: Session) -> Prepared:
+    put("\n2. Before the next request, old messages are summarized")
     stop = engine.events.subscribe(
         lambda event: put(f"   {event}") if isinstance(event, CompressionFinished) else None
     )
     prepared = await session.prepare("Where do we stand?")
     stop()
     verbatim = sum(shown.tokens for shown in prepared.view.shown)
-    put(f"   Sent are a summary of {prepared.view.summary_tokens:,} tokens and the last")
-    put(f"   {number(len(prepared.view.shown), 'message')} word for word, {verbatim:,} tokens.")
-    put("   The summary, written without a model, begins:\n")
+    put(f"   The request has a summary of {prepared.view.summary_tokens:,} tokens and the last")
+    put(f"   {number(len(prepared.view.shown), 'message')} verbatim, {verbatim:,} tokens.")
+    put("   The summary, written without a model, starts with:\n")
     lines = [
         part
         for line in (prepared.view.summary or "").splitlines()
@@ -73,21 +73,21 @@ async def _fold(engine: Engine, session: Session) -> Prepared:
 
 
 async def _find(session: Session, prepared: Prepared) -> None:
-    put("\n3. Nothing is gone: what was folded can be searched")
+    put("\n3. Nothing is lost: summarized messages can be searched")
     visible = {shown.id for shown in prepared.view.shown}
     for query in ("E-4031", '"fire office" BR-114'):
         for hit in await session.search(query, limit=1):
-            state = "in the view" if hit.message in visible else "folded"
+            state = "in the view" if hit.message in visible else "summarized"
             put(f"   {query} is in message {hit.depth} ({state}):")
             put(f"   > {shorten(hit.snippet, _WIDTH, placeholder=' ...')}")
 
 
-async def _unfold(engine: Engine, session: Session, messages: tuple[Message, ...]) -> None:
-    put("\n4. And it can be taken back")
+async def _undo(engine: Engine, session: Session, messages: tuple[Message, ...]) -> None:
+    put("\n4. The compression can be undone")
     await session.undo()
     status = await session.status()
     exported = await export_branch(engine, session)
     if exported != dumps(wire.render(Conversation(messages))):
-        raise IntegrityError("the messages did not come back as they went in; please report it")
+        raise IntegrityError("the exported messages differ from the input; please report it")
     put(f"   Undone: {status.current_token_count:,} tokens in the view again.")
-    put(f"   Exported, all {number(len(messages), 'message')} are what came in, byte for byte.")
+    put(f"   Exported, all {number(len(messages), 'message')} equal the input, byte for byte.")

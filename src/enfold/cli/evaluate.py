@@ -1,4 +1,4 @@
-"""`enfold eval`: what survives a compression, on conversations with known questions."""
+"""`enfold eval`: measure which content survives a compression."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ app = App(
     name="eval",
     usage="enfold eval [OPTIONS] FILES",
     help_epilogue="""\
-Read are the files that `enfold condense` reads, whose conversations may have
-`probes` beside their messages, and the files of LoCoMo, LongMemEval and BEAM.
-Without --profile no model is asked. Shares are means over the questions or the conversations:
+The files are those of `enfold condense`, whose conversations may have `probes`
+(questions), and the files of LoCoMo, LongMemEval and BEAM. Without --profile no
+model is called. Shares are means over the questions or the conversations:
 
-  ratio      tokens before for each one after
-  in view    of the messages that answer a question, those that the view holds
-  by search  those that one search for the question reaches, in 1,500 tokens
-  reachable  those that are in the view or reached by the search
-  items      exact items of the conversation that the view holds
-  users      users' messages that stand in the view word for word
-  restored   conversations that the ledger gives back exactly
+  ratio      tokens before per token after
+  in view    messages that answer a question and are in the view
+  by search  messages found by one search for the question, in 1,500 tokens
+  reachable  messages in the view or found by the search
+  items      exact items of the conversation in the view
+  users      users' messages in the view, verbatim
+  restored   conversations that the ledger restores exactly
   pairs      conversations whose tool calls all have their results
-  sending    what 20 further requests cost, with a prompt cache
-  after 10   of the items that the first of 10 compressions kept, those that
-             can still be reached after the last
+  sending    cost of 20 further requests, with a prompt cache
+  after 10   items kept by the first of 10 compressions that are still
+             reachable after the last
   answers    marks of a model's answers from the view, with --profile
 
-A message is there if half of what tells it apart stands together. By rule, from
-the strictest to the loosest, a second table has the same: its text stands there,
-of all messages or of those that say something; or eight of its words in a row.
+A message counts as present if half of its content words occur together. A second
+table shows stricter rules: the whole text occurs (of all messages, or of those
+with content), or eight of its words in a row.
 
-With several conversations the figures are given for two halves as well: what
-is tuned on one should be reported on the other.
+With several conversations the figures are also given for two halves: tune on
+one half and report the other.
 
 Examples:
   enfold eval meetings.jsonl --budget 0.1
@@ -61,15 +61,15 @@ def evaluate(
     ],
     strategy: Annotated[
         tuple[str, ...],
-        Parameter(help="Of these; may be given several times. If unset: native.", metavar="NAME"),
+        Parameter(help="A strategy; may be given several times. Default: native.", metavar="NAME"),
     ] = (),
     budget: Annotated[
         float,
-        Parameter(help="Where to end: a share of the tokens up to 1, or so many tokens."),
+        Parameter(help="The target: a share of the tokens up to 1, or a number of tokens."),
     ] = 0.1,
     tokenizer: Tokenizer = tokens.DEFAULT,
     chains: Annotated[
-        bool, Parameter(help="Leave out the chains of compressions.", negative="--no-chains")
+        bool, Parameter(help="Skip the chains of compressions.", negative="--no-chains")
     ] = True,
     plot: Annotated[
         Path | None, Parameter(help="Draw the figures into this SVG file.", metavar="FILE")
@@ -84,14 +84,14 @@ def evaluate(
     ] = (),
     jobs: Annotated[
         int,
-        Parameter(help="So many files at once, each in a process.", validator=Number(gte=1)),
+        Parameter(help="Files measured in parallel, each in a process.", validator=Number(gte=1)),
     ] = 1,
     metrics: Annotated[
-        bool, Parameter(help="The project's own figures; without files, on its sample.")
+        bool, Parameter(help="The project's metrics; without files, on its sample.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Measure what survives a compression."""
+    """Measure which content survives a compression."""
     if metrics:
         _show_metrics(files, json=json)
         return
@@ -99,13 +99,13 @@ def evaluate(
         raise ConfigError("name at least one file of conversations")
     name = tokens.get(tokenizer).name
     if prompt and profile is None:
-        raise ConfigError("a prompt is for models; name the profile that asks them: --profile")
+        raise ConfigError("--prompt needs a model; name its profile with --profile")
     ways = [Method(NEWEST, budget, name)]
     for each in strategy or ("native",):
         ways += [Method(each, budget, name, *texts) for texts in _prompts(prompt)]
     plan = EvaluationPlan(tuple(dict.fromkeys(ways)), chains, profile)
     with working("Measuring") as progress:
-        found = measure(files, plan, jobs=jobs, told=progress)
+        found = measure(files, plan, jobs=jobs, on_progress=progress)
     if plot is not None:
         save((plot, report.draw(report.summaries(found)).encode()))
     _show(found, json=json)
@@ -113,7 +113,7 @@ def evaluate(
 
 def _show_metrics(files: tuple[Path, ...], *, json: bool) -> None:
     with working("Measuring") as progress:
-        found = measure_metrics(files, told=progress)
+        found = measure_metrics(files, on_progress=progress)
     if json:
         put_json([each.as_json() for each in found])
         return
@@ -122,7 +122,7 @@ def _show_metrics(files: tuple[Path, ...], *, json: bool) -> None:
 
 
 def _prompts(given: tuple[Path, ...]) -> list[tuple[str | None, str]]:
-    """Each prompt and what it is called; the strategy's own where none is given."""
+    """Return each prompt with its label; without any, the strategy's own."""
     if not given:
         return [(None, "")]
     return [(open_input(str(path)).text(), path.stem) for path in given]
@@ -137,10 +137,10 @@ def _show(found: list[CaseResult], *, json: bool) -> None:
     if not summaries:
         put("No conversations in these files.")
         return
-    put_table("What survives", list(report.COLUMNS), list(report.rows(summaries)))
+    put_table("Content after a compression", list(report.COLUMNS), list(report.rows(summaries)))
     for each in found:
         if each.failure:
-            put(f"{each.case} was not made smaller by {each.way.strategy}: {each.failure}")
+            put(f"{each.case} was not condensed by {each.way.strategy}: {each.failure}")
     if rules:
         put_table(
             "Evidence by rule",

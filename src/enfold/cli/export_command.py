@@ -1,4 +1,4 @@
-"""`enfold export`: a session's full history, into a file."""
+"""`enfold export`: write a session's full history to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from enfold.wiring import open_engine
 app = App(
     name="export",
     help_epilogue="""\
-The current branch is written as an array of messages, each as it came in.
+The current branch is written as an array of messages, each in its original form.
 
 Examples:
   enfold export holiday > holiday.json
@@ -29,11 +29,11 @@ async def export_session(
     *,
     out: Out = None,
     all_branches: Annotated[
-        bool, Parameter(help="Every branch, as an archive that `enfold import` reads.")
+        bool, Parameter(help="Write all branches, as an archive for `enfold import`.")
     ] = False,
     db: Db = None,
 ) -> None:
-    """Write the full history of a session, folded or not."""
+    """Write the full history of a session."""
     export = export_archive if all_branches else export_branch
     async with open_engine(db) as engine:
         data = await export(engine, await engine.find(session))

@@ -1,4 +1,4 @@
-"""Reading: what a command was given, a file or standard input."""
+"""Input files, standard input, and files written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ STANDARD_INPUT = "-"
 
 
 class _BufferedInput(io.BytesIO):
-    """Standard input, held because it can be read only once; errors call it by this name."""
+    """Standard input in memory, because it can be read only once. Errors use its name."""
 
     name = "standard input"
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file, or all of standard input. It can be read more than once."""
+    """A file, or all of standard input. It can be read several times."""
 
     name: str
-    """For errors and progress."""
-    held: bytes | None = None
+    """Shown in errors and progress."""
+    buffer: bytes | None = None
 
     def transcripts(self, *, dialect: str) -> Iterator[Transcript]:
-        """Its conversations, one after the other."""
-        origin = Path(self.name) if self.held is None else _BufferedInput(self.held)
+        """Yield its conversations."""
+        origin = Path(self.name) if self.buffer is None else _BufferedInput(self.buffer)
         yield from read(origin, dialect=dialect)
 
     def data(self) -> bytes:
-        """Its bytes."""
-        if self.held is not None:
-            return self.held
+        """Return its bytes."""
+        if self.buffer is not None:
+            return self.buffer
         try:
             return Path(self.name).read_bytes()
         except OSError as error:
@@ -50,7 +50,7 @@ class InputFile:
             raise InputError(f"cannot be read: {reason}", place=self.name) from None
 
     def text(self) -> str:
-        """Its bytes as text, every one of them."""
+        """Return its bytes as UTF-8 text."""
         data = self.data()
         try:
             return data.decode()
@@ -59,7 +59,7 @@ class InputFile:
             raise InputError(f"not UTF-8: {wrong}", place=self.name) from None
 
     def value(self) -> Any:
-        """Its bytes as one JSON value."""
+        """Return its bytes as one JSON value."""
         try:
             return loads(self.data())
         except InputError as error:
@@ -67,11 +67,11 @@ class InputFile:
 
 
 def open_input(file: str) -> InputFile:
-    """The file of that name; `-` is standard input."""
+    """Return the file of that name; `-` is standard input."""
     if file != STANDARD_INPUT:
         return InputFile(file)
     if sys.stdin is None or sys.stdin.isatty():
-        raise InputError("nothing comes in; name a file, or pipe one in", place=_BufferedInput.name)
+        raise InputError("no input; name a file or pipe one in", place=_BufferedInput.name)
     try:
         return InputFile(_BufferedInput.name, sys.stdin.buffer.read())
     except OSError as error:
@@ -80,12 +80,12 @@ def open_input(file: str) -> InputFile:
 
 
 def put_value(value: object, out: Path | None) -> None:
-    """A line of JSON, into the file or on standard output."""
+    """Write a line of JSON to the file or to standard output."""
     put_data(dumps(value) + b"\n", out)
 
 
 def put_data(data: bytes, out: Path | None) -> None:
-    """These bytes, into the file or on standard output."""
+    """Write bytes to the file or to standard output."""
     if out is None:
         put_bytes(data)
     else:
@@ -95,7 +95,7 @@ def put_data(data: bytes, out: Path | None) -> None:
 def save(*files: tuple[Path, bytes]) -> None:
     """Write the files; if one cannot be written, none is changed.
 
-    Each is written beside its place and moved there when all are complete.
+    Each goes to a temporary file in the same folder first, and is renamed when all are complete.
     """
     staged: dict[Path, Path] = {}
     try:
@@ -115,8 +115,7 @@ def save(*files: tuple[Path, bytes]) -> None:
 
 def _write(target: Path, data: bytes, staged: dict[Path, Path]) -> None:
     if target.exists() and not target.is_file():
-        # A device or a pipe is written to; a file in its place would be another thing. A folder
-        # is the error that it should be.
+        # A device or a pipe is written to, not replaced by a file. A folder raises an error.
         target.write_bytes(data)
         return
     temporary = target.with_name(f".enfold-{token_hex(8)}")

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions
 
 _WIDEST = 100
-"""Columns; lines that are longer are hard to read, however wide the terminal."""
+"""Columns. Longer lines are hard to read on any terminal."""
 _WIDEST_NAME = 24
-"""A longer name has a line of its own."""
+"""A longer name is printed on a separate line."""
 
 
 class HelpPage:
-    """How cyclopts shows help: it gives us the parts, and we print them."""
+    """The help formatter for cyclopts: prints the parts that cyclopts passes in."""
 
     # The names of the parameters are cyclopts', which passes some of them by name.
 
@@ -27,7 +27,7 @@ class HelpPage:
         options: ConsoleOptions,  # noqa: ARG002
         usage: Any,
     ) -> None:
-        """How to call the command."""
+        """Print the usage line."""
         _print(console, f"Usage: {str(usage).strip()}")
 
     def render_description(
@@ -36,7 +36,7 @@ class HelpPage:
         options: ConsoleOptions,  # noqa: ARG002
         description: Any,
     ) -> None:
-        """What the command does."""
+        """Print the description of the command."""
         _print(console, "")
         for line in wrap(_plain(description), _width(console)):
             _print(console, line)
@@ -47,7 +47,7 @@ class HelpPage:
         options: ConsoleOptions,  # noqa: ARG002
         panel: HelpPanel,
     ) -> None:
-        """Commands or options, with what each does."""
+        """Print commands or options with their help."""
         if not panel.entries:
             return
         title = "Options" if panel.title == "Parameters" else panel.title
@@ -76,7 +76,7 @@ def _words(entry: HelpEntry) -> Iterator[str]:
 
 
 def _plain(description: Any) -> str:
-    """The text of what cyclopts wraps for rich."""
+    """Return the text that cyclopts wraps for rich."""
     return str(getattr(description, "primary_renderable", description))
 
 

@@ -1,4 +1,4 @@
-"""`enfold import`: the conversations of a file, stored as sessions."""
+"""`enfold import`: store the conversations of a file as sessions."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ app = App(
     name="import",
     usage="enfold import [OPTIONS] [FILE]",
     help_epilogue="""\
-Every conversation becomes a session with all its branches; the names are
-printed, one a line. What is stored already is recognised and not stored twice.
-The whole file is read before anything is stored: one that cannot be read
-leaves nothing behind.
+Every conversation becomes a session with all its branches. The names are
+printed, one per line. Messages that are already stored are not stored twice.
+The whole file is read first: nothing is stored if it has an error.
 
 Examples:
   enfold import conversations.json
@@ -39,7 +38,7 @@ async def import_file(
     session: Annotated[
         str | None,
         Parameter(
-            help="The session's name, if the file holds one conversation. If unset: its own name, "
+            help="The session's name, if the file has one conversation. Default: its id, "
             "else imported-1 and so on.",
             metavar="NAME",
         ),
@@ -53,7 +52,7 @@ async def import_file(
     expected = _check(given, dialect)
     if session is not None and expected != 1:
         raise ConfigError(
-            f"{given.name} holds {number(expected, 'conversation')}; --session can name only one"
+            f"{given.name} holds {number(expected, 'conversation')}; --session works with one only"
         )
     names: list[str] = []
     with working(f"Storing {given.name}") as progress:
@@ -71,7 +70,7 @@ async def import_file(
 
 
 def _check(given: InputFile, dialect: str) -> int:
-    """How many conversations there are; all are read, so that a mistake comes before a write."""
+    """Read all conversations, so that errors come before the first write; return their number."""
     found = 0
     with working(f"Reading {given.name}") as progress:
         for found, transcript in enumerate(given.transcripts(dialect=dialect), 1):

@@ -1,4 +1,4 @@
-"""`enfold models`: the limits of models, as the database has them."""
+"""`enfold models`: the limits of models in the database."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ async def list_models(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """List the models that are known."""
+    """List the stored models."""
     async with open_engine(db) as engine:
-        known = await engine.models.all()
-    found = [config for config in known if word.lower() in config.id.lower()]
+        stored = await engine.models.all()
+    found = [config for config in stored if word.lower() in config.id.lower()]
     _show(found, json=json)
     if not found:
-        say("`enfold models show provider:model` looks for one; `enfold models set` adds one")
+        say("`enfold models show provider:model` looks a model up; `enfold models set` adds one")
 
 
 @app.command
 async def show(model: Model, /, *, db: Db = None, json: Json = False) -> None:
-    """Show one model; one that is not known yet is looked for, and kept."""
+    """Show one model; a new one is looked up and stored."""
     async with open_engine(db) as engine:
         _show([await engine.models.get(model)], json=json)
 
@@ -50,7 +50,7 @@ async def set_model(
     /,
     *,
     max_input: Annotated[
-        int | None, Parameter(help="The largest input in tokens; 128,000 if nobody knows.")
+        int | None, Parameter(help="The largest input in tokens; 128,000 if unknown.")
     ] = None,
     max_output: Annotated[int | None, Parameter(help="The longest reply in tokens.")] = None,
     threshold: Annotated[
@@ -58,12 +58,12 @@ async def set_model(
         Parameter(help="The share of the limit at which a compression is due, 0.05 to 1."),
     ] = None,
     retention_tokens: Annotated[
-        int | None, Parameter(help="So many of the newest tokens stay as they are.")
+        int | None, Parameter(help="Number of recent tokens kept verbatim.")
     ] = None,
     tokenizer: Tokenizer | None = None,
     correction: Annotated[
         float | None,
-        Parameter(help="How many of the model's tokens one counted token stands for."),
+        Parameter(help="The model's tokens per counted token."),
     ] = None,
     db: Db = None,
     json: Json = False,
@@ -80,14 +80,14 @@ async def set_model(
     values = {name: value for name, value in given.items() if value is not None}
     if not values:
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        raise ConfigError(f"model {model}: nothing to set; say at least one of {options}")
+        raise ConfigError(f"model {model}: nothing to set; use at least one of {options}")
     async with open_engine(db) as engine:
         _show([await engine.models.edit(model, **values)], json=json)
 
 
 @app.command
 async def reset(model: Model, /, *, db: Db = None, json: Json = False) -> None:
-    """Go back to the limits that are known of a model."""
+    """Reset a model to its published limits."""
     async with open_engine(db) as engine:
         _show([await engine.models.reset(model)], json=json)
 

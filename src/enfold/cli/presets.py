@@ -1,4 +1,4 @@
-"""`enfold presets`: strategies with their configs under a name; applied, saved, in and out."""
+"""`enfold presets`: list, apply, save, import and export named strategy configs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from enfold.wiring import open_engine
 app = App(
     name="presets",
     help_epilogue="""\
-A preset is a strategy with its config. Built in are speed, quality, cost and
-balanced; your own are kept in the database.
+A preset is a strategy with its config. speed, quality, cost and balanced are
+built in; your own presets are in the database.
 
 Examples:
   enfold presets apply balanced
@@ -29,9 +29,10 @@ Examples:
 
 Name: TypeAlias = Annotated[str, Parameter(help="The preset's name.")]
 Session: TypeAlias = Annotated[
-    str | None, Parameter(help="Only for this session. If unset: for all that set nothing else.")
+    str | None,
+    Parameter(help="Only for this session. Default: for all sessions without their own."),
 ]
-Replace: TypeAlias = Annotated[bool, Parameter(help="Also in place of one that has the name.")]
+Replace: TypeAlias = Annotated[bool, Parameter(help="Replace an existing preset.")]
 
 
 @app.default
@@ -55,7 +56,7 @@ async def apply(name: Name, /, *, session: Session = None, db: Db = None) -> Non
     async with open_engine(db) as engine:
         chosen = await engine.find(session) if session is not None else None
         preset = await engine.presets.apply(name, chosen)
-    say(f"{preset.name} is applied: the strategy is {preset.strategy}")
+    say(f"{preset.name} applied: the strategy is {preset.strategy}")
 
 
 @app.command
@@ -63,7 +64,7 @@ async def save(
     name: Name,
     /,
     *,
-    description: Annotated[str, Parameter(help="What it is for.")] = "",
+    description: Annotated[str, Parameter(help="A description.")] = "",
     replace: Replace = False,
     db: Db = None,
 ) -> None:
@@ -73,21 +74,19 @@ async def save(
         config = settings.strategy_config.get(settings.strategy, {})
         preset = Preset(name, description, settings.strategy, config)
         await engine.presets.save(preset, replace=replace)
-    say(f"{name} is saved: {settings.strategy}")
+    say(f"{name} saved: {settings.strategy}")
 
 
 @app.command(name="import")
 async def import_preset(
-    file: Annotated[
-        str, Parameter(help="What `enfold presets export` wrote; - is standard input.")
-    ],
+    file: Annotated[str, Parameter(help="A file of `enfold presets export`; - is standard input.")],
     /,
     *,
     name: Annotated[str | None, Parameter(help="Save it under this name instead.")] = None,
     replace: Replace = False,
     db: Db = None,
 ) -> None:
-    """Save the preset in a file as one of your own."""
+    """Save the preset of a file as your own."""
     value = open_input(file).value()
     if name is not None and isinstance(value, dict):
         value = {**value, "name": name}
@@ -97,7 +96,7 @@ async def import_preset(
         raise ConfigError(f"{file}: {error}") from None
     async with open_engine(db) as engine:
         await engine.presets.save(preset, replace=replace)
-    say(f"{preset.name} is saved: {preset.strategy}")
+    say(f"{preset.name} saved: {preset.strategy}")
 
 
 @app.command
@@ -113,7 +112,7 @@ async def delete(name: Name, /, *, db: Db = None) -> None:
     """Delete a preset of your own."""
     async with open_engine(db) as engine:
         await engine.presets.delete(name)
-    say(f"{name} is deleted")
+    say(f"{name} deleted")
 
 
 def _show(found: Sequence[Preset], *, json: bool) -> None:
@@ -133,7 +132,7 @@ def _show(found: Sequence[Preset], *, json: bool) -> None:
         )
         for preset in found
     ]
-    put_table(number(len(rows), "preset"), ("preset", "strategy", "what it does"), rows)
+    put_table(number(len(rows), "preset"), ("preset", "strategy", "description"), rows)
 
 
 def _first_sentence(preset: Preset) -> str:

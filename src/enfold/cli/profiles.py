@@ -1,4 +1,4 @@
-"""`enfold profiles`: which models are asked, with whose key, and who condenses for whom."""
+"""`enfold profiles`: models with their provider, key, prices and condensing profile."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from enfold.wiring import open_engine
 app = App(
     name="profiles",
     help_epilogue="""\
-A profile is a model, where it is, where its key is found, and who condenses for
-it: the profile named with --condensing-profile, else the provider's cheap
-model, else its own model. A key is never an argument: it is in a variable, in
-a file, or stored encrypted with `set-key`.
+A profile is a model with its provider, its key source and the model that
+condenses for it: the profile named with --condensing-profile, else the
+provider's cheap model, else its own model. A key is never an argument: it comes
+from a variable or a file, or is stored encrypted with `set-key`.
 
 Examples:
   enfold profiles add work --provider openai --model gpt-4o
@@ -41,26 +41,26 @@ Examples:
 
 Name: TypeAlias = Annotated[str, Parameter(help="The profile's name.")]
 ProviderName: TypeAlias = Annotated[
-    str, Parameter(help=f"Who has the model: {', '.join(PROVIDERS)}.", metavar="NAME")
+    str, Parameter(help=f"The provider: {', '.join(PROVIDERS)}.", metavar="NAME")
 ]
 ModelName: TypeAlias = Annotated[
-    str, Parameter(help="The model, as the provider names it.", metavar="NAME")
+    str, Parameter(help="The model's name at the provider.", metavar="NAME")
 ]
 BaseUrl: TypeAlias = Annotated[
-    str | None, Parameter(help="The server, in place of the public one.", metavar="URL")
+    str | None, Parameter(help="The server's address, if not the public one.", metavar="URL")
 ]
 Options: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        help="What the provider needs besides, such as region=eu-west-1.",
+        help="An option of the provider, such as region=eu-west-1.",
         metavar="NAME=VALUE",
         show_default=False,
     ),
 ]
-KeyPlace: TypeAlias = Annotated[
+KeySource: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="Where the key is: env:NAME, file:PATH, or stored. If unset: the provider's usual "
+        help="The key's source: env:NAME, file:PATH, or stored. Default: the provider's usual "
         "variable.",
         metavar="PLACE",
     ),
@@ -79,30 +79,30 @@ PromptFile: TypeAlias = Annotated[
 SettingsGiven: TypeAlias = Annotated[
     tuple[str, ...],
     Parameter(
-        help="A setting of the sessions with this profile, such as keep_first=2.",
+        help="A setting for sessions with this profile, such as keep_first=2.",
         metavar="NAME=VALUE",
         show_default=False,
     ),
 ]
 Price: TypeAlias = float | None
-_SAYS: Mapping[str, str] = {
-    "api": "says the provider",
-    "library": "says the metadata library",
+_SOURCES: Mapping[str, str] = {
+    "api": "from the provider",
+    "library": "from the price library",
     "manual": "set by hand",
     "default": "by default",
 }
-_PRICE = "US dollars for a million tokens of {}, in place of the known price."
+_PRICE = "US dollars per million tokens of {}, instead of the published price."
 
 
 @app.default
 @app.command(name="list")
 async def list_profiles(*, db: Db = None, json: Json = False) -> None:
-    """List all profiles, with what their models cost."""
+    """List all profiles with the prices of their models."""
     async with open_engine(db) as engine:
         found = await engine.profiles.all()
     _show(found, json=json)
     if not found:
-        say("`enfold profiles add` makes one")
+        say("`enfold profiles add` adds one")
 
 
 @app.command
@@ -114,7 +114,7 @@ async def add(
     model: ModelName,
     base_url: BaseUrl = None,
     option: Options = (),
-    key: KeyPlace = None,
+    key: KeySource = None,
     condensing_profile: Condensing = None,
     threshold: Threshold = None,
     prompt: PromptFile = None,
@@ -123,7 +123,7 @@ async def add(
     output_price: Annotated[Price, Parameter(help=_PRICE.format("output"))] = None,
     cache_writes_price: Annotated[Price, Parameter(help=_PRICE.format("cache writes"))] = None,
     cache_reads_price: Annotated[Price, Parameter(help=_PRICE.format("cache reads"))] = None,
-    replace: Annotated[bool, Parameter(help="Also in place of one that has the name.")] = False,
+    replace: Annotated[bool, Parameter(help="Replace an existing profile.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
@@ -147,7 +147,7 @@ async def add(
         limits = await _limits(engine, name)
     _show([ListedProfile(name, profile)], json=json)
     if not json:
-        say(f"{limits}\n`enfold profiles test {name}` tries it out")
+        say(f"{limits}\nTest it with `enfold profiles test {name}`")
 
 
 @app.command
@@ -159,7 +159,7 @@ async def show(name: Name, /, *, db: Db = None) -> None:
 
 @app.command(name="test")
 async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
-    """Ask the profile's model one small question."""
+    """Send one small question to the profile's model."""
     async with open_engine(db) as engine:
         with working(f"Asking {name}"):
             tried = await engine.profiles.test(name)
@@ -178,26 +178,28 @@ async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
 
 @app.command
 async def prompt(
-    name: Annotated[str | None, Parameter(help="The profile's name. If unset: for all.")] = None,
+    name: Annotated[
+        str | None, Parameter(help="The profile's name. Default: the general prompt.")
+    ] = None,
     /,
     *,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Show what a model is told when it condenses sessions with this profile."""
+    """Show the prompt for summaries of sessions with this profile."""
     async with open_engine(db) as engine:
-        told = await engine.prompt(name)
+        texts = await engine.prompt(name)
     if json:
-        put_json({"system": told.system, "user": told.user})
+        put_json({"system": texts.system, "user": texts.user})
         return
-    put(f"system:\n\n{told.system.strip()}\n\nuser:\n\n{told.user.strip()}")
+    put(f"system:\n\n{texts.system.strip()}\n\nuser:\n\n{texts.user.strip()}")
 
 
 @app.command(name="set-key")
 async def set_key(name: Name, /, *, db: Db = None) -> None:
-    """Store a profile's key, encrypted; it is asked for, or read from standard input.
+    """Store a profile's key, encrypted; enter it, or pipe it into standard input.
 
-    The secret that it is encrypted with is in ENFOLD_SECRET_KEY, else in the system's keyring.
+    The encryption secret comes from ENFOLD_SECRET_KEY, else from the system's keyring.
     """
     async with open_engine(db) as engine:
         await engine.profiles.get(name)
@@ -210,17 +212,17 @@ async def remove(
     name: Name,
     /,
     *,
-    force: Annotated[bool, Parameter(help="Also if it condenses for others.")] = False,
+    force: Annotated[bool, Parameter(help="Remove it even if it condenses for others.")] = False,
     db: Db = None,
 ) -> None:
-    """Remove a profile, and its key if one is stored."""
+    """Remove a profile and its stored key."""
     async with open_engine(db) as engine:
         await engine.profiles.remove(name, force=force)
-    say(f"{name} is removed")
+    say(f"{name} removed")
 
 
 async def _limits(engine: Engine, name: str) -> str:
-    """What the profile's model takes, and who says so; asked for now, if that is possible."""
+    """Return the limits of the profile's model and their source; look them up if possible."""
     note = ""
     try:
         config = await engine.profiles.discover(name)
@@ -229,12 +231,12 @@ async def _limits(engine: Engine, name: str) -> str:
         config = await engine.models.get((await engine.profiles.get(name)).id)
     return (
         f"limits of {config.id}: {config.max_input:,} tokens in, {config.max_output:,} out, "
-        f"{_SAYS[config.source]}{note}"
+        f"{_SOURCES[config.source]}{note}"
     )
 
 
 def _given_key(name: str) -> Secret:
-    """The key, from somebody at a terminal, who does not see it, or from a pipe."""
+    """Read the key from the terminal without echo, or from a pipe."""
     if sys.stdin is not None and sys.stdin.isatty():
         return Secret(getpass(f"Key of {name}: ").strip())
     return Secret(open_input("-").text().strip())
@@ -288,8 +290,8 @@ def _as_json(listed: ListedProfile) -> dict[str, Any]:
     if profile is None:
         return {"name": listed.name, "fault": listed.fault}
     costs = profile.known_prices()
-    known: Mapping[str, Any] = {kind: getattr(costs, kind, None) for kind in NAMES}
-    return {"name": profile.name, **profile.as_json(), "prices": known}
+    priced: Mapping[str, Any] = {kind: getattr(costs, kind, None) for kind in NAMES}
+    return {"name": profile.name, **profile.as_json(), "prices": priced}
 
 
 def _tried_as_json(tried: ProfileTest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`enfold restore`: conversations that were condensed, from what is left and their ledgers."""
+"""`enfold restore`: restore condensed conversations with their ledgers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ app = App(
     name="restore",
     usage="enfold restore --ledger LEDGER [OPTIONS] [FILES]",
     help_epilogue="""\
-Messages that were added after the condensing are kept. A conversation that
-was altered otherwise is refused.
+Messages added after condensing are kept. A conversation that was altered in
+another way is refused.
 
 Many files, or a file of many conversations, go into the folder that --out
-names; the ledger of each lies beside it as FILE.ledger, or in the folder that
---ledger names. A run that was stopped goes on when it is started again.
+names; the ledger of each is FILE.ledger in the same folder, or in the folder that
+--ledger names. Start a stopped run again to continue it.
 
 Examples:
   enfold restore small.json --ledger chat.ledger > chat.json
@@ -46,25 +46,25 @@ def restore(
     ledger: Annotated[
         str | None,
         Parameter(
-            help="What `enfold condense --ledger` wrote. For many files it need not be named.",
+            help="The ledger from `enfold condense --ledger`. Optional for many files.",
             metavar="LEDGER",
         ),
     ] = None,
     out: OutOrFolder = None,
     jobs: Jobs = None,
-    json: Annotated[bool, Parameter(help="Of many files, print a line of JSON for each.")] = False,
+    json: Annotated[bool, Parameter(help="For many files, print a line of JSON for each.")] = False,
 ) -> None:
-    """Give back conversations that were condensed."""
+    """Restore condensed conversations."""
     if is_bulk(files, out):
         ledgers = None if ledger is None else Path(ledger)
         _many(files, folder_for(files, out, ledgers), ledgers).run(jobs, json=json)
         return
     if ledger is None:
-        raise ConfigError("--ledger is missing: what `enfold condense --ledger` wrote")
+        raise ConfigError("--ledger is missing: name the file of `enfold condense --ledger`")
     given, written = open_input(next(iter(files), STANDARD_INPUT)), open_input(ledger)
-    with _told_of(ledger):
+    with _naming(ledger):
         read = Ledger.from_json(written.value())
-    with _told_of(given.name):
+    with _naming(given.name):
         restored = restore_conversation(given.value(), read)
     put_value(restored, None if out is None else Path(out))
 
@@ -76,8 +76,8 @@ def _many(files: Sequence[str], out: Path, ledgers: Path | None) -> BulkCommand:
 
 
 @contextmanager
-def _told_of(name: str) -> Iterator[None]:
-    """Errors raised inside say which of the two files is wrong."""
+def _naming(name: str) -> Iterator[None]:
+    """Add the file's name to errors raised inside."""
     try:
         yield
     except RestoreError as error:

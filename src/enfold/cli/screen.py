@@ -1,7 +1,7 @@
-"""The screen: results on standard output, words for people on standard error.
+"""Output: results on standard output, messages to the user on standard error.
 
-Tables and bold type are for a terminal, a pipe gets plain text. Text from files may hold anything;
-what would steer a terminal is shown, not sent.
+A terminal gets tables and bold type, a pipe gets plain text. Control characters in text are
+escaped, so that a file cannot steer the terminal.
 """
 
 from __future__ import annotations
@@ -26,48 +26,48 @@ _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
 }
 _INVISIBLE = {"Cf", "Me", "Mn"}
-"""Categories of characters that take no room."""
+"""Unicode categories of characters without width."""
 
 
 def complain(text: str) -> None:
-    """An error: one line on standard error, whatever the text holds."""
+    """Print an error as one line on standard error."""
     say(f"enfold: {_one_line(text)}")
 
 
 def say(text: str) -> None:
-    """Something for a person, on standard error."""
+    """Print a message to the user on standard error."""
     if sys.stderr is not None:
         sys.stderr.write(f"{_visible(text, sys.stderr)}\n")
         sys.stderr.flush()
 
 
 def put(text: str) -> None:
-    """A result, on standard output."""
+    """Print a result on standard output."""
     with _standard_output() as stream:
         stream.write(f"{_visible(text, stream)}\n")
 
 
 def put_piece(text: str) -> None:
-    """A piece of a result that is still being made; it is seen at once."""
+    """Print a piece of a streamed result at once."""
     with _standard_output() as stream:
         stream.write(_visible(text, stream))
         stream.flush()
 
 
 def put_bytes(data: bytes) -> None:
-    """A result as exactly these bytes, on standard output."""
+    """Write exactly these bytes to standard output."""
     with _standard_output() as stream:
         stream.flush()
         stream.buffer.write(data)
 
 
 def put_json(value: object) -> None:
-    """A result as a line of JSON, which is UTF-8 whatever the terminal speaks."""
+    """Print a result as a line of JSON, always in UTF-8."""
     put_bytes(dumps(value) + b"\n")
 
 
 def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table under its title; columns of numbers are set to the right."""
+    """Print a table with a title; columns of numbers are right-aligned."""
     shown = [[_one_line(cell).translate(_CONTROLS) for cell in row] for row in rows]
     lines = [list(columns), *shown] if any(columns) else shown
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
@@ -84,7 +84,7 @@ def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def _fits_the_terminal(widths: Sequence[int]) -> bool:
-    """Rich folds what is too wide, and a name in pieces cannot be copied; plain lines it can."""
+    """True if rich would not wrap the table: a wrapped name cannot be copied."""
     if sys.stdout is None or not sys.stdout.isatty():
         return False
     return sum(widths) + 3 * len(widths) + 1 <= shutil.get_terminal_size().columns
@@ -110,19 +110,16 @@ def _put_rich_table(
 
 
 def confirm(question: str) -> bool:
-    """Ask on a terminal; where nobody can answer that is an error, not a no."""
+    """Ask a yes-or-no question on the terminal; without a terminal, raise `ConfigError`."""
     if sys.stdin is None or not sys.stdin.isatty():
-        raise ConfigError(f"{question} Nobody is there to ask; say so with --yes")
+        raise ConfigError(f"{question} Standard input is not a terminal; confirm with --yes")
     say(f"{question} [y/N]")
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 @contextmanager
 def working(what: str) -> Iterator[Callable[[str], None]]:
-    """A moving line on standard error while something takes its time; nothing in a pipe.
-
-    What is given says how far it is.
-    """
+    """Show a spinner on standard error; nothing in a pipe. Yields a function that updates it."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -135,7 +132,7 @@ def working(what: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def advancing(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A bar on standard error that grows by what is given; nothing in a pipe."""
+    """Show a progress bar on standard error, not in a pipe. Yields a function that adds bytes."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -150,14 +147,14 @@ def advancing(what: str, total: int) -> Iterator[Callable[[int], None]]:
 
 
 def flush() -> None:
-    """Send what is still held back; only then has it been written."""
+    """Flush standard output, so that write errors appear here."""
     if sys.stdout is not None:
         with _standard_output() as stream:
             stream.flush()
 
 
 def abandon_output() -> None:
-    """Forget what could not be written, or the interpreter tries again at its end and complains."""
+    """Drop unwritten output; else the interpreter would try again at exit and print an error."""
     try:
         flush()
     except (EnfoldError, BrokenPipeError):
@@ -167,7 +164,7 @@ def abandon_output() -> None:
 @contextmanager
 def _standard_output() -> Iterator[TextIO]:
     if sys.stdout is None:
-        raise EnfoldError("standard output is closed; nothing can be shown")
+        raise EnfoldError("standard output is closed")
     try:
         yield sys.stdout
     except BrokenPipeError:
@@ -178,12 +175,12 @@ def _standard_output() -> Iterator[TextIO]:
 
 
 def harmless(text: str) -> str:
-    """The text with escapes for what steers a terminal."""
+    """Return the text with control characters escaped."""
     return text.translate(_CONTROLS)
 
 
 def _visible(text: str, stream: TextIO) -> str:
-    """The text with escapes for what steers a terminal, and for what it has no sign for."""
+    """Escape control characters, and characters that the stream cannot encode."""
     encoding = stream.encoding or "utf-8"
     return harmless(text).encode(encoding, "backslashreplace").decode(encoding)
 
@@ -202,7 +199,7 @@ def _padded(cell: str, width: int, right: bool) -> str:  # noqa: FBT001 - mapped
 
 
 def _width(text: str) -> int:
-    """Columns on a terminal: two for a wide character, none for a mark on the one before."""
+    """Return the columns on a terminal: 2 for a wide character, 0 for a combining mark."""
     if text.isascii():
         return len(text)
     return sum(
@@ -216,7 +213,7 @@ def _width(text: str) -> int:
 File: TypeAlias = Annotated[
     str,
     Parameter(
-        help="A JSON array of messages, a request body, JSON Lines with one conversation a line, "
+        help="A JSON array of messages, a request body, JSON Lines with one conversation per line, "
         "an agent's session log, or an export of ChatGPT or of enfold; - is standard input."
     ),
 ]
@@ -227,8 +224,8 @@ Dialect: TypeAlias = Annotated[
 Tokenizer: TypeAlias = Annotated[
     str,
     Parameter(
-        help=f"Who counts: {', '.join(NAMES)}. Those of Claude need the extra enfold[claude]; "
-        "chars4 is a guess, a quarter of the characters.",
+        help=f"The tokenizer: {', '.join(NAMES)}. Those of Claude need the extra enfold[claude]; "
+        "chars4 is an estimate, a quarter of the characters.",
         metavar="NAME",
     ),
 ]
@@ -245,4 +242,6 @@ Db: TypeAlias = Annotated[
     ),
 ]
 SessionName: TypeAlias = Annotated[str, Parameter(help="The session's name.")]
-Limit: TypeAlias = Annotated[int, Parameter(help="Show so many at most.", validator=Number(gte=1))]
+Limit: TypeAlias = Annotated[
+    int, Parameter(help="The largest number of results.", validator=Number(gte=1))
+]

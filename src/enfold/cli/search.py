@@ -1,4 +1,4 @@
-"""`enfold search`: words in everything that was ever said, folded or not."""
+"""`enfold search`: search all stored messages, summarized or not."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ Examples:
 
 @app.default
 async def search(
-    query: Annotated[
-        str, Parameter(help='Words that must all occur; "in quotes" they must stand together.')
-    ],
+    query: Annotated[str, Parameter(help='Words that must all occur; "in quotes" as a phrase.')],
     /,
     *,
     session: Annotated[
@@ -36,9 +34,9 @@ async def search(
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Search everything that was ever said, folded or not."""
+    """Search all messages, summarized or not."""
     if not query.strip():
-        raise InputError("there is no word to search for", place="QUERY")
+        raise InputError("no search words", place="QUERY")
     async with open_engine(db) as engine:
         place = engine if session is None else await engine.find(session)
         hits = await place.search(query, limit=limit, best_first=best)

@@ -28,34 +28,30 @@ def serve(
     host: Annotated[
         str,
         Parameter(
-            help="Where to listen. Other addresses than this machine's own need an access token, "
-            "in ENFOLD_TOKEN."
+            help="The address to listen on. Addresses other than loopback need an access token in "
+            "ENFOLD_TOKEN."
         ),
     ] = "127.0.0.1",
     port: Annotated[
-        int, Parameter(help="0 takes one that is free.", validator=Number(gte=0, lte=65_535))
+        int, Parameter(help="The port; 0 takes a free one.", validator=Number(gte=0, lte=65_535))
     ] = 8787,
     db: Db = None,
-    no_ui: Annotated[
-        bool, Parameter(help="Only the API and the proxy, as for several processes.")
-    ] = False,
-    sample: Annotated[
-        bool, Parameter(help="Begin with a sample conversation, if nothing is stored yet.")
-    ] = False,
+    no_ui: Annotated[bool, Parameter(help="Serve only the API and the proxy.")] = False,
+    sample: Annotated[bool, Parameter(help="Add a sample conversation to an empty store.")] = False,
 ) -> None:
     """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
-    # A door of its own, started from here and not used: that is what this command is for.
+    # The server is loaded by name: the command line only starts it.
     server = import_module("enfold.server")
     options = server.Options(host, port, db, ui=not no_ui, sample=sample)
-    server.run(options, partial(_tell, ui=not no_ui and server.has_ui()))
-    say("stopped; everything that was under way is done")
+    server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
+    say("stopped; all work in progress is finished")
 
 
-def _tell(address: str, *, ui: bool) -> None:
+def _print_addresses(address: str, *, ui: bool) -> None:
     say(f"enfold serves on {address}")
     if ui:
         say(f"  UI        open {address} in a browser")
-    say(f"  API       {address}/api, explained at {address}/docs")
+    say(f"  API       {address}/api, documented at {address}/docs")
     say(f"  OpenAI    set a client's base URL to {address}/v1")
     say(f"  Anthropic set a client's base URL to {address}")
     say(f"  health    {address}/readyz, figures at {address}/metrics")

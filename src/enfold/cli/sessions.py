@@ -1,4 +1,4 @@
-"""`enfold sessions`: list, look at, compress and delete stored sessions."""
+"""`enfold sessions`: list, show, compress and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ app = App(name="sessions")
 @app.default
 @app.command(name="list")
 async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False) -> None:
-    """List sessions, the last used first."""
+    """List sessions, most recently used first."""
     async with open_engine(db) as engine:
         found = await engine.sessions(limit=limit + 1)
     shown = found[:limit]
@@ -77,13 +77,13 @@ def _figures(found: Status) -> list[tuple[str, str]]:
     threshold = number(found.threshold_token_count, "token")
     return [
         ("in use", f"{number(found.current_token_count, 'token')} ({found.utilization:.0%})"),
-        ("of it summary", number(found.summary_tokens, "token")),
-        ("of it estimated", number(found.estimated_tokens, "token")),
-        ("compressed from", f"{threshold} (set by {found.threshold_source})"),
+        ("summary", number(found.summary_tokens, "token")),
+        ("estimated", number(found.estimated_tokens, "token")),
+        ("threshold", f"{threshold} (set by {found.threshold_source})"),
         ("limit", number(found.context_limit, "token")),
         ("messages", f"{found.messages:,}"),
-        ("a compression folds", number(found.compressible_message_count, "message")),
-        ("a compression keeps", number(found.retained_message_count, "message")),
+        ("next compression summarizes", number(found.compressible_message_count, "message")),
+        ("next compression keeps", number(found.retained_message_count, "message")),
         ("model", f"{found.model} ({found.tokenizer})"),
         ("blocked", found.blocked or "no"),
     ]
@@ -96,13 +96,13 @@ async def compress(
     *,
     keep_tokens: Annotated[
         int | None,
-        Parameter(help="So many of the newest tokens stay as they are. If unset: as settings say."),
+        Parameter(help="Number of recent tokens kept verbatim. Default: as set."),
     ] = None,
-    dry_run: Annotated[bool, Parameter(help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Only show the expected result.")] = False,
     db: Db = None,
     json: Json = False,
 ) -> None:
-    """Fold what is old in a session into a summary, now."""
+    """Summarize the old messages of a session now."""
     done: Outcome | Preview
     async with open_engine(db) as engine:
         found = await engine.find(session)
@@ -115,18 +115,18 @@ async def compress(
     if json:
         put_json(asdict(done))
         return
-    put(_foreseen(done) if isinstance(done, Preview) else _done(done))
+    put(_describe_preview(done) if isinstance(done, Preview) else _done(done))
     for warning in done.warnings:
         say(f"warning: {warning}")
 
 
-def _foreseen(preview: Preview) -> str:
+def _describe_preview(preview: Preview) -> str:
     if not preview.messages:
-        return f"would fold nothing: {number(preview.kept_messages, 'message')} would stay"
+        return f"would summarize nothing and keep {number(preview.kept_messages, 'message')}"
     return (
-        f"would fold {number(preview.messages, 'message')} and keep {preview.kept_messages:,}: "
-        f"{preview.tokens_before:,} → at most {preview.tokens_after:,} tokens, "
-        f"summary by {preview.author}"
+        f"would summarize {number(preview.messages, 'message')} and keep "
+        f"{preview.kept_messages:,}: {preview.tokens_before:,} → at most "
+        f"{preview.tokens_after:,} tokens, summary by {preview.author}"
     )
 
 
@@ -134,7 +134,7 @@ def _done(compression: Outcome) -> str:
     if not compression.compressed:
         return compression.outcome.replace("_", " ")
     return (
-        f"folded {number(compression.messages, 'message')}: {compression.tokens_before:,} → "
+        f"summarized {number(compression.messages, 'message')}: {compression.tokens_before:,} → "
         f"{compression.tokens_after:,} tokens, summary by {compression.author}"
     )
 
@@ -155,7 +155,7 @@ async def summaries(session: SessionName, /, *, db: Db = None, json: Json = Fals
         )
         put(f"{snapshot.text or '(deleted)'}\n")
     if not found:
-        say("there is no summary yet; `enfold sessions compress` makes one")
+        say("no summary yet; `enfold sessions compress` makes one")
 
 
 def _summary(snapshot: Snapshot) -> dict[str, Any]:
@@ -176,7 +176,7 @@ def _summary(snapshot: Snapshot) -> dict[str, Any]:
 
 @app.command
 async def undo(session: SessionName, /, *, db: Db = None) -> None:
-    """Take back the compression in use."""
+    """Undo the compression in use."""
     async with open_engine(db) as engine:
         undone = await (await engine.find(session)).undo()
     put("nothing to undo" if undone is None else f"undone: {undone.id}")
@@ -185,12 +185,12 @@ async def undo(session: SessionName, /, *, db: Db = None) -> None:
 @app.command
 async def rename(
     session: SessionName,
-    title: Annotated[str, Parameter(help="What the session is about.")],
+    title: Annotated[str, Parameter(help="The new title.")],
     /,
     *,
     db: Db = None,
 ) -> None:
-    """Give a session a title; its name stays."""
+    """Set the title of a session; its name stays."""
     async with open_engine(db) as engine:
         await (await engine.find(session)).configure(title=title)
 
@@ -200,10 +200,10 @@ async def delete(
     session: SessionName,
     /,
     *,
-    yes: Annotated[bool, Parameter(help="Do not ask.")] = False,
+    yes: Annotated[bool, Parameter(help="Delete without asking.")] = False,
     db: Db = None,
 ) -> None:
-    """Delete a session with everything that belongs to it."""
+    """Delete a session and all its data."""
     async with open_engine(db) as engine:
         found = await engine.find(session)
         if not yes and not confirm(f"Delete session {session!r} and its whole history?"):

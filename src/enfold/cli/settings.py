@@ -1,4 +1,4 @@
-"""`enfold settings`: what is set, where it comes from, and setting it."""
+"""`enfold settings`: show and change settings, with the source of each value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Name: TypeAlias = Annotated[str, Parameter(help=f"The setting: {', '.join(fields
 @app.default
 @app.command(name="list")
 async def list_settings(*, db: Db = None, json: Json = False) -> None:
-    """List all settings, their values and where these come from."""
+    """List all settings with their values and sources."""
     async with open_engine(db) as engine:
         _show(await engine.settings(), json=json)
 
@@ -27,7 +27,7 @@ async def list_settings(*, db: Db = None, json: Json = False) -> None:
 @app.command(name="set")
 async def set_setting(
     name: Name,
-    value: Annotated[str, Parameter(help="Its value: true or false, a number, or a text.")],
+    value: Annotated[str, Parameter(help="The value: true or false, a number, or a text.")],
     /,
     *,
     db: Db = None,
@@ -41,7 +41,7 @@ async def set_setting(
 
 @app.command
 async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
-    """Let a setting be inherited again."""
+    """Remove a value, so that the setting is inherited again."""
     async with open_engine(db) as engine:
         await engine.set(name, None)
         _show(await engine.settings(), json=json)
@@ -54,12 +54,12 @@ def _show(settings: Settings, *, json: bool) -> None:
         put_json(found)
         return
     rows = [(name, _typed(value), settings.sources[name]) for name, value in values.items()]
-    title = f"settings; the first that says something wins: {', '.join(LEVELS)}"
+    title = f"settings; the first source with a value wins: {', '.join(LEVELS)}"
     put_table(title, ("setting", "value", "from"), rows)
 
 
 def _typed(value: object) -> str:
-    """A value as one would type it."""
+    """Return a value as it is typed on the command line."""
     if value is None:
         return "unset"
     return value if isinstance(value, str) else dump_text(value)

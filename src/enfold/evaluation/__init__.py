@@ -1,1 +1,1 @@
-"""Evaluation: what survives a compression, measured on conversations with known questions."""
+"""Evaluation: measures which content survives a compression, with known questions."""

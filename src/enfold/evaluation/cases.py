@@ -1,4 +1,4 @@
-"""Cases: conversations to measure on, each with questions whose evidence is known."""
+"""Cases: conversations with questions and their evidence, read from several formats."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Probe:
 
     question: str
     answer: str | None = None
-    """What a right answer says. None where nobody wrote it down."""
+    """The right answer. None if the data has none."""
     evidence: tuple[int, ...] = ()
-    """The indexes of the messages that answer it. Empty where they are not known."""
+    """Indexes of the messages that answer it. Empty if unknown."""
     category: str = ""
 
 
@@ -41,27 +41,27 @@ class Case:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """Of the conversation."""
+        """The messages of the conversation."""
         return self.conversation.messages
 
 
 def halves(ids: Iterable[str]) -> dict[str, Half]:
-    """Which half each case belongs to: every other one, in the order of a hash of their ids.
+    """Assign every other case to each half, in the order of a hash of the ids.
 
-    So figures can be found on one half and reported on the other, and nobody chose which.
+    Parameters are tuned on one half and reported on the other; the hash makes the choice arbitrary.
     """
     ordered: Sequence[str] = sorted(set(ids), key=lambda id: sha256(id.encode()).hexdigest())
     return {id: HALVES[place % 2] for place, id in enumerate(ordered)}
 
 
-_BESIDE = "probing_questions/probing_questions.json"
+_QUESTIONS_FILE = "probing_questions/probing_questions.json"
 _BATCHES = "beam batches"
 _ANSWERS = ("ideal_response", "ideal_answer", "answer", "ideal_summary", "expected_compliance")
-"""Where BEAM has what a right answer says, by the kind of question."""
+"""Fields of BEAM with the right answer, by the kind of question."""
 
 
 def read(path: Path) -> Iterator[Case]:
-    """The cases of a file, whatever its format; what cannot be read is an `InputError`."""
+    """Yield the cases of a file in any format; raise `InputError` if it cannot be read."""
     with opened(path) as source:
         first = next(source.records, None)
         value = first.value() if first is not None else None
@@ -102,9 +102,9 @@ def _probe(value: Any, places: Mapping[str, int]) -> Probe:
 
 def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     with located(place):
-        talk = _object(value, "conversation")
-        turns = [turn for session in _sessions(talk) for turn in session]
-        messages = tuple(_said(talk, turn) for turn in turns)
+        conversation = _object(value, "conversation")
+        turns = [turn for session in _sessions(conversation) for turn in session]
+        messages = tuple(_message(conversation, turn) for turn in turns)
         places = {str(turn.get("dia_id")): index for index, turn in enumerate(turns)}
         probes = tuple(
             Probe(
@@ -118,24 +118,24 @@ def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     yield Case(f"locomo/{value.get('sample_id', place)}", Conversation(messages), probes)
 
 
-def _sessions(talk: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """In their order, which their names give."""
-    names = (name for name in talk if name.startswith("session_") and name[8:].isdigit())
+def _sessions(conversation: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:
+    """Yield the sessions in the order of their names."""
+    names = (name for name in conversation if name.startswith("session_") and name[8:].isdigit())
     for name in sorted(names, key=lambda name: int(name[8:])):
-        yield talk[name]
+        yield conversation[name]
 
 
-def _said(talk: Mapping[str, Any], turn: Mapping[str, Any]) -> Message:
-    """The first speaker is the user; a picture is what it is described as."""
+def _message(conversation: Mapping[str, Any], turn: Mapping[str, Any]) -> Message:
+    """Return a message: the first speaker is the user, a picture becomes its description."""
     speaker = str(turn.get("speaker", ""))
-    seen = turn.get("blip_caption")
-    words = str(turn.get("text", "")) + (f" [picture: {seen}]" if seen else "")
-    role = "assistant" if speaker == talk.get("speaker_b") else "user"
+    caption = turn.get("blip_caption")
+    words = str(turn.get("text", "")) + (f" [picture: {caption}]" if caption else "")
+    role = "assistant" if speaker == conversation.get("speaker_b") else "user"
     return Message(role, (Text(words),), name=speaker or None)  # type: ignore[arg-type]  # one of two
 
 
 def _evidence(probe: Mapping[str, Any]) -> Iterator[str]:
-    """Ids of turns; some entries of the file hold several."""
+    """Yield the ids of turns; some entries contain several."""
     for entry in probe.get("evidence") or ():
         yield from str(entry).replace(";", " ").split()
 
@@ -145,8 +145,8 @@ def _longmemeval(value: Any, place: str, _path: Path) -> Iterator[Case]:
         turns = [turn for session in _list(value, "haystack_sessions") for turn in session]
         messages = tuple(_turn(turn) for turn in turns)
         evidence = tuple(index for index, turn in enumerate(turns) if turn.get("has_answer"))
-        asked, kind = str(value["question"]), str(value.get("question_type", ""))
-        probe = Probe(asked, _text(value.get("answer")), evidence, kind)
+        question, kind = str(value["question"]), str(value.get("question_type", ""))
+        probe = Probe(question, _text(value.get("answer")), evidence, kind)
     id = f"longmemeval/{value.get('question_id', place)}"
     yield Case(id, Conversation(messages), (probe,))
 
@@ -164,7 +164,7 @@ def _beam(value: Any, place: str, path: Path) -> Iterator[Case]:
 
 
 def _turns(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The messages, however deep in batches they are."""
+    """Yield the messages at any depth of batches."""
     if isinstance(value, dict) and "role" in value:
         yield value
     elif isinstance(value, dict):
@@ -175,11 +175,11 @@ def _turns(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _questions(value: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
-    """By kind; as an object, as a text that holds one, or from the file beside the chat."""
+    """Return the questions by kind: an object, a text of one, or a separate file."""
     found = value.get("probing_questions")
     if found is None:
-        beside = path.parent / _BESIDE
-        found = loads(beside.read_bytes()) if beside.is_file() else {}
+        questions_file = path.parent / _QUESTIONS_FILE
+        found = loads(questions_file.read_bytes()) if questions_file.is_file() else {}
     if isinstance(found, str):
         try:
             found = ast.literal_eval(found)
@@ -203,7 +203,7 @@ def _beam_probes(kinds: Mapping[str, Any], places: Mapping[Any, int]) -> Iterato
 
 
 def _ids(value: Any) -> Iterator[int]:
-    """A list of ids, or an object of such lists."""
+    """Yield the ids of a list or an object of lists."""
     if isinstance(value, int):
         yield value
     elif isinstance(value, dict | list):
@@ -248,4 +248,4 @@ _READERS: Mapping[str, Callable[[Any, str, Path], Iterator[Case]]] = {
     "longmemeval": _longmemeval,
     "beam": _beam,
 }
-"""The one table of names."""
+"""Format -> reader."""

@@ -1,4 +1,4 @@
-"""Measuring: what of a case is in its view, what a search reaches, and what it costs to send."""
+"""Measures: evidence in the view, evidence found by search, decay, costs and answers."""
 
 from __future__ import annotations
 
@@ -30,57 +30,57 @@ from enfold.text.words import texts_of_terms
 from enfold.tokens import count_conversation, count_messages, get
 
 SAYS_SOMETHING = 3
-"""Content words from which a message says something: "Yeah, exactly." has none."""
+"""Content words a message needs to count: "Yeah, exactly." has none."""
 IN_SUBSTANCE = 0.5
 QUOTED = 8
 QUOTED_CONTENT = 2
 """Words in a row that make a quotation, and how many of them must be content words."""
 PASSAGE = 40
-"""Words in a row in which they must stand. A longer line is looked at piece by piece, or a view of
-a few long messages would seem to hold what is said in any of them."""
+"""Words of a passage in which content words must occur together. Longer lines are split, else a
+view of a few long messages would seem to contain everything."""
 _SHORTEST = 4
 
 
 def content_words(text: str) -> frozenset[str]:
-    """What tells a message from another."""
+    """Return the content words of a text."""
     return frozenset(word for word in texts_of_terms(text) if _is_content(word))
 
 
 def has_words(message: Message) -> bool:
-    """Whether there is anything to look for."""
+    """True if the message has text."""
     return bool(text_of(message.parts).strip())
 
 
 def says_something(message: Message) -> bool:
-    """Whether a message says more than "Yeah.": enough to be kept or lost."""
+    """True if the message has enough content words to be kept or lost."""
     return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
 
 
 class TextIndex:
-    """The texts of a view, or of what a search gave back."""
+    """Texts of a view or of search results, in which messages are looked up."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = tuple(texts)
 
     def has_words(self, words: str) -> bool:
-        """Whether these words stand in one of them in a row."""
+        """True if these words occur in a row in one text."""
         row = " ".join(words.split())
         if row not in self._whole:
             return False
-        alone = rf"(?<![A-Za-z0-9]){re.escape(row)}(?![A-Za-z0-9])"
-        return bool(row) and re.search(alone, self._whole) is not None
+        whole_words = rf"(?<![A-Za-z0-9]){re.escape(row)}(?![A-Za-z0-9])"
+        return bool(row) and re.search(whole_words, self._whole) is not None
 
     def has_whole(self, message: Message) -> bool:
-        """Whether the message's text stands in one of them, word for word."""
+        """True if the message's text occurs verbatim in one text."""
         return self.has_words(text_of(message.parts))
 
     def quotes(self, message: Message) -> bool:
-        """Whether it stands there, or eight of its words in a row do."""
+        """True if the message, or eight of its words in a row, occur."""
         runs = (run for run in _runs(text_of(message.parts).split()) if run in self._quotable)
         return self.has_whole(message) or any(map(_tells, runs))
 
     def has_substance(self, message: Message) -> bool:
-        """Whether it stands there, is quoted, or half of what tells it apart stands together."""
+        """True if the message is quoted, or half of its content words occur in one passage."""
         if self.quotes(message):
             return True
         words = content_words(text_of(message.parts))
@@ -90,7 +90,7 @@ class TextIndex:
 
     @cached_property
     def _whole(self) -> str:
-        """One text after another, with a mark between that no words run over."""
+        """All texts, separated by a character that no row of words contains."""
         return "\n".join(" ".join(text.split()) for text in self._texts)
 
     @cached_property
@@ -108,13 +108,13 @@ class TextIndex:
 
 @dataclass(frozen=True, slots=True)
 class PresenceRule:
-    """What counts."""
+    """A rule for the presence of a message."""
 
     name: str
     counts: Callable[[Message], bool]
-    """Which messages do."""
+    """Selects the messages that count."""
     holds: Callable[[TextIndex, Message], bool]
-    """When they are there."""
+    """True if a message is present."""
 
 
 RULES = (
@@ -128,13 +128,13 @@ LOOSEST = RULES[-1].name
 
 
 def share(found: Iterable[int], wanted: Sequence[int]) -> float:
-    """Of what is wanted, how much was found."""
+    """Return the share of the wanted indexes that were found."""
     having = set(found)
     return sum(index in having for index in wanted) / len(wanted)
 
 
 def quotation(message: Message, shown: TextIndex) -> str | None:
-    """The first eight words of the message that tell something and stand there."""
+    """Return the first eight words in a row with content that occur in the texts."""
     for run in _runs(text_of(message.parts).split()):
         words = " ".join(run)
         if _tells(run) and shown.has_words(words):
@@ -152,7 +152,7 @@ def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _pieces(line: str) -> Iterator[str]:
-    """So many words at a time, each piece half over the one before it."""
+    """Yield passages of a line, each overlapping half of the one before."""
     words = line.split()
     for start in range(0, max(1, len(words) - PASSAGE // 2), PASSAGE // 2):
         yield " ".join(words[start : start + PASSAGE])
@@ -169,16 +169,16 @@ NEWEST = "newest"
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How a conversation is made smaller, and how far."""
+    """A strategy with its target, tokenizer and prompt."""
 
     strategy: str
     budget: float
-    """Tokens to end at or below; up to 1 it is a share of the conversation's."""
+    """The target in tokens; up to 1, a share of the conversation's tokens."""
     tokenizer: str = "o200k_base"
     prompt: str | None = None
-    """For whoever writes the summary. None: the strategy's own."""
+    """The prompt for summaries. None: the strategy's own."""
     label: str = ""
-    """What the prompt is called in tables."""
+    """The prompt's name in tables."""
 
     def __post_init__(self) -> None:
         if self.budget <= 0:
@@ -186,36 +186,36 @@ class Method:
 
     @property
     def settings(self) -> Settings:
-        """What makes the strategy."""
+        """The settings that make the strategy."""
         config = {"prompt": self.prompt} if self.prompt is not None else {}
         return Settings(strategy=self.strategy, strategy_config={self.strategy: config})
 
     def target(self, tokens: int) -> int:
-        """Where a conversation of so many tokens should end."""
+        """Return the target for a conversation of `tokens` tokens."""
         return max(1, int(tokens * self.budget if self.budget <= 1 else self.budget))
 
 
 @dataclass(frozen=True, slots=True)
 class CondensedCase:
-    """What is left of a conversation."""
+    """A condensed conversation and its figures."""
 
     messages: tuple[Message, ...]
     tokens_before: int
     tokens_after: int
     seconds: float
     items: ItemCount
-    """The exact items of the whole conversation, by what became of them."""
+    """Exact items of the conversation: kept, restorable or lost."""
     is_restored: bool | None
-    """Whether the ledger gives back the input exactly. None where there is none."""
+    """True if the ledger restores the input exactly. None without a ledger."""
     pairs_are_whole: bool
-    """Whether every tool call has its result and the other way round, as far as before."""
+    """True if no tool call or result lost its counterpart."""
     cost: float | None = 0.0
     failure: str = ""
-    """Why nothing was made smaller, where that failed."""
+    """Why the strategy failed; empty if it did not."""
 
 
 async def condense_case(case: Case, way: Method, strategy: Strategy | None) -> CondensedCase:
-    """The view of a case; without a strategy, its newest messages."""
+    """Condense a case; without a strategy, keep its newest messages."""
     if strategy is None:
         return _newest(case, way)
     before = count_conversation(case.conversation, way.tokenizer).total
@@ -271,19 +271,19 @@ def _view(
 
 
 def _orphans(messages: tuple[Message, ...]) -> set[str]:
-    """Ids of calls without a result, and of results without a call."""
+    """Return ids of calls without a result and of results without a call."""
     calls = {part.id for m in messages for part in m.parts if isinstance(part, ToolCall)}
     results = {part.call_id for m in messages for part in m.parts if isinstance(part, ToolResult)}
     return calls ^ results
 
 
 RECALL_TOKENS = 1_500
-"""What one search may give back."""
+"""Tokens that one search may return."""
 TURNS = 20
-"""Requests after the compression over which its cost is reckoned."""
+"""Requests after the compression in the cost calculation."""
 CACHE_WRITE = 1.25
 CACHE_READ = 0.1
-"""What a token costs that is written to a prompt cache, or read from it, beside an ordinary one."""
+"""Cost of a token written to or read from a prompt cache, relative to an uncached token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ class Reach:
     """Mean shares of the evidence of a case's questions, by one rule."""
 
     questions: int
-    """Whose evidence counts by this rule."""
+    """Questions with evidence that counts by this rule."""
     in_view: float
     by_search: float
     """Reached by one search, in the view or not."""
@@ -301,34 +301,34 @@ class Reach:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What is there of the evidence of a case's questions."""
+    """The evidence of a case's questions that is still present, by rule."""
 
     by_rule: Mapping[str, Reach]
-    """From the strictest rule to the loosest; those that count nothing here are left out."""
+    """From the strictest rule to the loosest; rules without evidence are left out."""
     search_tokens: int
-    """What the longest answer took."""
+    """Tokens of the longest search result."""
 
     @property
     def loosest(self) -> Reach:
-        """By the rule that is read first: what is there in substance."""
+        """The shares by the loosest rule, presence in substance."""
         return self.by_rule[LOOSEST]
 
 
 @dataclass(frozen=True, slots=True)
 class SendingCost:
-    """What the next requests cost, in ordinary input tokens, with a prompt cache."""
+    """Cost of the next requests in uncached input tokens, with a prompt cache."""
 
     as_it_was: float
     condensed: float
 
     @property
     def saved(self) -> float:
-        """The share that is saved; negative where it costs more."""
+        """The share saved; negative if it costs more."""
         return 1 - self.condensed / self.as_it_was if self.as_it_was else 0.0
 
 
 async def store_case(engine: Engine, case: Case, model: str) -> Session:
-    """The case as a session that can be searched."""
+    """Store the case as a session, so that it can be searched."""
     session = await engine.session(case.id, model=model)
     await session.append(*case.messages)
     return session
@@ -337,7 +337,7 @@ async def store_case(engine: Engine, case: Case, model: str) -> Session:
 async def measure_evidence(
     case: Case, view: Sequence[Message], session: Session
 ) -> Evidence | None:
-    """How much of the evidence is there. None if the case has none that says something."""
+    """Measure the evidence present. None if no evidence has content."""
     shown = TextIndex(text_of(message.parts) for message in view)
     rows: dict[str, list[tuple[float, ...]]] = {}
     longest = 0
@@ -367,9 +367,9 @@ def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) ->
 
 
 def sending_cost(case: Case, view: CondensedCase, turns: int = TURNS) -> SendingCost:
-    """What so many further requests cost, each as long as the case's messages are in the mean.
+    """Return the cost of further requests, each as long as the case's mean message.
 
-    Before, everything so far is in the cache. A view that was rewritten is written to it once.
+    Uncondensed, everything is in the cache. A rewritten view is written to the cache once.
     """
     turn = view.tokens_before / max(1, len(case.messages))
     changed = view.tokens_after != view.tokens_before
@@ -393,17 +393,17 @@ async def _tokens(session: Session, lines: Sequence[str]) -> int:
 
 COMPRESSIONS = 10
 FEWEST = 5
-"""Items and quotations of the first fold below which a share says nothing."""
+"""Smallest number of items and quotations for a meaningful share."""
 _SEARCH_TOKENS = 300
 _SMALLEST = 1_500
-"""Tokens of the smallest model's window: below, there is no room for a summary and a tail."""
+"""Smallest window in tokens: a smaller one cannot hold a summary and a tail."""
 _RETENTION = 0.1
 """The share of the window that stays verbatim."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decay:
-    """Shares of what the first fold kept: after it, and after each of ten more."""
+    """Shares of the content kept by the first compression, after it and after ten more."""
 
     items: int
     """Exact items."""
@@ -412,11 +412,11 @@ class Decay:
     in_view: tuple[float, ...]
     reachable: tuple[float, ...]
     evidence: tuple[Evidence, Evidence] | None = None
-    """Of the questions about the first third, after the first fold and after the last."""
+    """Evidence for questions about the first third, after the first and the last compression."""
 
 
 async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float) -> Decay | None:
-    """The decay of a case. None where it is too short, or its first fold kept too few items."""
+    """Measure the decay of a case. None if it is too short or too little was kept at first."""
     parts = _parts(case.messages)
     if len(parts) <= COMPRESSIONS:
         return None
@@ -449,13 +449,13 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
 
 
 def _about_the_first(case: Case, messages: int) -> Case:
-    """The case with those of its questions whose evidence is among the first messages."""
+    """Return the case with the questions whose evidence is in the first messages."""
     probes = (each for each in case.probes if each.evidence and max(each.evidence) < messages)
     return replace(case, probes=tuple(probes))
 
 
 def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
-    """A third, then ten parts, cut where they may be cut; none if there are too few messages."""
+    """Split into a third and ten parts at legal cut points; empty if there are too few messages."""
     points = cut_points(messages)
     first = len(messages) // 3
     cuts = [0]
@@ -468,7 +468,7 @@ def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
 
 
 async def _compress(session: Session, strategy: str) -> None:
-    """As far as there is something to fold yet."""
+    """Compress if there is something to compress."""
     try:
         await session.compress(strategy=strategy)
     except CompressionError:
@@ -477,7 +477,7 @@ async def _compress(session: Session, strategy: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _KeptItems:
-    """What a view kept of what was folded."""
+    """Items and quotations of summarized messages that a view kept."""
 
     items: Sequence[str]
     quotations: Sequence[str]
@@ -487,7 +487,7 @@ class _KeptItems:
         return len(self.items) + len(self.quotations)
 
     def missing(self, view: Sequence[Message]) -> list[str]:
-        """What of it a later view does not have."""
+        """Return those that a later view lacks."""
         exact, quoted = ViewText(view), TextIndex(map(_text, view))
         return [
             *(item for item in self.items if not exact.contains(item)),
@@ -495,10 +495,10 @@ class _KeptItems:
         ]
 
 
-def _kept(folded: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
-    """What a view keeps of a part, where the part itself is no longer in it."""
+def _kept(summarized: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
+    """Return what a view keeps of messages that are no longer in it."""
     standing = set(map(_text, view))
-    gone = [message for message in folded if _text(message) not in standing]
+    gone = [message for message in summarized if _text(message) not in standing]
     shown = TextIndex(standing)
     quoted = (quotation(message, shown) for message in gone)
     return _KeptItems(
@@ -530,44 +530,44 @@ _MARK_TOKENS = 256
 
 @dataclass(frozen=True, slots=True)
 class AnswerMarks:
-    """How a model's answers were marked, in the mean: 1 is right, 0.5 partly, 0 wrong."""
+    """The mean mark of a model's answers: 1 is right, 0.5 partly, 0 wrong."""
 
     questions: int
-    """That were marked."""
+    """Number of marked questions."""
     mark: float | None
-    """None if no question was."""
+    """None if no question was marked."""
     unmarked: int = 0
-    """Questions to whose answer the marking model did not give a mark."""
+    """Questions whose answer got no valid mark."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerJudge:
-    """Who answers, and who marks the answers."""
+    """A model that answers questions and marks the answers."""
 
     gateway: Gateway
     connection: Connection
 
     async def ask(self, view: CondensedCase, question: str) -> str:
-        """What the model answers from the view."""
+        """Return the model's answer from the view."""
         shown = f"<conversation>\n{transcript(view.messages)}\n</conversation>"
-        asked = f"{shown}\n\nQuestion: {escape(question)}"
-        return await self._said("answer", asked, _ANSWER_TOKENS)
+        prompt = f"{shown}\n\nQuestion: {escape(question)}"
+        return await self._complete("answer", prompt, _ANSWER_TOKENS)
 
     async def mark(self, probe: Probe, answer: str) -> float:
-        """What the answer is worth."""
+        """Return the mark of an answer."""
         given = (
             f"Question: {escape(probe.question)}\n\nA right answer says: "
             f"{escape(probe.answer or '')}\n\nThe answer to mark: {escape(answer)}"
         )
-        said = (await self._said("judge", given, _MARK_TOKENS)).strip().rstrip(".").upper()
-        if said not in MARKS:
+        mark = (await self._complete("judge", given, _MARK_TOKENS)).strip().rstrip(".").upper()
+        if mark not in MARKS:
             raise BadReplyError(
-                f"{self.connection.name} marked an answer with {len(said):,} characters that are "
+                f"{self.connection.name} marked an answer with {len(mark):,} characters that are "
                 f"none of {', '.join(MARKS)}; ask another model"
             )
-        return MARKS[said]
+        return MARKS[mark]
 
-    async def _said(self, prompt: str, text: str, most: int) -> str:
+    async def _complete(self, prompt: str, text: str, most: int) -> str:
         call = Call(
             (Message("user", (Text(text),)),),
             system=_answers_text(prompt),
@@ -578,14 +578,14 @@ class AnswerJudge:
         return text_of(reply.message.parts)
 
 
-async def mark_answers(case: Case, view: CondensedCase, asker: AnswerJudge) -> AnswerMarks | None:
-    """The marks of a case's questions. None if nobody wrote down what is right."""
+async def mark_answers(case: Case, view: CondensedCase, judge: AnswerJudge) -> AnswerMarks | None:
+    """Mark the answers to a case's questions. None if the data has no right answers."""
     probes = [probe for probe in case.probes if probe.answer]
     marks: list[float] = []
     for probe in probes:
-        answer = await asker.ask(view, probe.question)
+        answer = await judge.ask(view, probe.question)
         with suppress(BadReplyError):
-            marks.append(await asker.mark(probe, answer))
+            marks.append(await judge.mark(probe, answer))
     if not probes:
         return None
     return AnswerMarks(len(marks), mean(marks) if marks else None, len(probes) - len(marks))

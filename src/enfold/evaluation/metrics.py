@@ -1,7 +1,7 @@
-"""Metrics: the figures that the project set out to reach, each beside its goal.
+"""Metrics: the project's figures, each with its goal.
 
-Measured are conversations from 8,000 tokens on: shorter ones fit into the window of any model, and
-are never compressed. A figure that the data does not show is unknown, never a guess.
+Conversations from 8,000 tokens are measured: shorter ones fit into the window of any model and are
+never compressed. A figure that the data does not show is unknown, never a guess.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ LONG = 8_000
 _SMALL = 0.5
 """The window of the model that conversations are too long for, as a share of their tokens."""
 _STRUCTURE = 4
-"""Tokens that a message counts beside what it says."""
+"""Tokens of structure per message."""
 _SAMPLES = (1, 2, 3, 5, 8)
 """Days of the sample conversations that are measured where no files are given."""
 DEAR, CHEAP = "anthropic:claude-sonnet-4-5", "openai:gpt-4o-mini"
-"""A model that people talk with, and one that condenses for it through a profile."""
+"""A model for the conversation, and a cheap one that condenses for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,9 @@ class Metric:
     goal: str
     value: float | None
     shown: str
-    """The figure as people read it, or why it is not known."""
+    """The figure as text, or why it is unknown."""
     over: int
-    """How many conversations, messages or requests it is the mean of."""
+    """Number of conversations, messages or requests in the mean."""
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
@@ -58,23 +58,23 @@ class Metric:
 
 
 def metrics(
-    paths: Sequence[Path], *, least: int = LONG, told: Callable[[str], object] = str
+    paths: Sequence[Path], *, least: int = LONG, on_progress: Callable[[str], object] = str
 ) -> list[Metric]:
-    """All metrics over the conversations of some files that are long enough, or of the sample."""
+    """Return all metrics over the long conversations of the files, or over the sample."""
     found = (case for path in paths for case in formats.read(path)) if paths else _samples()
     cases = [case for case in found if _tokens(case) >= least]
-    told("counting")
+    on_progress("counting")
     accuracy = _accuracy(paths)
-    told("condensing")
-    return asyncio.run(_condensed(cases, accuracy, told))
+    on_progress("condensing")
+    return asyncio.run(_condensed(cases, accuracy, on_progress))
 
 
 async def _condensed(
-    cases: Sequence[Case], accuracy: Metric, told: Callable[[str], object]
+    cases: Sequence[Case], accuracy: Metric, on_progress: Callable[[str], object]
 ) -> list[Metric]:
     ratio = await _ratio(cases)
     users = await _users([case for case in cases if _has_calls(case)])
-    told("automatic compressions")
+    on_progress("automatic compressions")
     success, overhead = await _automatic(cases)
     return [accuracy, ratio, *users, overhead, _profiles(cases), success]
 
@@ -89,12 +89,12 @@ def _tokens(case: Case) -> int:
 
 
 def _has_calls(case: Case) -> bool:
-    """Whether it is a session with an agent, of which the goal for users' messages speaks."""
+    """True for an agent's session; the goal for users' messages applies to those."""
     return any(isinstance(part, ToolCall) for each in case.messages for part in each.parts)
 
 
 def _accuracy(paths: Iterable[Path]) -> Metric:
-    """Counted against what providers reported as output, over all messages where they did."""
+    """Compare our counts with the output tokens that providers reported."""
     counted = reported = messages = 0
     for path in paths:
         for transcript in transcripts.read(path):
@@ -112,7 +112,7 @@ def _accuracy(paths: Iterable[Path]) -> Metric:
 
 
 def _reported(message: Message, extras: Any) -> int | None:
-    """The output tokens of an assistant's message, as its provider counted them."""
+    """Return the output tokens that the provider reported for a message."""
     for place in (message.extras, extras):
         usage = place.get("usage")
         if not isinstance(usage, dict) and isinstance(place.get("message"), dict):
@@ -129,14 +129,14 @@ async def _view(case: Case, strategy: str, budget: float) -> CondensedCase:
 
 
 async def _ratio(cases: Sequence[Case]) -> Metric:
-    """Native at a tenth."""
+    """Return the compression ratio of native at a tenth."""
     views = [await _view(case, "native", 0.1) for case in cases]
     ratios = [view.tokens_before / max(1, view.tokens_after) for view in views]
     return _mean("compression ratio", "10 : 1", ratios, lambda value: f"{value:.1f} : 1")
 
 
 async def _users(cases: Sequence[Case]) -> list[Metric]:
-    """Users' messages that are in the view word for word, and conversations that are given back."""
+    """Return the shares of users' messages kept verbatim and of conversations restored."""
     found: list[Metric] = []
     given_back: list[float] = []
     for strategy in ("truncation", "smart"):
@@ -156,7 +156,7 @@ def _users_kept(case: Case, view: CondensedCase) -> list[float]:
 
 
 async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
-    """Sessions that outgrow their model: do they end below its limit, and what does it take."""
+    """Compress sessions that outgrow their model; return success rate and overhead."""
     done: list[float] = []
     seconds: list[float] = []
     async with open_engine(_IN_MEMORY) as engine:
@@ -187,7 +187,7 @@ async def _is_compressed(session: Session) -> bool:
 
 
 def _profiles(cases: Sequence[Case]) -> Metric:
-    """What is saved by a cheaper model that condenses for the one that people talk with."""
+    """Return the cost saved by a cheaper condensing model."""
     figures = Figures(
         sum(map(_tokens, cases)),
         sum(_tokens(case) // 10 for case in cases),

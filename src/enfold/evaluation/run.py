@@ -45,23 +45,23 @@ _WINDOW = 10_000_000
 _IN_MEMORY = "sqlite:///:memory:"
 
 OnProgress: TypeAlias = Callable[[str], object]
-"""Is told the name of each case, or file, that is finished."""
+"""Is on_progress the name of each case, or file, that is finished."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What to measure."""
+    """The methods to measure, and how."""
 
     ways: tuple[Method, ...]
     chained: bool = True
-    """Whether chains of compressions too."""
+    """True to measure chains of compressions too."""
     profile: str | None = None
-    """Whose models write the summaries, answer the questions and mark the answers. None: nobody."""
+    """The profile whose models write summaries, answer and mark. None: no model."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """What was measured of one case, one way."""
+    """The figures of one case with one method."""
 
     case: str
     file: str
@@ -74,11 +74,11 @@ class CaseResult:
     items: int
     """Exact items of the whole conversation."""
     items_kept: int
-    """Of these, what the view still has."""
+    """Of these, the items in the view."""
     users: int
     """Users' messages."""
     users_kept: int
-    """Of these, those that stand in the view word for word."""
+    """Of these, the messages in the view, verbatim."""
     is_restored: bool | None
     pairs_are_whole: bool
     failure: str
@@ -89,7 +89,7 @@ class CaseResult:
 
     @property
     def ratio(self) -> float:
-        """How many tokens of before one of after stands for."""
+        """Tokens before per token after."""
         return self.tokens_before / max(1, self.tokens_after)
 
 
@@ -98,53 +98,53 @@ def measure(
     plan: EvaluationPlan,
     *,
     jobs: int = 1,
-    told: OnProgress = str,
+    on_progress: OnProgress = str,
     gateway: Gateway | None = None,
 ) -> list[CaseResult]:
-    """Every case of the files, each way; `gateway` asks models in place of the real one."""
+    """Measure every case of the files with each method; `gateway` replaces the real one."""
     if jobs == 1 or len(paths) == 1 or gateway is not None:
-        found = [outcome for path in paths for outcome in _file(path, plan, told, gateway)]
+        found = [outcome for path in paths for outcome in _file(path, plan, on_progress, gateway)]
     else:
-        found = _in_processes(paths, plan, min(jobs, len(paths)), told)
+        found = _in_processes(paths, plan, min(jobs, len(paths)), on_progress)
     which = halves(outcome.case for outcome in found)
     return [replace(outcome, half=which[outcome.case]) for outcome in found]
 
 
 def _in_processes(
-    paths: Sequence[Path], plan: EvaluationPlan, jobs: int, told: OnProgress
+    paths: Sequence[Path], plan: EvaluationPlan, jobs: int, on_progress: OnProgress
 ) -> list[CaseResult]:
     found: list[CaseResult] = []
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for path, outcomes in zip(paths, pool.map(_file, paths, [plan] * len(paths)), strict=True):
             found += outcomes
-            told(path.name)
+            on_progress(path.name)
     return found
 
 
 def _file(
-    path: Path, plan: EvaluationPlan, told: OnProgress = str, gateway: Gateway | None = None
+    path: Path, plan: EvaluationPlan, on_progress: OnProgress = str, gateway: Gateway | None = None
 ) -> list[CaseResult]:
-    return asyncio.run(_measure(path, plan, told, gateway))
+    return asyncio.run(_measure(path, plan, on_progress, gateway))
 
 
 async def _measure(
-    path: Path, plan: EvaluationPlan, told: OnProgress, gateway: Gateway | None
+    path: Path, plan: EvaluationPlan, on_progress: OnProgress, gateway: Gateway | None
 ) -> list[CaseResult]:
     found: list[CaseResult] = []
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
         await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
-        asker = await _asker(stack, plan.profile, gateway)
+        judge = await _judge(stack, plan.profile, gateway)
         strategies = [await _strategy(stack, way, plan.profile, gateway) for way in plan.ways]
-        bench = _Evaluator(engine, plan, tuple(strategies), asker)
+        bench = _Evaluator(engine, plan, tuple(strategies), judge)
         for case in cases.read(path):
             if case.messages:
                 found += [outcome async for outcome in bench.outcomes(case, path.name)]
-                told(case.id)
+                on_progress(case.id)
     return found
 
 
-async def _asker(
+async def _judge(
     stack: AsyncExitStack, profile: str | None, gateway: Gateway | None
 ) -> AnswerJudge | None:
     if profile is None:
@@ -164,23 +164,23 @@ async def _strategy(
 
 @dataclass(frozen=True, slots=True)
 class _Evaluator:
-    """What cases are measured with."""
+    """The engine, the strategies and the judge of one run."""
 
     engine: Engine
     plan: EvaluationPlan
     strategies: tuple[Strategy | None, ...]
-    asker: AnswerJudge | None
+    judge: AnswerJudge | None
 
     async def outcomes(self, case: Case, file: str) -> AsyncIterator[CaseResult]:
-        """Of a case, each way."""
+        """Yield the figures of a case for each method."""
         session = await store_case(self.engine, case, _MODEL)
         for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
             view = await condense_case(case, way, strategy)
             chain = marks = None
             if self.plan.chained and strategy is not None:
                 chain = await measure_decay(self.engine, case, way.strategy, way.budget)
-            if self.asker is not None:
-                marks = await mark_answers(case, view, self.asker)
+            if self.judge is not None:
+                marks = await mark_answers(case, view, self.judge)
             outcome = await _outcome(case, file, way, view, session)
             yield replace(outcome, decay=chain, answered=marks)
 
