@@ -45,7 +45,7 @@ _WINDOW = 10_000_000
 _IN_MEMORY = "sqlite:///:memory:"
 
 OnProgress: TypeAlias = Callable[[str], object]
-"""Is on_progress the name of each case, or file, that is finished."""
+"""Called with the name of each finished case or file."""
 
 
 @dataclass(frozen=True, slots=True)
