@@ -116,7 +116,7 @@ def test_an_empty_folder_is_no_failure(enfold: Enfold, tmp_path: Path) -> None:
 
 
 REFUSALS: dict[str, tuple[str, list[str]]] = {
-    "nowhere": ("{folder}", ["many files go into a folder: name it with --out"]),
+    "nowhere": ("{folder}", ["many files need a folder for the results: name it with --out"]),
     "into a file": ("{folder} --out {folder}/a.jsonl", ["a.jsonl is a file"]),
     "ledgers into a file": (
         "{folder} --out {folder}/o --ledger {folder}/a.jsonl",

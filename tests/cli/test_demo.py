@@ -14,13 +14,13 @@ def test_the_demo_ends_with_everything_as_it_came_in(enfold: Enfold, own_home: P
     for step in (
         "1. A conversation that no longer fits",
         "Decision: must",
-        "2. Before the next turn is sent",
+        "2. Before the next request",
         "Folded ",
-        "3. Nothing is gone",
+        "3. Nothing is lost",
         "E-4031 is in message ",
         "(summarized)",
         "4. The compression can be undone",
-        "are what came in, byte for byte",
+        "equal the input, byte for byte",
     ):
         assert step in told.text
     assert not list(own_home.rglob("*.db"))

@@ -36,7 +36,7 @@ def test_what_was_not_made_smaller_is_said(
     messages = [{"role": role, "content": " " * 999} for role in ("user", "assistant") * 20]
     path.write_text(json.dumps(messages), encoding="utf-8")
     assert run(["eval", str(path), "--no-chains"]) == 0
-    assert "was not made smaller by native: " in capsys.readouterr().out
+    assert "was not condensed by native: " in capsys.readouterr().out
 
 
 def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

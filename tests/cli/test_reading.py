@@ -60,7 +60,7 @@ def test_what_is_no_file_is_named(command: list[str], stored: Enfold, tmp_path: 
     stored(*command, missing).refused(f"{missing}: cannot be read: No such file")
     folder = stored(*command, tmp_path)
     if command == ["condense"]:
-        folder.refused("many files go into a folder: name it with --out")
+        folder.refused("many files need a folder for the results: name it with --out")
     else:
         folder.refused(f"{tmp_path}: cannot be read: Is a directory")
 
