@@ -151,7 +151,7 @@ def test_progress_adds_up_to_all_bytes(folder: Path) -> None:
     told: list[int] = []
     out = folder.parent / "out"
     places = condense_paths(find_files([folder]), out, None)
-    list(BulkRun(TRUNCATION, places, out, told=told.append).outcomes())
+    list(BulkRun(TRUNCATION, places, out, on_progress=told.append).outcomes())
     assert sum(told) == sum(place.source.stat().st_size for place in places)
 
 

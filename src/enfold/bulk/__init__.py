@@ -1,6 +1,6 @@
 """Bulk: many files of many conversations, condensed or restored into a folder.
 
-`layout` says which files are meant and where their results go, `work` is what is done with one
-conversation, `running` does it for all of them: over several processes, in order, and so that a run
-which is stopped or killed can go on where it was.
+`files` finds the input files and plans the output paths, `tasks` processes one conversation,
+`workers` are the processes, and `run` runs the task for all files in order. A stopped or killed run
+can be continued.
 """

@@ -1,7 +1,7 @@
-"""Layout: which files are meant, and where the results of each go.
+"""Files: the input files of a bulk run, their output paths, and the journal of finished files.
 
-A folder is mirrored: what lies deeper in it lies as deep in the folder of results. One folder is
-mirrored as it is, several each under its own name. A file that is named goes under its name alone.
+Subfolders are kept in the results. With several input folders, each becomes a subfolder with its
+name. A file that is named directly goes to the top of the results.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps, loads
 
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson"})
-"""What is read of a folder. A file that is named is read whatever it is called."""
+"""Suffixes of files read from a folder. A file that is named directly is always read."""
 LEDGER = ".ledger"
-"""What a ledger's name ends with, after the whole name of its file."""
+"""Added to a file's name for its ledger."""
 
 
 @dataclass(frozen=True, slots=True)
 class BulkFile:
-    """One file of many."""
+    """The paths of one file: input, result and ledger."""
 
     source: Path
     target: Path
     ledger: Path
-    """Beside the target where it is written, beside the source where it is read; or elsewhere."""
+    """Next to the target when condensing, to the source when restoring, or in a given folder."""
 
 
 @dataclass(slots=True)
 class FoundFiles:
-    """What the files and folders that were named hold."""
+    """The input files of a run."""
 
     files: list[tuple[Path, Path]] = field(default_factory=list)
-    """Each with its place in the folder of results."""
+    """Each with its path below the results folder."""
     others: int = 0
-    """Files in folders that are left alone because of their names."""
+    """Number of files ignored because of their suffix."""
 
 
 def find_files(given: Sequence[Path], *, without: Iterable[Path] = ()) -> FoundFiles:
-    """All files that are meant, each once; folders `without` are passed over."""
+    """Return all input files, each once; folders in `without` are skipped."""
     found = FoundFiles()
     apart = {_real(path) for path in without}
     walk = _FolderWalk(found, set(apart))
@@ -61,7 +61,7 @@ def find_files(given: Sequence[Path], *, without: Iterable[Path] = ()) -> FoundF
 
 
 def condense_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[BulkFile]:
-    """Where the condensed files and their ledgers are written."""
+    """Return the paths for condensing: results and ledgers are written."""
     places = [
         BulkFile(source, out / below, _ledger((ledgers or out) / below))
         for source, below in found.files
@@ -71,7 +71,7 @@ def condense_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[B
 
 
 def restore_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[BulkFile]:
-    """Where the restored files are written, and where their ledgers are."""
+    """Return the paths for restoring: results are written, ledgers are read."""
     places = [
         BulkFile(source, out / below, _ledger(source if ledgers is None else ledgers / below))
         for source, below in found.files
@@ -82,19 +82,19 @@ def restore_paths(found: FoundFiles, out: Path, ledgers: Path | None) -> list[Bu
 
 
 class _FolderWalk:
-    """Files below folders, by name; links are followed, but no folder or file is met twice."""
+    """Walks folders by name; follows links, but visits no file or folder twice."""
 
-    def __init__(self, found: FoundFiles, passed_over: set[str]) -> None:
+    def __init__(self, found: FoundFiles, skipped: set[str]) -> None:
         self._found = found
-        self._seen = passed_over
+        self._visited = skipped
 
     def folder(self, folder: Path, below: Path) -> None:
-        if self._is_seen(folder):
+        if self._is_visited(folder):
             return
         try:
             inside = sorted(folder.iterdir())
         except OSError:
-            self._found.files.append((folder, below))  # whoever reads it will say why
+            self._found.files.append((folder, below))  # reading it raises the error
             return
         for path in inside:
             if path.name.startswith("."):
@@ -107,18 +107,18 @@ class _FolderWalk:
                 self._found.others += 1
 
     def take(self, path: Path, below: Path) -> None:
-        if not self._is_seen(path):
+        if not self._is_visited(path):
             self._found.files.append((path, below))
 
-    def _is_seen(self, path: Path) -> bool:
+    def _is_visited(self, path: Path) -> bool:
         real = _real(path)
-        known = real in self._seen
-        self._seen.add(real)
-        return known
+        visited = real in self._visited
+        self._visited.add(real)
+        return visited
 
 
 def _real(path: Path) -> str:
-    """Where a path leads; one that leads in a circle stays as it is."""
+    """Return the real path; a circular link stays as it is."""
     return os.path.realpath(path)
 
 
@@ -127,7 +127,7 @@ def _ledger(path: Path) -> Path:
 
 
 def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledgers: bool) -> None:
-    """No two results in one file, and none in the place of what is read."""
+    """Raise `ConfigError` if two results share a file, or a result would replace an input."""
     is_read = set(map(_real, read))
     taken: dict[str, Path] = {}
     for source, path in _written(places, ledgers=with_ledgers):
@@ -143,7 +143,7 @@ def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledge
 
 
 def _written(places: Sequence[BulkFile], *, ledgers: bool) -> Iterator[tuple[Path, Path]]:
-    """Every file that will be written, after the one that it comes from."""
+    """Yield each output path with its source."""
     for place in places:
         yield place.source, place.target
         if ledgers:
@@ -156,7 +156,7 @@ _CHUNK = 1 << 20
 
 
 class Journal:
-    """What is finished. Made by `open_journal`."""
+    """The record of finished files. Made by `open_journal`."""
 
     def __init__(self, folder: Path, stream: IO[bytes]) -> None:
         self._folder = folder
@@ -164,9 +164,9 @@ class Journal:
         self._lines = dict(_read(stream))
 
     def finished(self, files: Sequence[Path], key: str) -> Mapping[str, Any] | None:
-        """What was noted of a target, and its ledger, if they were made and are as they were made.
+        """Return the recorded totals if the files exist unchanged and were made with this key.
 
-        Made from what the key is a digest of, and into these files.
+        The key is a digest of the input and the options.
         """
         names = [str(file.absolute()) for file in files]
         line = self._lines.get(names[0])
@@ -174,7 +174,7 @@ class Journal:
             return None
         written: Mapping[str, str] = line["written"]
         if written.keys() != set(names) or any(
-            digest(self._folder / name) != known for name, known in written.items()
+            digest(self._folder / name) != expected for name, expected in written.items()
         ):
             return None
         noted: Mapping[str, Any] = line["noted"]
@@ -183,7 +183,7 @@ class Journal:
     def finish(
         self, target: Path, key: str, written: Iterable[tuple[Path, str]], noted: Mapping[str, Any]
     ) -> None:
-        """Note that a target is finished, with all that was written and its digests."""
+        """Record a finished target with the digests of the written files."""
         name = str(target.absolute())
         line = {
             "target": name,
@@ -198,7 +198,7 @@ class Journal:
 
 @contextmanager
 def open_journal(folder: Path) -> Iterator[Journal]:
-    """The journal of a folder, which is made if need be; `ConfigError` if another run has it."""
+    """Open or create the journal of a folder; raise `ConfigError` if another run uses it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / NAME).open("a+b")
@@ -211,7 +211,7 @@ def open_journal(folder: Path) -> Iterator[Journal]:
 
 
 def digest(path: Path) -> str | None:
-    """Of a file's bytes. None if it cannot be read."""
+    """Return the digest of a file's bytes. None if it cannot be read."""
     found = blake2b(digest_size=16)
     try:
         with path.open("rb") as stream:
@@ -236,7 +236,7 @@ def _read(stream: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _take(stream: IO[bytes], folder: Path) -> None:
-    """Be the only run in the folder; the lock goes with the process, however that ends."""
+    """Lock the folder for this run; the lock ends with the process."""
     if sys.platform == "win32":
         return
     import fcntl

@@ -1,8 +1,8 @@
-"""Running: the work done for every conversation of every file, and what came of each file.
+"""A bulk run: runs a task on every conversation of every file and yields the result of each file.
 
-Conversations are handed out in order, a few more than there are processes, and their results are
-taken in order, so that memory does not grow with the files. A file whose result is there already,
-made from the same input in the same way, is passed over. One that fails does not stop the others.
+Conversations are queued in order, a few more than there are processes, and their results are taken
+in order, so that memory does not grow with the files. A file whose result already exists, made from
+the same input with the same options, is skipped. A file that fails does not stop the others.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LINES = 3
 
 
 class PartialResult:
-    """The results of one file so far."""
+    """The results of one file so far, in a temporary file."""
 
     def __init__(self, place: BulkFile, key: str) -> None:
-        """Go on with what is there, if it belongs to the key."""
+        """Continue the temporary file if it belongs to the key."""
         self._place = place
         self.tally = Totals()
         self._path = place.target.with_name(f".enfold-part-{place.target.name}")
@@ -43,7 +43,7 @@ class PartialResult:
                 self._go_on(stream, key.encode() + b"\n")
 
     def _go_on(self, stream: IO[bytes], header: bytes) -> None:
-        """Read what is there, and cut off what is not whole."""
+        """Read the existing results and cut off an incomplete one."""
         stream.seek(0)
         at = len(header)
         if stream.readline() == header:
@@ -56,20 +56,20 @@ class PartialResult:
         stream.truncate(at)
 
     def add(self, piece: ItemResult) -> None:
-        """The result of the next conversation."""
+        """Add the result of the next conversation."""
         self.tally = self.tally.plus(piece.tally)
         lines = (piece.result, piece.ledger, piece.tally.write())
         with _named(self._place.target), self._path.open("ab") as stream:
             stream.write(b"".join(line + b"\n" for line in lines))
 
     def discard(self) -> None:
-        """Throw it away: the next run could not use it."""
+        """Delete the temporary file."""
         self._path.unlink(missing_ok=True)
 
     def finish(self, *, is_array: bool, with_ledger: bool) -> list[tuple[Path, str]]:
-        """Make the files; their paths and digests.
+        """Write the files and return their paths and digests.
 
-        The ledger comes first: what is condensed could not be restored without it.
+        The ledger comes first: without it the result could not be restored.
         """
         files = [(self._place.target, 0, is_array)]
         if with_ledger:
@@ -81,7 +81,7 @@ class PartialResult:
         return written
 
     def _write(self, path: Path, which: int, *, is_array: bool) -> str:
-        """One line of each conversation, as lines or as one array, moved to its place."""
+        """Write one line per conversation, or one array, to a temporary file and rename it."""
         found = blake2b(digest_size=16)
         temporary = path.with_name(f".enfold-new-{path.name}")
         with _named(path):
@@ -96,7 +96,7 @@ class PartialResult:
 
 
 def _complete(lines: Iterator[bytes]) -> list[bytes]:
-    """The lines of one conversation; none if the last was cut off."""
+    """Return the lines of one conversation; empty if the last was cut off."""
     found = list(lines)
     return found if len(found) == _LINES and found[-1].endswith(b"\n") else []
 
@@ -123,12 +123,12 @@ ENGINES: Mapping[str, Callable[[int], AbstractContextManager[WorkerPool]]] = {
     "local": local_workers,
     "daft": daft_workers,
 }
-"""Who does the work, by the name of the engine."""
+"""Engine name -> workers."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileResult:
-    """What came of one file."""
+    """The result of one file."""
 
     place: BulkFile
     status: FileStatus
@@ -149,27 +149,27 @@ class FileResult:
 
 @dataclass(frozen=True, slots=True)
 class BulkRun:
-    """What is to be done, by how many, and who is told how far it is."""
+    """A task, its files, and how they are processed."""
 
     work: BulkTask
     places: Sequence[BulkFile]
     out: Path
     jobs: int = 1
     engine: str = "local"
-    told: Callable[[int], None] = field(default=lambda _: None)
-    """Given the bytes that were worked off since the last time."""
+    on_progress: Callable[[int], None] = field(default=lambda _: None)
+    """Called with the number of bytes processed since the last call."""
 
     def outcomes(self) -> Generator[FileResult, None, None]:
-        """Do it; every file's outcome, in their order. Close it to stop."""
+        """Run, and yield the result of every file in order. Close the generator to stop."""
         waiting: deque[tuple[_FileRun, Future[ItemResult] | None, int]] = deque()
-        with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as crew:
+        with open_journal(self.out) as journal, ENGINES[self.engine](self.jobs) as pool:
             held = 0
             for file in (_FileRun(self, journal, place) for place in self.places):
-                with closing(file.hand_out(crew.submit)) as handed_out:
+                with closing(file.hand_out(pool.submit)) as handed_out:
                     for size, future in handed_out:
                         waiting.append((file, future, size))
                         held += size
-                        while len(waiting) > crew.ahead or held > (crew.memory or held):
+                        while len(waiting) > pool.queue_size or held > (pool.memory or held):
                             held -= waiting[0][2]
                             yield from _collect(*waiting.popleft())
                 waiting.append((file, None, 0))
@@ -178,7 +178,7 @@ class BulkRun:
 
 
 class _FileRun:
-    """One file on its way."""
+    """The state of one file during a run."""
 
     def __init__(self, run: BulkRun, journal: Journal, place: BulkFile) -> None:
         self._run = run
@@ -187,16 +187,16 @@ class _FileRun:
         self._key = ""
         self._part: PartialResult | None = None
         self._is_array = False
-        self._untold = 0
+        self._unreported = 0
         self.error: EnfoldError | None = None
         self._already: Totals | None = None
 
     def hand_out(self, submit: Submit) -> Generator[tuple[int, Future[ItemResult]], None, None]:
-        """Give every conversation that is not done yet to the crew; its size and its future."""
+        """Submit every conversation that is not done; yield its size and its future."""
         try:
-            self._untold = self._place.source.stat().st_size
+            self._unreported = self._place.source.stat().st_size
         except OSError:
-            self._untold = 0  # whoever reads it will say why
+            self._unreported = 0  # reading it raises the error
         try:
             yield from self._hand_out(submit)
         except EnfoldError as error:
@@ -221,23 +221,23 @@ class _FileRun:
                 yield unit.size, submit(work, unit)
 
     def add(self, piece: ItemResult, size: int) -> None:
-        """The next conversation's result."""
+        """Add the next conversation's result."""
         self.tell(size)
         if self._part is not None and self.error is None:
             self._part.add(piece)
 
     def tell(self, size: int) -> None:
-        """So much of it is worked off."""
-        self._untold -= size
-        self._run.told(size)
+        """Report processed bytes."""
+        self._unreported -= size
+        self._run.on_progress(size)
 
     def fail(self, error: EnfoldError) -> None:
-        """Give it up; if it is worth another try, the next run goes on from here."""
+        """Record the error. After a retryable one, the next run continues from here."""
         self.error = self.error or error
 
     def end(self) -> FileResult:
-        """Finish it, if nothing went wrong."""
-        self.tell(self._untold)
+        """Write the files if nothing failed, and return the result."""
+        self.tell(self._unreported)
         if self._already is not None:
             return FileResult(self._place, "already", self._already)
         try:
@@ -263,7 +263,7 @@ class _FileRun:
 
 
 def _collect(file: _FileRun, future: Future[ItemResult] | None, size: int) -> Iterator[FileResult]:
-    """Take the next result, or end the file that has no more."""
+    """Add the next result, or finish a file that has no more."""
     if future is None:
         yield file.end()
         return
@@ -273,19 +273,19 @@ def _collect(file: _FileRun, future: Future[ItemResult] | None, size: int) -> It
         file.fail(error)
     except BrokenProcessPool:
         raise UnfinishedError(
-            "a process that worked for this one was ended from outside, perhaps for want of "
-            "memory; what is finished is kept: run it again, with fewer --jobs"
+            "a worker process was killed, perhaps for lack of memory; finished results are kept: "
+            "run it again, with fewer --jobs"
         ) from None
-    except Exception as error:  # noqa: BLE001 - a fault of ours in one conversation
+    except Exception as error:  # noqa: BLE001 - a bug must not cost the other conversations
         file.fail(EnfoldError(f"an internal error, {type(error).__name__}; please report it"))
 
 
 def _key(work: BulkTask, place: BulkFile) -> str:
-    """A digest of the input and of what is done with it."""
+    """Return a digest of the input and the options."""
     together = blake2b(work.key.encode(), digest_size=16)
     for path in work.inputs(place):
         found = digest(path)
         if found is None:
-            continue  # whoever reads it will say why
+            continue  # reading it raises the error
         together.update(found.encode())
     return together.hexdigest()

@@ -31,28 +31,28 @@ ARRAYS = frozenset({conversations.NAME, document.NAME})
 """Formats whose file is the messages themselves, in an array or a request body."""
 
 _WARNINGS = 20
-"""So many are kept of one file; the others are counted."""
+"""Warnings kept per file; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """What there is to report of conversations."""
+    """Totals over conversations: tokens, seconds and warnings."""
 
     conversations: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
     seconds: float = 0.0
-    """Of work, in however many processes at once."""
+    """Working time, summed over all processes."""
     warnings: tuple[str, ...] = ()
     more_warnings: int = 0
 
     @property
     def reduction(self) -> float:
-        """The share of the tokens that is gone."""
+        """The share of tokens removed."""
         return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
     def plus(self, other: Totals) -> Totals:
-        """Both together."""
+        """Return the sum of both."""
         warnings = (*self.warnings, *other.warnings)
         dropped = max(0, len(warnings) - _WARNINGS)
         return Totals(
@@ -100,19 +100,19 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class BulkItem:
-    """One conversation, still as its file has it where that is possible."""
+    """One conversation, unparsed if possible."""
 
     given: Record | Transcript = field(repr=False)
     place: str = ""
     """For errors."""
     size: int = 0
-    """Bytes of the file that it takes; 0 where that is not known."""
+    """Its bytes in the file; 0 if unknown."""
     ledger: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """What came of one conversation, as lines of JSON."""
+    """The result of one conversation, as lines of JSON."""
 
     result: bytes = field(repr=False)
     ledger: bytes = field(default=b"", repr=False)
@@ -120,32 +120,32 @@ class ItemResult:
 
 
 BulkItems: TypeAlias = tuple[bool, Iterator[BulkItem]]
-"""Whether the file is an array of conversations, and these, one after the other."""
+"""True for an array of conversations, and an iterator over them."""
 
 
 class BulkTask(Protocol):
-    """What is done with every conversation."""
+    """A task for every conversation."""
 
     @property
     def writes_ledgers(self) -> bool:
-        """Whether there is a ledger to be written."""
+        """True if the task writes ledgers."""
         ...
 
     @property
     def key(self) -> str:
-        """A digest of the options: the same key does the same."""
+        """A digest of the options."""
         ...
 
     def inputs(self, place: BulkFile) -> tuple[Path, ...]:
-        """The files that are read."""
+        """Return the input files."""
         ...
 
     def units(self, place: BulkFile) -> AbstractContextManager[BulkItems]:
-        """The conversations of a file, while it is open."""
+        """Open a file and yield its conversations."""
         ...
 
     def do(self, unit: BulkItem) -> ItemResult:
-        """One conversation's result, or `EnfoldError`."""
+        """Return one conversation's result or raise `EnfoldError`."""
         ...
 
 
@@ -168,21 +168,21 @@ async def condense_transcript(
 
 @dataclass(frozen=True, slots=True)
 class CondenseTask:
-    """Making conversations smaller."""
+    """Condenses conversations."""
 
     settings: Settings
     options: CondenseOptions
     dialect: str = AUTO
     profile: str | None = None
-    """For whose sessions summaries are written. None: the local summarizer writes them."""
+    """The profile whose model writes summaries. None: the built-in summarizer."""
 
     writes_ledgers = True
 
     @property
     def key(self) -> str:
-        """Of strategy, config, goal and whatever else decides what comes out."""
-        said = (self.settings, self.options, self.dialect, self.profile)
-        return blake2b(repr(said).encode(), digest_size=16).hexdigest()
+        """A digest of everything that determines the result."""
+        options = (self.settings, self.options, self.dialect, self.profile)
+        return blake2b(repr(options).encode(), digest_size=16).hexdigest()
 
     def inputs(self, place: BulkFile) -> tuple[Path, ...]:
         """The file itself."""
@@ -230,7 +230,7 @@ class CondenseTask:
 
 @dataclass(frozen=True, slots=True)
 class RestoreTask:
-    """Giving back conversations that were condensed."""
+    """Restores condensed conversations."""
 
     writes_ledgers = False
     key = "restore"
@@ -249,7 +249,7 @@ class RestoreTask:
             yield _is_array(name, source), _with_ledgers(name, source, ledgers)
 
     def do(self, unit: BulkItem) -> ItemResult:
-        """The conversation of before."""
+        """Return the original conversation."""
         if not isinstance(unit.given, Record):
             raise RestoreError(f"{unit.place}: expected what was condensed")
         ledger = Ledger.from_json(loads(unit.ledger))
@@ -279,7 +279,7 @@ def _with_ledgers(
 
 
 def _as_one(source: TranscriptSource) -> Iterator[Record]:
-    """The one conversation that the whole file is."""
+    """Return the whole file as one conversation."""
     parts = [record.text for record in source.records]
     if not parts and source.layout == "value":
         raise InputError("the file is empty", place=source.file)

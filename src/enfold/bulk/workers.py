@@ -1,6 +1,6 @@
-"""The crew: who does the work, this process or several others.
+"""Workers: this process, a pool of processes, or Daft.
 
-The others leave nothing behind: they die with this one, however it ends, and write no files.
+Worker processes end with this process, in any case, and write no files.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from enfold.settings import quieten_libraries
 Submit: TypeAlias = Callable[[BulkTask, BulkItem], "Future[ItemResult]"]
 
 QUEUED_PER_WORKER = 4
-"""Conversations handed out for each process: enough that none waits for the reading."""
+"""Queued conversations per process: enough that no process waits for reading."""
 WORTH_A_PROCESS = 2 << 20
-"""Bytes. A process takes a second to start; for less it is not worth it."""
+"""Bytes per process. Starting a process takes a second; it does not pay for less."""
 
 
 def cores() -> int:
-    """How many processes can work at once on this machine."""
+    """Return the number of usable cores."""
     allowed = getattr(os, "sched_getaffinity", None)  # where there is such a thing
     return len(allowed(0)) if allowed is not None else os.cpu_count() or 1
 
 
 def jobs_for(size: int) -> int:
-    """How many processes are worth it for so many bytes."""
+    """Return the number of processes worth starting for `size` bytes."""
     return max(1, min(cores(), size // WORTH_A_PROCESS))
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerPool:
-    """Who does the work."""
+    """A way to submit items, and its limits."""
 
     submit: Submit
-    """Hands a unit to whoever is free; the future has its piece, or the error."""
-    ahead: int
-    """Conversations that are handed out before the first result is taken."""
+    """Submits an item; the future has its result or the error."""
+    queue_size: int
+    """Largest number of items in progress."""
     memory: int | None = None
-    """Bytes of these, where that is known."""
+    """Largest number of their bytes. None: no limit."""
 
 
 @contextmanager
 def local_workers(jobs: int) -> Iterator[WorkerPool]:
-    """This process, or several others on this machine."""
+    """Use this process, or a pool of processes on this machine."""
     if jobs == 1:
         yield WorkerPool(run_item, QUEUED_PER_WORKER)
         return
@@ -75,7 +75,7 @@ def local_workers(jobs: int) -> Iterator[WorkerPool]:
 
 
 def _end(processes: Sequence[BaseProcess]) -> None:
-    """Stop them, and see that they are gone; the pool itself may wait for what they did not say."""
+    """Terminate the processes and wait for their end; the pool itself might wait forever."""
     for process in processes:
         process.terminate()
     for process in processes:
@@ -88,7 +88,7 @@ def _do(work: BulkTask, unit: BulkItem) -> ItemResult:
 
 
 def run_item(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
-    """What came of it, or what failed, done already."""
+    """Process an item here and return a finished future."""
     future: Future[ItemResult] = Future()
     try:
         future.set_result(work.do(unit))
@@ -98,7 +98,7 @@ def run_item(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
 
 
 def _sign_on() -> None:
-    """In a process that works for another: die with it, and leave interrupts to it."""
+    """Initialise a worker: ignore interrupts and end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with_parent, daemon=True).start()
 
@@ -111,19 +111,19 @@ def _die_with_parent() -> None:
 
 
 ROWS = 10_000
-"""That are handed over together, at most."""
+"""Largest number of rows in one batch."""
 MEMORY = 256 << 20
-"""Bytes of conversations on their way, at most."""
+"""Largest number of bytes in progress."""
 _GATHERING_SECONDS = 0.1
 _SHARES = 8
-"""Into so many parts for each process the rows are divided, so that all end together."""
+"""Parts per process into which rows are divided, so that all end together."""
 
 _Row: TypeAlias = "tuple[bytes, bytes, Future[ItemResult]]"
 
 
 @contextmanager
 def daft_workers(jobs: int) -> Iterator[WorkerPool]:
-    """Hand units over as rows; so many processes work on this machine, a cluster has its own."""
+    """Pass items to Daft as rows; `jobs` processes on this machine, or a cluster."""
     if find_spec("daft") is None:
         raise ConfigError(
             "--engine daft needs Daft, which is not installed; install enfold[bulk], or leave the "
@@ -131,26 +131,26 @@ def daft_workers(jobs: int) -> Iterator[WorkerPool]:
         )
     quieten_libraries()
     waiting: SimpleQueue[_Row | None] = SimpleQueue()
-    known: dict[int, bytes] = {}
+    pickled: dict[int, bytes] = {}
 
     def submit(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
         future: Future[ItemResult] = Future()
-        if id(work) not in known:
-            known[id(work)] = pickle.dumps(work)
-        waiting.put((known[id(work)], pickle.dumps(unit), future))
+        if id(work) not in pickled:
+            pickled[id(work)] = pickle.dumps(work)
+        waiting.put((pickled[id(work)], pickle.dumps(unit), future))
         return future
 
     thread = Thread(target=_serve, args=(waiting, jobs), name="enfold daft", daemon=True)
     thread.start()
-    yield WorkerPool(submit, ahead=2 * ROWS, memory=MEMORY)
-    # Not if it was given up: then nobody waits for what is under way.
+    yield WorkerPool(submit, queue_size=2 * ROWS, memory=MEMORY)
+    # Not reached if the run was abandoned: then no result is awaited.
     waiting.put(None)
     thread.join()
 
 
 @dataclass
 class ItemRunner:
-    """What a process of Daft's does with each row."""
+    """Processes one row in a Daft process."""
 
     work: bytes
 
@@ -158,7 +158,7 @@ class ItemRunner:
         self._work = cast("BulkTask", pickle.loads(self.work))  # noqa: S301 - our own, from above
 
     def __call__(self, unit: bytes) -> bytes:
-        """The piece, or what failed, which is raised where the result is taken."""
+        """Return the result or the error, which is raised where the result is taken."""
         done = run_item(self._work, pickle.loads(unit))  # noqa: S301 - as above
         return pickle.dumps(done.exception() or done.result())
 
@@ -172,7 +172,7 @@ def _serve(waiting: SimpleQueue[_Row | None], jobs: int) -> None:
 
 
 def _gather(waiting: SimpleQueue[_Row | None]) -> tuple[list[_Row], bool]:
-    """The rows that wait, once no more come for a moment; whether there may be more."""
+    """Return the waiting rows, and False after the last."""
     rows: list[_Row] = []
     while len(rows) < ROWS:
         try:
@@ -188,7 +188,7 @@ def _gather(waiting: SimpleQueue[_Row | None]) -> tuple[list[_Row], bool]:
 def _settle(work: bytes, rows: Sequence[_Row], jobs: int) -> None:
     try:
         results = _results(work, [unit for _, unit, _ in rows], jobs)
-    # Whatever the library raises: whoever waits for these must not wait for ever.
+    # Any error of the library must reach the waiting futures.
     except Exception as error:  # noqa: BLE001
         lost = BrokenProcessPool(type(error).__name__)
         results = dict.fromkeys(range(len(rows)), lost)
@@ -201,7 +201,7 @@ def _settle(work: bytes, rows: Sequence[_Row], jobs: int) -> None:
 
 
 def _results(work: bytes, units: Sequence[bytes], jobs: int) -> dict[int, ItemResult | Exception]:
-    """By row: its piece, or what failed."""
+    """Return the result or the error of each row."""
     import daft
 
     doer = daft.cls(ItemRunner, use_process=True, max_concurrency=jobs)
