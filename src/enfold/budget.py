@@ -1,4 +1,4 @@
-"""Budget: what fits, and whether a compression is due. One pure decision, with its figures.
+"""Budget: the limits of a request and the decision to compress, as pure functions.
 
 Two guards are asked, and each has its own margin.
 
@@ -50,7 +50,7 @@ Reason: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a model takes, in its own tokens."""
+    """A model's limits, in its own tokens."""
 
     max_input: int
     max_output: int
@@ -70,7 +70,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a request would send, in counted tokens."""
+    """The size of a request, in counted tokens."""
 
     history: int
     """Summary and messages."""
@@ -83,7 +83,7 @@ class Load:
 
     @property
     def reserved(self) -> int:
-        """What is sent beside the history."""
+        """Tokens of everything but the history."""
         return self.system + self.tools + self.files + self.pending
 
     @property
@@ -130,7 +130,7 @@ BRANCH_AWARE = Policy(Threshold(COMPRESSION_TRIGGER_RATIO, "policy"), margin=0.0
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a compression is due, why, and the figures it follows from."""
+    """The decision to compress or not, its reason and its figures."""
 
     JSON_FIELDS: ClassVar = (
         "action",
@@ -191,7 +191,7 @@ _WORDS: dict[Reason, str] = {
 def decide(
     load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
 ) -> Decision:
-    """Whether to compress before sending this load. `max_output` is the request's own, if any."""
+    """Decide if this load must be compressed before it is sent; `max_output` is the request's."""
     # No model needs more room than its longest answer takes.
     reply = max_output or min(DEFAULT_MAX_TOKENS, limits.max_output)
     tokens = load.history + load.estimate

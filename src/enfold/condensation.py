@@ -1,4 +1,4 @@
-"""Condensation: what a strategy is given, its answer, and the checks that the answer must pass.
+"""Condensation: a strategy's plan, its answer, and the checks that the answer must pass.
 
 A strategy sees messages and counts, never a store, a wire format or a setting. Its answer has one
 entry per message, in order: kept, edited, or part of a summary. `validate` checks the answer
@@ -32,7 +32,7 @@ TIGHTEST_SUMMARY = 64
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a strategy is given: a view divided into head, middle and tail, and how far to go.
+    """The input of a strategy: a view divided into head, middle and tail, and how far to go.
 
     The messages do not include the summary that the view shows now; it is a field of its own.
     """

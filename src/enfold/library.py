@@ -66,8 +66,8 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     from enfold.settings import Settings
     from enfold.strategies import presets
 
-    known = _prices(model) if model is not None else None
-    options = stateless.CondenseOptions(tokenizer, target, window, keep_tokens, known)
+    model_prices = _prices(model) if model is not None else None
+    options = stateless.CondenseOptions(tokenizer, target, window, keep_tokens, model_prices)
     if summarizer is not None and profile is not None:
         raise ConfigError("a summarizer and a profile are given; one of them writes summaries")
     name, settled = presets.choose(preset, strategy, config)

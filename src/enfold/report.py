@@ -1,4 +1,4 @@
-"""The report: what a condensation did, for people and for programs."""
+"""The report of a condensation, for people and for programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAMES = {"native": "Native", "lossless": "Lossless", "truncation": "Truncation"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was done: by which strategy, in which steps, how far, how fast, and at what price."""
+    """The strategy, steps, sizes, duration and cost of a condensation."""
 
     strategy: str
     tokens_before: int

@@ -1,4 +1,4 @@
-"""Retention: what stays verbatim when a history is compressed.
+"""Retention: the part of a history that stays verbatim in a compression.
 
 A policy says how much of the newest part to keep; `split` turns it into a division at legal cut
 points. The budget is a target and the rules win over it: whole tool groups, never an empty tail,
@@ -103,7 +103,7 @@ def split(
     """
     points = cut_points(messages)
     tails = _tail_tokens(counts)
-    wanted, asked = _MEASURES[retention.by](tails, retention.amount)
+    wanted, requested = _MEASURES[retention.by](tails, retention.amount)
     cut = _first_point(points, wanted, len(messages))
     user = last_user_message(messages)
     pinned = None
@@ -116,7 +116,7 @@ def split(
     head = min(_first_point(points, retention.keep_first, len(messages) + 1), cut)
     if pinned is not None and pinned < head:
         pinned = None
-    return Split(head, cut, pinned, tails[cut], overshoot=max(0, tails[cut] - asked))
+    return Split(head, cut, pinned, tails[cut], overshoot=max(0, tails[cut] - requested))
 
 
 def _first_point(points: Sequence[int], wanted: int, below: int) -> int:

@@ -1,4 +1,4 @@
-"""The view: what the model is sent. The applicable snapshot's entries, then the messages after it.
+"""The view: the messages that the model is sent, from the snapshot and after it.
 
 It shows at most one summary. Where it stands depends on what a dialect can say: a system message
 in its place for most; for providers that have no system role inside a conversation a fenced block
@@ -101,20 +101,20 @@ def place_summary(
     `note` is what the model is told of it, by enfold.
     """
     text = Text(fence(summary, note=note))
-    ahead = (before,) if before is not None else ()
-    behind = (after,) if after is not None else ()
+    leading = (before,) if before is not None else ()
+    following = (after,) if after is not None else ()
     if not puts_summary_in_user_message(dialect):
-        return (*ahead, Message("system", (text,)), *behind)
+        return (*leading, Message("system", (text,)), *following)
     if after is not None and after.role == "user":
-        return (*ahead, _with_block(after, text))
+        return (*leading, _with_block(after, text))
     if before is not None and before.role == "user":
-        return (_with_block(before, text, last=True), *behind)
-    return (*ahead, Message("user", (text,)), *behind)
+        return (_with_block(before, text, last=True), *following)
+    return (*leading, Message("user", (text,)), *following)
 
 
 def _with_block(message: Message, block: Text, *, last: bool = False) -> Message:
     """The message with one more text: after its tool results, before or after what else it says."""
     results = tuple(part for part in message.parts if isinstance(part, ToolResult))
     rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-    said = (*rest, block) if last else (block, *rest)
-    return replace(message, parts=(*results, *said))
+    content = (*rest, block) if last else (block, *rest)
+    return replace(message, parts=(*results, *content))

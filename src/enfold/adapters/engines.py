@@ -43,7 +43,7 @@ def close(url: str | None) -> None:
 
 
 class BackgroundEngine:
-    """An engine in a thread, which ends with the program: whatever was answered is stored."""
+    """An engine in a daemon thread. Everything that was confirmed is stored."""
 
     def __init__(self, url: str | None) -> None:
         self._loop = asyncio.new_event_loop()
@@ -57,11 +57,11 @@ class BackgroundEngine:
             if_it_fails.pop_all()
 
     def run(self, work: Callable[[Engine], Coroutine[Any, Any, Result]]) -> Result:
-        """What the work gives; the calling thread waits."""
+        """Run the work and wait for its result."""
         return self._submit(work(self._engine)).result()
 
     def run_async(self, work: Callable[[Engine], Coroutine[Any, Any, Result]]) -> Awaitable[Result]:
-        """What the work gives, for whoever has an event loop too."""
+        """Return an awaitable of the result, for callers in another event loop."""
         return asyncio.wrap_future(self._submit(work(self._engine)))
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ _HIDDEN = "nostream"
 
 
 class ChatModelSummarizer:
-    """Asks the model, with enfold's prompts; what the model raises is raised."""
+    """A summarizer that calls a chat model with enfold's prompts; its errors are raised."""
 
     def __init__(self, model: BaseChatModel) -> None:
         self._model = model
@@ -74,7 +74,7 @@ Record: TypeAlias = dict[str, Any]
 
 
 def read_view(messages: Sequence[AnyMessage], record: Mapping[str, Any] | None) -> list[AnyMessage]:
-    """What the record shows of these messages; all of them where it is not about them."""
+    """Return the view that the record describes, or all messages if it does not match them."""
     if record is None:
         return list(messages)
     covered = record["covered"]
@@ -118,7 +118,7 @@ def _digest(messages: Sequence[AnyMessage]) -> str:
 
 
 def dict_of(message: AnyMessage) -> dict[str, Any]:
-    """The message as JSON; what JSON cannot say, such as a tool's artifact, as text.
+    """Return the message as JSON; other values, such as a tool's artifact, become text.
 
     No model is sent such a thing, and the message itself stays in the state.
     """
@@ -168,7 +168,7 @@ class _Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Turn:
-    """One call of the model: what would be sent, and whether it is too much."""
+    """One model call: the messages to send, and the decision about their size."""
 
     request: ModelRequest[Any]
     view: list[AnyMessage]
@@ -260,7 +260,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         return _Prepared(request.override(messages=shown), record_of(request.messages, shown))
 
     def _turn(self, request: ModelRequest[Any]) -> _Turn:
-        """What would be sent now: the view so far, beside the system prompt and the tools."""
+        """Return the call as it would be sent now, with system prompt and tools counted."""
         state: Mapping[str, Any] = request.state
         view = read_view(request.messages, state.get(_VIEW))
         written = [dict_of(message) for message in view]
@@ -291,9 +291,9 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
     def _limits(self, model: BaseChatModel) -> Limits:
         """The model's, as far as its profile knows them."""
         profile: Mapping[str, Any] = getattr(model, "profile", None) or {}
-        known = self._window or profile.get("max_input_tokens") or FALLBACK_MAX_INPUT
-        reply = profile.get("max_output_tokens") or min(FALLBACK_MAX_OUTPUT, known // 10)
-        return Limits(known, reply)
+        window = self._window or profile.get("max_input_tokens") or FALLBACK_MAX_INPUT
+        reply = profile.get("max_output_tokens") or min(FALLBACK_MAX_OUTPUT, window // 10)
+        return Limits(window, reply)
 
     def _options(self, decision: Decision) -> CondenseOptions:
         """Where to end: far enough below that the next time is far away."""
@@ -310,6 +310,6 @@ def _answer(
 
 
 def _wait_for(work: Coroutine[Any, Any, Result]) -> Result:
-    """The result, in a thread of its own: whoever calls may be inside an event loop."""
+    """Run the work in a thread: the caller may be inside an event loop."""
     with ThreadPoolExecutor(1, thread_name_prefix="enfold") as thread:
         return thread.submit(copy_context().run, asyncio.run, work).result()

@@ -87,7 +87,7 @@ class EnfoldMemory(BaseMemory):
 
     @classmethod
     def class_name(cls) -> str:
-        """What LlamaIndex knows it by."""
+        """Return the name under which LlamaIndex serializes it."""
         return "EnfoldMemory"
 
     @classmethod
@@ -109,7 +109,7 @@ class EnfoldMemory(BaseMemory):
         initial_token_count: int = 0,
         **_: Any,
     ) -> list[ChatMessage]:
-        """What to send: all that was said, older parts as a summary once it no longer fits.
+        """Return the messages to send; older ones become a summary once they no longer fit.
 
         `initial_token_count` are the tokens that are sent beside it. `input` was put already.
         """
@@ -181,10 +181,10 @@ class EnfoldMemory(BaseMemory):
 
         return do
 
-    async def _view(self, session: Session, beside: int) -> list[ChatMessage]:
+    async def _view(self, session: Session, extra: int) -> list[ChatMessage]:
         settings = dict(self.settings)
-        if beside > 0:
-            allowed = (await session.status(**settings)).threshold_token_count - beside
+        if extra > 0:
+            allowed = (await session.status(**settings)).threshold_token_count - extra
             settings["max_tokens"] = max(1, allowed)
         prepared = await session.prepare(**settings)
         return to_chat(prepared.messages)
@@ -195,18 +195,18 @@ async def _history(session: Session) -> list[ChatMessage]:
 
 
 def _adding(messages: Sequence[ChatMessage], *, anew: bool = False) -> Work[None]:
-    said = [from_chat(message) for message in messages]
+    content = [from_chat(message) for message in messages]
 
     async def add(session: Session) -> None:
         if anew:
             await session.switch(None)
-        await session.append(*said)
+        await session.append(*content)
 
     return add
 
 
 def from_chat(message: ChatMessage) -> Message:
-    """The message as enfold has it; what it cannot say is kept beside."""
+    """Return the message as enfold's; fields without an equivalent are kept in `extras`."""
     plain = _plain(message)
     if list(_chat_messages(plain)) == [message]:
         return plain
@@ -243,13 +243,15 @@ def _plain(message: ChatMessage) -> Message:
     """The message by what it says."""
     role = _ROLES[message.role]
     parts = [_part(block) for block in message.blocks]
-    beside = message.additional_kwargs
+    extra = message.additional_kwargs
     if not any(isinstance(part, ToolCall) for part in parts):
-        parts += _calls_beside(message)
+        parts += _calls_in_extra(message)
     if role == "tool":
-        said = tuple(part for part in parts if isinstance(part, Text | Attachment | Unknown))
-        name = str(beside.get("name") or "")
-        return Message("tool", (ToolResult(str(beside.get("tool_call_id", "")), said, name=name),))
+        content = tuple(part for part in parts if isinstance(part, Text | Attachment | Unknown))
+        name = str(extra.get("name") or "")
+        return Message(
+            "tool", (ToolResult(str(extra.get("tool_call_id", "")), content, name=name),)
+        )
     return Message(role, tuple(parts))
 
 
@@ -279,17 +281,17 @@ def _file(raw: Mapping[str, Any], content: str, kind: str) -> Attachment:
         "url": None if place is None else str(place),
         "sha256": sha256(dumps(held)).hexdigest() if held else None,
     }
-    known = {name: fact for name, fact in facts.items() if fact}
+    fields = {name: fact for name, fact in facts.items() if fact}
     return Attachment(
-        name=known.get("name", ""),
-        mime=known.get("mime", ""),
-        size=known.get("size"),
-        url=known.get("url"),
-        extras=known,
+        name=fields.get("name", ""),
+        mime=fields.get("mime", ""),
+        size=fields.get("size"),
+        url=fields.get("url"),
+        extras=fields,
     )
 
 
-def _calls_beside(message: ChatMessage) -> Iterator[ToolCall]:
+def _calls_in_extra(message: ChatMessage) -> Iterator[ToolCall]:
     """Calls that an older integration put beside the message, as its provider has them."""
     if not message.additional_kwargs.get("tool_calls"):
         return
@@ -306,11 +308,11 @@ def _chat_messages(message: Message) -> Iterator[ChatMessage]:
     """The message in LlamaIndex's own words; every tool result is a message of its own."""
     results = [part for part in message.parts if isinstance(part, ToolResult)]
     for result in results:
-        beside = {"tool_call_id": result.call_id}
+        extra = {"tool_call_id": result.call_id}
         if result.name:
-            beside["name"] = result.name
-        said = text_of(result.parts)
-        yield ChatMessage(role=MessageRole.TOOL, content=said, additional_kwargs=beside)
+            extra["name"] = result.name
+        content = text_of(result.parts)
+        yield ChatMessage(role=MessageRole.TOOL, content=content, additional_kwargs=extra)
     blocks = [block for part in message.parts for block in _blocks(part)]
     if blocks or not results:
         role = MessageRole.USER if results else MessageRole(message.role)

@@ -47,9 +47,11 @@ class AgentSession:
         With a `limit` it is the newest items just as they were said, which is what the SDK compares
         with what it wrote. Nothing is compressed then, and how much that is lies with the limit.
         """
-        asked = self.session_settings.limit if limit is None and self.session_settings else limit
-        if asked is not None:
-            rows = await self._session.history(limit=max(0, asked))
+        requested = (
+            self.session_settings.limit if limit is None and self.session_settings else limit
+        )
+        if requested is not None:
+            rows = await self._session.history(limit=max(0, requested))
             return _items([message_of(row) for row in rows])
         prepared = await self._session.prepare(**self._settings)
         return _items(prepared.view.messages_for(_DIALECT))

@@ -57,7 +57,7 @@ _ERRORS = ("failed", "retried")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TranslatedMessage:
     """A message of ours for some parts of one of theirs."""
 
     owner: int
@@ -68,7 +68,7 @@ class Entry:
     """None for what always stays."""
 
 
-def translate(messages: Sequence[ModelMessage]) -> list[Entry]:
+def translate(messages: Sequence[ModelMessage]) -> list[TranslatedMessage]:
     """Every message in entries, which have their own numbers as ids.
 
     The last message is one entry: it is what the model is asked now, and stays as it is.
@@ -93,24 +93,26 @@ def translate(messages: Sequence[ModelMessage]) -> list[Entry]:
 
 def instructions_of(messages: Sequence[ModelMessage]) -> str:
     """The instructions that stand beside the messages."""
-    asked = (each.instructions for each in reversed(messages) if each.kind == "request")
-    return next(asked, None) or ""
+    found = (each.instructions for each in reversed(messages) if each.kind == "request")
+    return next(found, None) or ""
 
 
-def _request(owner: int, parts: Sequence[Any], *, whole: bool) -> Iterator[Entry]:
+def _request(owner: int, parts: Sequence[Any], *, whole: bool) -> Iterator[TranslatedMessage]:
     roles = [_role(part) for part in parts]
     if whole or not parts:
-        said = tuple(each for part in parts for each in _said(part))
+        contents = tuple(each for part in parts for each in _parts_of(part))
         role: Role = "tool" if set(roles) == {"tool"} else "user"
-        yield Entry(owner, tuple(range(len(parts))), Message(role, said) if said else None)
+        yield TranslatedMessage(
+            owner, tuple(range(len(parts))), Message(role, contents) if contents else None
+        )
         return
     for role_or_none, run in groupby(range(len(parts)), roles.__getitem__):
         indexes = tuple(run)
         if role_or_none is None:
-            yield Entry(owner, indexes, None)
+            yield TranslatedMessage(owner, indexes, None)
         else:
-            said = tuple(each for index in indexes for each in _said(parts[index]))
-            yield Entry(owner, indexes, Message(role_or_none, said))
+            contents = tuple(each for index in indexes for each in _parts_of(parts[index]))
+            yield TranslatedMessage(owner, indexes, Message(role_or_none, contents))
 
 
 def _role(part: Any) -> Role | None:
@@ -121,12 +123,12 @@ def _role(part: Any) -> Role | None:
     return _ROLES.get(part.part_kind)
 
 
-def _response(owner: int, parts: Sequence[Any]) -> Entry:
-    said = tuple(each for part in parts for each in _said(part))
-    return Entry(owner, tuple(range(len(parts))), Message("assistant", said))
+def _response(owner: int, parts: Sequence[Any]) -> TranslatedMessage:
+    contents = tuple(each for part in parts for each in _parts_of(part))
+    return TranslatedMessage(owner, tuple(range(len(parts))), Message("assistant", contents))
 
 
-def _said(part: Any) -> tuple[Part, ...]:
+def _parts_of(part: Any) -> tuple[Part, ...]:
     read = _READERS.get(part.part_kind)
     return () if read is None else read(part)
 
@@ -168,10 +170,10 @@ def _native_result(part: Any) -> tuple[Part, ...]:
 
 
 def _retry(part: Any) -> tuple[Part, ...]:
-    said = Text(part.model_response())
+    contents = Text(part.model_response())
     if getattr(part, "tool_name", None) is None:
-        return (said,)
-    return (ToolResult(part.tool_call_id, (said,), is_error=True, name=part.tool_name),)
+        return (contents,)
+    return (ToolResult(part.tool_call_id, (contents,), is_error=True, name=part.tool_name),)
 
 
 def _call(part: Any) -> tuple[Part, ...]:
@@ -216,14 +218,14 @@ _REMEMBERED = 64
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What stands for the beginning of a conversation from now on."""
+    """The condensed beginning of a conversation."""
 
     covered: list[ModelMessage]
     shown: list[ModelMessage]
 
 
 class HistoryProcessor:
-    """Keeps histories inside a window of so many tokens; one may serve many conversations.
+    """Keeps histories inside a window; one processor may serve many conversations.
 
     `keep_tokens` of the newest stay verbatim, else the first message and the last three.
     `summarizer` writes summaries, the built-in one if none is given. `on_condensed` is told of
@@ -252,7 +254,7 @@ class HistoryProcessor:
 
     async def __call__(self, messages: list[Any]) -> list[Any]:
         """The messages to send, for `ProcessHistory`."""
-        return await self._fit(messages, _beside(instructions_of(messages), ()))
+        return await self._fit(messages, _static_conversation(instructions_of(messages), ()))
 
     def capability(self) -> AbstractCapability[Any]:
         """For `Agent(capabilities=[…])`: requests fit, and the run's own history stays whole."""
@@ -260,19 +262,21 @@ class HistoryProcessor:
             from pydantic_ai.capabilities import Hooks
 
         async def fit(_: Any, request: ModelRequestContext) -> ModelRequestContext:
-            asked = request.model_request_parameters
-            prompts = [part.content for part in asked.instruction_parts or ()]
-            beside = _beside("\n\n".join(prompts), (*asked.function_tools, *asked.output_tools))
-            return replace(request, messages=await self._fit(list(request.messages), beside))
+            found = request.model_request_parameters
+            prompts = [part.content for part in found.instruction_parts or ()]
+            static = _static_conversation(
+                "\n\n".join(prompts), (*found.function_tools, *found.output_tools)
+            )
+            return replace(request, messages=await self._fit(list(request.messages), static))
 
         return Hooks(before_model_request=fit)
 
-    async def _fit(self, messages: list[ModelMessage], beside: Conversation) -> list[ModelMessage]:
+    async def _fit(self, messages: list[ModelMessage], static: Conversation) -> list[ModelMessage]:
         fold = self._fold_of(messages)
         view = [*fold.shown, *messages[len(fold.covered) :]]
         entries = translate(view)
-        said = tuple(entry.message for entry in entries if entry.message is not None)
-        conversation = replace(beside, messages=said)
+        contents = tuple(entry.message for entry in entries if entry.message is not None)
+        conversation = replace(static, messages=contents)
         if self._tokens(conversation) <= self._allowed:
             return view
         done = await condense(conversation, self._strategy, self._options)
@@ -304,15 +308,15 @@ class _Outcome:
     kept: frozenset[str | None]
     summary: ModelMessage
 
-    def drops(self, entry: Entry) -> bool:
+    def drops(self, entry: TranslatedMessage) -> bool:
         """True if the entry is part of what the summary stands for."""
         return entry.message is not None and entry.message.id not in self.kept
 
 
 def _shown(
-    view: Sequence[ModelMessage], entries: Sequence[Entry], outcome: _Outcome
+    view: Sequence[ModelMessage], entries: Sequence[TranslatedMessage], outcome: _Outcome
 ) -> list[ModelMessage]:
-    """What is left of the messages, with the summary in the place of the first that is gone."""
+    """Return the kept messages, with the summary in place of the first removed one."""
     first_dropped = next(each for each in entries if outcome.drops(each))
     left = [each for each in entries if each is first_dropped or not outcome.drops(each)]
     shown: list[ModelMessage] = []
@@ -330,7 +334,7 @@ def _shown(
 
 
 def _outcome(done: Condensed) -> _Outcome | None:
-    """Read from what came of it: what stays has the id it was given, the new summary has none."""
+    """Return the kept ids and the summary; kept messages have an id, the summary has none."""
     from pydantic_ai.messages import ModelRequest, UserPromptPart
 
     left = done.messages["messages"]
@@ -341,8 +345,8 @@ def _outcome(done: Condensed) -> _Outcome | None:
     return _Outcome(kept, ModelRequest(parts=[UserPromptPart(written[0])]))
 
 
-def _beside(instructions: str, tools: Iterable[ToolDefinition]) -> Conversation:
-    """What is sent beside the messages, as a request body that lacks them."""
+def _static_conversation(instructions: str, tools: Iterable[ToolDefinition]) -> Conversation:
+    """Return system prompt and tools as a conversation without messages."""
     return Conversation(
         (),
         system=Message("system", (Text(instructions),)) if instructions else None,

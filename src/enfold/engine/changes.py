@@ -24,7 +24,7 @@ from enfold.store.database import Database
 
 @dataclass(frozen=True, slots=True)
 class ViewChange:
-    """What a compression took out of the view, and what the view was then."""
+    """The messages that a compression removed from the view, and the view after it."""
 
     gone: tuple[Message, ...]
     view: tuple[Message, ...]
@@ -32,23 +32,23 @@ class ViewChange:
     """All that is stored can be had again, and this is how it was when it left the view."""
 
     def receipt(self) -> Receipt:
-        """What became of the items."""
+        """Return the receipt of the removed messages."""
         return make_receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
 
 
 def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
-    """What the compression of that snapshot changed, undone since or not."""
+    """Return the change that a snapshot made, undone since or not."""
     snapshot = snapshots.get(db, key, id)
-    said = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
+    originals = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
     base = base_of(db, key, snapshot)
-    before = shown_by(db, key, base, said)
-    after = shown_by(db, key, snapshot, said)
+    before = shown_by(db, key, base, originals)
+    after = shown_by(db, key, snapshot, originals)
     gone = [*_summary(base)] if base is None or base.text != snapshot.text else []
     for name, shown in before.items():
         if name not in after:
-            gone.append(said[name])
+            gone.append(originals[name])
         elif after[name] != shown:
-            gone.append(removed_parts(said[name], after[name]))
+            gone.append(removed_parts(originals[name], after[name]))
     recorded = snapshot.content.get("receipt") or {}
     means: RestorableBy = "recall" if recorded.get("restorable_by") == "recall" else "store"
     return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means)
@@ -68,13 +68,13 @@ def shown_by(
     db: Database,
     key: SessionKey,
     snapshot: records.Snapshot | None,
-    said: Mapping[str, Message],
+    originals: Mapping[str, Message],
 ) -> dict[str, Message]:
     """The messages that a snapshot's view shows, as it shows them, by id."""
     if snapshot is None:
-        return dict(said)
-    places = {name: place for place, name in enumerate(said)}
-    names = list(said)
+        return dict(originals)
+    places = {name: place for place, name in enumerate(originals)}
+    names = list(originals)
     ids = [entry.edit for entry in snapshot.manifest if isinstance(entry, records.EditReference)]
     edits = snapshots.snapshots_edits(db, key, ids) if ids else {}
     shown: dict[str, Message] = {}
@@ -84,9 +84,9 @@ def shown_by(
             shown[edit.message] = message_of(edit)
         elif isinstance(entry, records.KeptRange):
             kept = names[places[entry.first] : places[entry.last] + 1]
-            shown.update((name, said[name]) for name in kept)
+            shown.update((name, originals[name]) for name in kept)
     cutoff = places[snapshot.cutoff] + 1 if snapshot.cutoff is not None else 0
-    shown.update((name, said[name]) for name in names[cutoff:])
+    shown.update((name, originals[name]) for name in names[cutoff:])
     return shown
 
 
@@ -106,7 +106,7 @@ class Pair:
     id: str
     depth: int
     """Its place on its branch; the first is 1."""
-    said: Message
+    originals: Message
     """As it was said."""
     before: Message | None
     """None where the view did not show it."""
@@ -114,7 +114,7 @@ class Pair:
 
     @property
     def fate(self) -> Fate:
-        """What became of it."""
+        """The fate of the message."""
         if self.before is None:
             return "shown"
         if self.after is None:
@@ -159,10 +159,10 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
     """The view before and after the compression of that snapshot, undone since or not."""
     snapshot = snapshots.get(db, key, id)
     rows = tree.path(db, key, snapshot.parent)
-    said = {row.id: message_of(row) for row in rows}
+    originals = {row.id: message_of(row) for row in rows}
     base = base_of(db, key, snapshot)
-    before, after = shown_by(db, key, base, said), shown_by(db, key, snapshot, said)
-    pairs = tuple(_pairs(rows, said, before, after))
+    before, after = shown_by(db, key, base, originals), shown_by(db, key, snapshot, originals)
+    pairs = tuple(_pairs(rows, originals, before, after))
     grouped = groupby(pairs, key=lambda pair: pair.fate)
     return Comparison(
         snapshot,
@@ -174,13 +174,13 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
 
 def _pairs(
     rows: tuple[records.StoredMessage, ...],
-    said: Mapping[str, Message],
+    originals: Mapping[str, Message],
     before: Mapping[str, Message],
     after: Mapping[str, Message],
 ) -> Iterator[Pair]:
     for row in rows:
         if row.id in before or row.id in after:
-            yield Pair(row.id, row.depth, said[row.id], before.get(row.id), after.get(row.id))
+            yield Pair(row.id, row.depth, originals[row.id], before.get(row.id), after.get(row.id))
 
 
 Standing: TypeAlias = Literal["shown", "shortened", "folded"]

@@ -130,21 +130,21 @@ class Engine:
         return await self.store.write(_is_first_time, scope, key)
 
     async def prompt(self, profile: str | None = None) -> Prompt:
-        """What a model is told when it condenses sessions, of that profile or without one."""
+        """Return the prompt for summaries, of a profile or the general one."""
         settings = await self.settings(profile)
         own = settings.strategy_config.get("native", {})
         return prompts.preview(own.get("style", settings.style), own.get("prompt", settings.prompt))
 
     async def set(self, name: str, value: Any) -> None:
         """Set a setting for all sessions, from the next decision on; None unsets it."""
-        known, checked = known_settings.check(name, value)
-        check_strategies({known: checked})
-        if known == "preset" and checked is not None:
+        setting, checked = known_settings.check(name, value)
+        check_strategies({setting: checked})
+        if setting == "preset" and checked is not None:
             await self.presets.get(checked)
         if checked is None:
-            await self.store.write(catalog.delete_setting, "global", known)
+            await self.store.write(catalog.delete_setting, "global", setting)
         else:
-            await self.store.write(catalog.put_setting, "global", known, checked)
+            await self.store.write(catalog.put_setting, "global", setting, checked)
 
 
 def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:

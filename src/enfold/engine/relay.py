@@ -71,8 +71,8 @@ class Relay:
     async def _send(self) -> None:
         while (taken := await self._waiting.get()) is not None:
             namespace, event = taken
-            told = {"process": self._process, "namespace": namespace, **_short(payload(event))}
-            text = dump_text(told)
+            notice = {"process": self._process, "namespace": namespace, **_short(payload(event))}
+            text = dump_text(notice)
             if len(text.encode()) > outbox.LONGEST:
                 _log.warning("an event is too long for other processes: %s", event.name)
                 continue
@@ -91,20 +91,20 @@ class Relay:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     def _repeat(self, text: str) -> None:
-        told = loads(text) if text else {"process": self._process}
-        if told.pop("process") == self._process:
+        notice = loads(text) if text else {"process": self._process}
+        if notice.pop("process") == self._process:
             return
-        event = from_payload(told)
+        event = from_payload(notice)
         if event is not None:
-            self._events.within(told["namespace"]).repeat(event)
+            self._events.within(notice["namespace"]).repeat(event)
 
 
-def _short(told: dict[str, Any]) -> dict[str, Any]:
+def _short(notice: dict[str, Any]) -> dict[str, Any]:
     """The payload with what may be long in it cut; a session's name is never cut."""
-    kept = dict(told)
+    kept = dict(notice)
     for name in ("reason", "warnings", "steps"):
-        if name in told:
-            kept[name] = _cut(told[name])
+        if name in notice:
+            kept[name] = _cut(notice[name])
     return kept
 
 

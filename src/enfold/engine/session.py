@@ -88,7 +88,7 @@ class Session:
 
     async def append(
         self,
-        *said: MessageInput,
+        *given: MessageInput,
         after: str | AppendPlace | None = None,
         dialect: str = "auto",
         forward_only: bool = False,
@@ -98,7 +98,7 @@ class Session:
         What is there already is recognised and not written twice. After any message but the last
         this makes a branch. With `forward_only` the session does not go back to what it knows.
         """
-        messages = as_messages(said, dialect)
+        messages = as_messages(given, dialect)
         tokenizer = await self.tokenizer()
         place = CURRENT_TIP if after is None else after
         stored = await self._store.write(
@@ -107,7 +107,7 @@ class Session:
         return tuple(row.id for row in stored)
 
     async def tokenizer(self) -> str:
-        """Who counts for the session's model."""
+        """Return the name of the tokenizer of the session's model."""
         id, model = await self._store.read(read_model, self.key, self._engine.static_settings)
         return (model or await self._engine.models.get(id)).tokenizer
 
@@ -200,7 +200,7 @@ class Session:
         keep_messages: int | None = None,
         **settings: Any,
     ) -> Preview:
-        """What `compress` would do; no model is asked and nothing is written."""
+        """Return the expected result of `compress`; no model is called, nothing is written."""
         options, roster = CallOptions(settings=settings), await self._engine.profiles.roster()
         found = await self._decide(options)
         keep = keeping(keep_tokens, keep_messages)
@@ -250,12 +250,12 @@ class Session:
         return await self._store.read(snapshots.of_kind, self.key, "summary")
 
     async def receipt(self, snapshot: str) -> Receipt:
-        """What became of every exact item of what a compression took out of the view."""
+        """Return the receipt of a compression: the fate of every exact item it removed."""
         change = await self._store.read(read_change, self.key, snapshot)
         return await asyncio.to_thread(change.receipt)
 
     async def memories(self) -> tuple[records.Snapshot, ...]:
-        """What long-term memory has kept of the session, newest first."""
+        """Return the session's entries in long-term memory, newest first."""
         return await self._store.read(snapshots.of_kind, self.key, "memory")
 
     async def history(
@@ -285,7 +285,7 @@ class Session:
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
     async def look(self, reading: Callable[[Database, SearchScope], Result]) -> Result:
-        """What is found on the branch, where that function of the store looks."""
+        """Run a function of the store on this branch."""
         return await self._store.read(reading, SearchScope(session=self.key, tip=self.tip))
 
     async def search(
@@ -298,7 +298,7 @@ class Session:
         return await self._store.read(search, query, where, limit=limit, best_first=best_first)
 
     async def undo(self) -> records.Snapshot | None:
-        """Take back the compression in use: what it replaced is shown again. None if none is."""
+        """Undo the compression in use and return it; None if there is none."""
         state, _ = await self._state()
         if state.rows.snapshot is None:
             return None

@@ -52,7 +52,7 @@ MessageInput: TypeAlias = Message | Mapping[str, Any] | str
 
 @dataclass(frozen=True, slots=True)
 class ClientModel:
-    """A model that whoever asks brings along, with a key of their own; used for one call alone."""
+    """A model that the caller provides with its own key, for one call."""
 
     gateway: Gateway
     connection: Connection
@@ -60,7 +60,7 @@ class ClientModel:
 
 @dataclass(frozen=True, slots=True)
 class CallOptions:
-    """What is sent beside the history, and what holds for this call alone."""
+    """The rest of a request besides the history, and options of this call."""
 
     pending: tuple[Message, ...] = ()
     """What the user says next; not stored yet."""
@@ -78,7 +78,7 @@ class CallOptions:
     """When it was asked for, if nobody waits: a summary made since will do as well."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
-        """All that would be sent, with a history of so many tokens."""
+        """Return the tokens of the whole request, for a history of this size."""
         prompt = Message("system", (Text(self.system),)) if self.system else None
         counted = count_conversation(
             Conversation(self.pending, system=prompt, tools=self.tools), tokenizer
@@ -93,20 +93,20 @@ class CallOptions:
         )
 
 
-def as_messages(said: Iterable[MessageInput], dialect: str = "auto") -> tuple[Message, ...]:
-    """What callers give as messages, made into messages."""
-    return tuple(_as_message(one, dialect) for one in said)
+def as_messages(given: Iterable[MessageInput], dialect: str = "auto") -> tuple[Message, ...]:
+    """Return messages, mappings of a dialect and texts as messages."""
+    return tuple(_as_message(one, dialect) for one in given)
 
 
-def _as_message(said: MessageInput, dialect: str) -> Message:
-    if isinstance(said, Message):
-        return said
-    if isinstance(said, str):
-        return Message("user", (Text(said),))
-    if isinstance(said, Mapping):
-        (message,) = wire.parse([said], dialect).messages
+def _as_message(given: MessageInput, dialect: str) -> Message:
+    if isinstance(given, Message):
+        return given
+    if isinstance(given, str):
+        return Message("user", (Text(given),))
+    if isinstance(given, Mapping):
+        (message,) = wire.parse([given], dialect).messages
         return message
-    raise InputError(f"expected a message, a mapping or a text, found {type(said).__name__}")
+    raise InputError(f"expected a message, a mapping or a text, found {type(given).__name__}")
 
 
 SETTLED = "settledMessages"
@@ -140,7 +140,7 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, .
 
 
 def search_text(message: Message) -> str:
-    """All that can be found of a message: what is said, and what tools were given and returned."""
+    """Return the searchable text of a message: its text, tool arguments and tool results."""
     return "\n".join(_searchable(message.parts))
 
 
@@ -274,12 +274,12 @@ def read_settings(
 ) -> Settings:
     """The settings that hold where a session or a call says nothing else; a profile's, if named."""
     row = catalog.profile(db, profile) if profile is not None else None
-    own = _said_by_profile(row.fields) if row is not None else {}
+    own = _profile_settings(row.fields) if row is not None else {}
     given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
     return resolve(expand(db, given)[0])
 
 
-def _said_by_profile(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _profile_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
     """A profile's settings, its prompt among them."""
     return {"prompt": fields.get("prompt"), **fields.get("settings", {})}
 
@@ -309,7 +309,7 @@ def effective_settings(
         (
             ("call", call),
             ("session", session.settings if session else {}),
-            ("profile", _said_by_profile(fields)),
+            ("profile", _profile_settings(fields)),
             ("database", catalog.settings(db, "global")),
             *static_settings,
         ),
@@ -329,7 +329,7 @@ def _model_in(fields: Mapping[str, Any]) -> str | None:
 
 
 def model_of(db: Database, id: str) -> ModelConfig | None:
-    """The model's config. None while nobody has configured it."""
+    """Return the model's stored config, or None."""
     row = catalog.model_config(db, id)
     return from_row(row) if row is not None else None
 
@@ -345,7 +345,7 @@ def decide_for(
 
 
 def keeping(tokens: int | None, messages: int | None) -> KeepAmount | None:
-    """What stays in one run; None as always."""
+    """Return the retention of one run; None for the usual one."""
     if tokens is not None and messages is not None:
         raise InputError("keep_tokens and keep_messages exclude each other; give one of them")
     if messages is not None:
@@ -354,7 +354,7 @@ def keeping(tokens: int | None, messages: int | None) -> KeepAmount | None:
 
 
 def is_done_since(state: SessionState, request: CallOptions) -> bool:
-    """Whether nobody waits for it, and the view was compressed since it was asked for."""
+    """Return True if the view was compressed after the time of a background request."""
     snapshot = state.rows.snapshot
     if request.requested_at is None or snapshot is None:
         return False
@@ -364,7 +364,7 @@ def is_done_since(state: SessionState, request: CallOptions) -> bool:
 def retention_of(
     state: SessionState, model: ModelConfig, keep: KeepAmount | None = None
 ) -> Retention:
-    """What stays verbatim, in this run or always."""
+    """Return what stays verbatim."""
     if keep is not None:
         return Retention(*keep, state.settings.keep_first)
     return retention_policy(state.settings, model.retention_tokens)

@@ -31,7 +31,7 @@ _BATCH = 1_000
 async def import_transcript(
     engine: Engine, transcript: Transcript, *, id: str | None = None, namespace: str = ""
 ) -> Session:
-    """Store a conversation of a file with all its branches; what is there already is recognised."""
+    """Store a conversation of a file with all its branches; stored messages are recognised."""
     name = id or transcript.id or await _free_name(engine, namespace)
     session = await engine.session(name, namespace=namespace, title=transcript.title or None)
     tokenizer = await session.tokenizer()
@@ -131,5 +131,5 @@ def _read_all(db: Database, key: SessionKey) -> tuple[dict[str, object], Sequenc
 
 
 def _entry(row: StoredMessage) -> bytes:
-    known = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": row.created_at}
-    return dumps(known)[:-1] + b',"message":' + row.body + b"}"
+    fields = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": row.created_at}
+    return dumps(fields)[:-1] + b',"message":' + row.body + b"}"

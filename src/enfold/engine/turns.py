@@ -1,4 +1,4 @@
-"""Turns: what a user says and what a model answers, stored so that no failure leaves half of one.
+"""Turns: a user's message and the model's answer, stored so that a failure loses neither.
 
 A turn prepares the view, stores what the user said, asks the model, and stores the answer. Whatever
 ends it early leaves a session that can be gone on with:
@@ -39,7 +39,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Answerer:
-    """Who answers: a model, and how it is reached."""
+    """The model that answers, and how it is reached."""
 
     gateway: Gateway
     connection: Connection
@@ -82,7 +82,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Received:
-    """What has come of an answer so far."""
+    """The received part of an answer."""
 
     listen: Listener
     pieces: list[str] = field(default_factory=list)
@@ -113,7 +113,7 @@ async def answer(session: Session, answerer: Answerer, listen: Listener, **setti
 
 
 async def unanswered(session: Session) -> StoredMessage | None:
-    """What the user said last, if it has no answer yet."""
+    """Return the last user message if it has no answer yet."""
     last = await session.history(limit=1)
     return last[0] if last and last[0].role == "user" else None
 
@@ -150,7 +150,7 @@ async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) 
 
 
 def _checked(reply: ModelReply, connection: Connection) -> ModelReply:
-    """The reply, if it can stand in a session: with text, and without calls nobody will answer."""
+    """Return the reply; raise `BadReplyError` if it has no text or calls a tool."""
     if any(isinstance(part, ToolCall) for part in reply.message.parts):
         raise BadReplyError(f"{connection.name} called a tool, and none was offered; ask again")
     if not text_of(reply.message.parts).strip():
@@ -160,8 +160,8 @@ def _checked(reply: ModelReply, connection: Connection) -> ModelReply:
 
 async def _keep_interrupted(session: Session, question: str, text: str) -> None:
     if text.strip():
-        said = {"role": "assistant", "content": text, INTERRUPTED: True}
-        await _to_its_end(session.append(said, after=question, dialect="enfold"))
+        partial = {"role": "assistant", "content": text, INTERRUPTED: True}
+        await _to_its_end(session.append(partial, after=question, dialect="enfold"))
 
 
 def is_interrupted(message: Message) -> bool:
@@ -186,7 +186,7 @@ async def _record_usage(
 
 
 async def _to_its_end(work: Awaitable[Result]) -> Result:
-    """The work's result; if whoever waits is cancelled, even twice, the work ends first."""
+    """Return the result of the work, which ends first even if the caller is cancelled."""
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

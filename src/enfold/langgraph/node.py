@@ -17,8 +17,8 @@ from enfold.langgraph.summarization import (
     DEFAULT_EXISTING_SUMMARY_PROMPT,
     DEFAULT_FINAL_SUMMARY_PROMPT,
     DEFAULT_INITIAL_SUMMARY_PROMPT,
-    Options,
     Summarization,
+    SummarizationOptions,
     TokenCounter,
     aask,
     ask,
@@ -108,10 +108,10 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         return messages, context or {}
 
     def _steps(self, messages: Sequence[AnyMessage], context: Mapping[str, Any]) -> Summarization:
-        return summarization(messages, context.get(_RUNNING), Options.of(self))
+        return summarization(messages, context.get(_RUNNING), SummarizationOptions.of(self))
 
     def _update(self, context: Mapping[str, Any], result: SummarizationResult) -> dict[str, Any]:
-        """What the node writes; a summary that no longer applies is taken out of the context."""
+        """Return the state update; a summary that no longer applies leaves the context."""
         if result.running_summary is None and context.get(_RUNNING) is None:
             return {self.output_messages_key: result.messages}
         messages: list[AnyMessage | RemoveMessage] = [*result.messages]

@@ -1,4 +1,4 @@
-"""Running summaries: what a graph remembers of its summarized messages between two turns."""
+"""Running summaries: a graph's memory of its summarized messages between turns."""
 
 from __future__ import annotations
 
@@ -46,20 +46,22 @@ class RunningSummary:
         if value is None or isinstance(value, cls):
             return value
         names = (field.name for field in fields(cls))
-        known = value if isinstance(value, Mapping) else {n: getattr(value, n, None) for n in names}
-        summary, ids = known.get("summary"), known.get("summarized_message_ids")
+        values = (
+            value if isinstance(value, Mapping) else {n: getattr(value, n, None) for n in names}
+        )
+        summary, ids = values.get("summary"), values.get("summarized_message_ids")
         if not isinstance(summary, str) or ids is None:
             raise ValueError(
                 f"expected a RunningSummary, found {type(value).__name__}; give what the last "
                 "summarization returned, or None"
             )
-        last = known.get("last_summarized_message_id")
-        return cls(summary, set(ids), last, known.get("first_summarized_message_id"))
+        last = values.get("last_summarized_message_id")
+        return cls(summary, set(ids), last, values.get("first_summarized_message_id"))
 
 
 @dataclass(slots=True)
 class SummarizationResult:
-    """What to send to the model, and what to remember for the next turn."""
+    """The messages to send, and the running summary for the next turn."""
 
     messages: list[AnyMessage]
     """The summary, if there is one, and the messages that it does not stand for."""
@@ -72,10 +74,10 @@ def _let_checkpoints_load_it() -> None:
     They have a list of types that are safe to make, and no way to add to it for checkpointers that
     somebody else makes. Without this, loading logs a warning, or gives a dict in strict mode.
     """
-    known = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
-    if isinstance(known, frozenset):
+    values = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
+    if isinstance(values, frozenset):
         own = (RunningSummary.__module__, RunningSummary.__name__)
-        _msgpack.SAFE_MSGPACK_TYPES = known | {own}
+        _msgpack.SAFE_MSGPACK_TYPES = values | {own}
 
 
 _let_checkpoints_load_it()

@@ -53,8 +53,8 @@ def count_tokens(messages: Iterable[MessageLikeRepresentation]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What `summarize_messages` is told beside the messages and the model."""
+class SummarizationOptions:
+    """The options of `summarize_messages`."""
 
     max_tokens: int
     max_tokens_before_summary: int | None
@@ -75,19 +75,19 @@ class Options:
             )
 
     @classmethod
-    def of(cls, node: object) -> Options:
+    def of(cls, node: object) -> SummarizationOptions:
         """The options that a node has as its attributes, which a program may have changed."""
         return cls(**{field.name: getattr(node, field.name) for field in fields(cls)})
 
     @property
     def trigger(self) -> int:
-        """From so many tokens on there is something to summarize; reaching it is enough."""
+        """Number of tokens from which on messages are summarized."""
         before = self.max_tokens_before_summary
         return self.max_tokens if before is None else before
 
     @property
     def room(self) -> int:
-        """What all messages but the summary may take together."""
+        """The most tokens of all messages but the summary."""
         return self.max_tokens - self.max_summary_tokens
 
 
@@ -132,7 +132,7 @@ def fill(prompt: Runnable[dict[str, Any], Any], **values: Any) -> list[BaseMessa
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class GraphMessages:
     """A state's messages, as a summarization finds them."""
 
     system: tuple[BaseMessage, ...]
@@ -144,7 +144,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class MessageSelection:
     """The live messages, divided."""
 
     folded: tuple[BaseMessage, ...]
@@ -159,17 +159,17 @@ def read(
     messages: Sequence[BaseMessage],
     running: RunningSummary | None,
     final_prompt: Runnable[dict[str, Any], Any],
-) -> Standing:
-    """What the messages are: a system message, copies of the summary, summarized ones, the rest."""
+) -> GraphMessages:
+    """Return the leading system message, the messages without a summary, and that summary."""
     applying = running if running is None or _applies(running, messages) else None
     shown = _shown(running, final_prompt)
     own = [message for message in messages if (message.type, message.content) not in shown]
     leads = bool(own) and isinstance(own[0], SystemMessage)
     system, rest = (tuple(own[:1]), own[1:]) if leads else ((), own)
-    return Standing(system, tuple(_unsummarized(rest, applying)), applying)
+    return GraphMessages(system, tuple(_unsummarized(rest, applying)), applying)
 
 
-def select(standing: Standing, options: Options) -> Selection:
+def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSelection:
     """The oldest of the live messages until what is left fits, if there are enough of them."""
     live, count = standing.live, options.token_counter
     counts = [count([message]) for message in live]
@@ -177,7 +177,7 @@ def select(standing: Standing, options: Options) -> Selection:
     room = options.room - (count(list(standing.system)) if standing.system else 0)
     wanted = _wanted(counts, total, options.trigger, room)
     if wanted == 0:
-        return Selection((), live, 0, sum(counts), is_due=False)
+        return MessageSelection((), live, 0, sum(counts), is_due=False)
     parsed = [parse_message(message) for message in live]
     divided = _split(parsed, counts, wanted, room)
     if divided.pinned is not None:
@@ -186,7 +186,7 @@ def select(standing: Standing, options: Options) -> Selection:
         divided = _split(parsed, counts, wanted, room)
     folded = [index for index in divided.middle if index != divided.pinned]
     kept = sorted(set(range(len(live))).difference(folded))
-    return Selection(
+    return MessageSelection(
         tuple(live[index] for index in folded),
         tuple(live[index] for index in kept),
         sum(counts[index] for index in folded),
@@ -214,7 +214,7 @@ def _wanted(counts: Sequence[int], total: int, trigger: int, room: int) -> int:
 
 
 def _applies(running: RunningSummary, messages: Sequence[BaseMessage]) -> bool:
-    """Whether the summary tells the past of these messages.
+    """Return True if the summary describes the past of these messages.
 
     It no longer does where the branch was cut back into what was summarized: it would tell what
     never happened here. Then the messages themselves are still there to be summarized anew, if the
@@ -247,16 +247,16 @@ def _unsummarized(
         )
     if running is None:
         return list(messages)
-    known = running.summarized_message_ids
+    found = running.summarized_message_ids
     ids = [message.id for message in messages]
     last = running.last_summarized_message_id
     for id in ids[ids.index(last) + 1 :] if last in ids else ():
-        if id in known:
+        if id in found:
             raise ValueError(
                 f"Message with ID {id} has already been summarized, and is there again after the "
                 "last summarized one. Give new messages ids of their own."
             )
-    return [message for message in messages if message.id not in known]
+    return [message for message in messages if message.id not in found]
 
 
 Asking: TypeAlias = Generator[list[BaseMessage], Any, str]
@@ -264,7 +264,9 @@ Asking: TypeAlias = Generator[list[BaseMessage], Any, str]
 Summarization: TypeAlias = Generator[list[BaseMessage], Any, SummarizationResult]
 
 
-def summarization(messages: Sequence[BaseMessage], running: Any, options: Options) -> Summarization:
+def summarization(
+    messages: Sequence[BaseMessage], running: Any, options: SummarizationOptions
+) -> Summarization:
     """The steps of one summarization; asks nothing where nothing is due."""
     before = RunningSummary.from_any(running)
     standing = read(messages, before, options.final_prompt)
@@ -295,8 +297,10 @@ def _as_list(messages: Sequence[BaseMessage]) -> list[Any]:
     return list(messages)
 
 
-def _refuse_what_cannot_fit(standing: Standing, selection: Selection, options: Options) -> None:
-    """What must stay is counted before a model is asked for anything."""
+def _refuse_what_cannot_fit(
+    standing: GraphMessages, selection: MessageSelection, options: SummarizationOptions
+) -> None:
+    """Raise `UncompressibleError` if the kept messages are too large, before a model is called."""
     if not (options.enforce and selection.is_due):
         return
     system = options.token_counter(list(standing.system)) if standing.system else 0
@@ -311,7 +315,7 @@ def _refuse_what_cannot_fit(standing: Standing, selection: Selection, options: O
 def _remember(
     messages: Sequence[BaseMessage],
     running: RunningSummary | None,
-    selection: Selection,
+    selection: MessageSelection,
     text: str,
 ) -> RunningSummary:
     """The new summary with all that it stands for, first and last by their place in the state.
@@ -319,13 +323,15 @@ def _remember(
     A message that stayed behind as the last user's is folded later than those that came after it.
     """
     ids = {message.id for message in selection.folded if message.id is not None}
-    known = ids if running is None else ids | running.summarized_message_ids
-    present = [message.id for message in messages if message.id in known]
+    found = ids if running is None else ids | running.summarized_message_ids
+    present = [message.id for message in messages if message.id in found]
     first = present[0] if running is None else running.first_summarized_message_id
-    return RunningSummary(text, known, present[-1], first)
+    return RunningSummary(text, found, present[-1], first)
 
 
-def _write(standing: Standing, selection: Selection, options: Options) -> Asking:
+def _write(
+    standing: GraphMessages, selection: MessageSelection, options: SummarizationOptions
+) -> Asking:
     """The summary of all that is folded, on top of the one that applies."""
     text = None if standing.running is None else standing.running.summary
     for piece in _pieces(text, selection, options):
@@ -335,22 +341,24 @@ def _write(standing: Standing, selection: Selection, options: Options) -> Asking
     return text
 
 
-def _write_piece(piece: Sequence[BaseMessage], existing: str | None, options: Options) -> Asking:
+def _write_piece(
+    piece: Sequence[BaseMessage], existing: str | None, options: SummarizationOptions
+) -> Asking:
     if existing is None:
-        asked = fill(options.initial_summary_prompt, messages=list(piece))
+        prompt = fill(options.initial_summary_prompt, messages=list(piece))
     else:
-        asked = fill(
+        prompt = fill(
             options.existing_summary_prompt, messages=list(piece), existing_summary=existing
         )
     for _ in range(ATTEMPTS):
-        reply = yield asked
+        reply = yield prompt
         text = _text_of(reply)
         shown = fill(options.final_prompt, system_message=[], summary=text, messages=[])
         tokens = options.token_counter(shown)
         if not options.enforce or tokens <= options.max_summary_tokens:
             return text
         again = TIGHTER.format(tokens=tokens, limit=options.max_summary_tokens)
-        asked = [*asked, AIMessage(text), HumanMessage(again)]
+        prompt = [*prompt, AIMessage(text), HumanMessage(again)]
     raise SummaryError(
         f"the model's summary takes {tokens:,} tokens where {options.max_summary_tokens:,} are "
         f"reserved, also when asked {ATTEMPTS} times: raise max_summary_tokens, or bind a limit to "
@@ -369,9 +377,9 @@ def _text_of(reply: Any) -> str:
 
 
 def _pieces(
-    existing: str | None, selection: Selection, options: Options
+    existing: str | None, selection: MessageSelection, options: SummarizationOptions
 ) -> Sequence[Sequence[BaseMessage]]:
-    """What the model is given to read: all at once if it fits into `max_tokens`."""
+    """Return the parts that the model reads: one if all of it fits into `max_tokens`."""
     room = options.max_tokens
     if existing is not None:
         room -= options.token_counter([SystemMessage(existing)])
@@ -383,7 +391,7 @@ def _pieces(
 
 
 def _runs(
-    messages: Sequence[BaseMessage], room: int, options: Options
+    messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
 ) -> list[Sequence[BaseMessage]]:
     """The messages in runs that fit; a unit that is more than fits is a run of its own."""
     sizes = [options.token_counter([message]) for message in messages]
@@ -391,7 +399,9 @@ def _runs(
     return [messages[first:last] for first, last in runs(parsed, sizes, room)]
 
 
-def _newest(messages: Sequence[BaseMessage], room: int, options: Options) -> Sequence[BaseMessage]:
+def _newest(
+    messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
+) -> Sequence[BaseMessage]:
     """The newest of the messages that fit; all of them where none does."""
     _warn_of_loss()
     trimmed: list[BaseMessage] = trim_messages(
@@ -429,7 +439,7 @@ def _warn_of_size() -> None:
 def ask(
     model: LanguageModelLike, steps: Summarization, config: RunnableConfig | None = None
 ) -> SummarizationResult:
-    """Take the steps; what the model raises is raised."""
+    """Run the steps; errors of the model are raised."""
     step = _next(steps)
     while isinstance(step, list):
         with set_config_context(_quiet(config)) as context:
@@ -472,8 +482,8 @@ def _as_input(question: list[BaseMessage]) -> Any:
 
 
 def _quiet(config: RunnableConfig | None) -> RunnableConfig:
-    known = ensure_config(config)
-    return {**known, "tags": [*known.get("tags", []), TAG_NOSTREAM]}
+    found = ensure_config(config)
+    return {**found, "tags": [*found.get("tags", []), TAG_NOSTREAM]}
 
 
 def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
@@ -524,7 +534,7 @@ def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
             `max_summary_tokens` not below `max_tokens`.
         SummaryError: The model's reply holds no text.
     """
-    options = Options(
+    options = SummarizationOptions(
         max_tokens=max_tokens,
         max_tokens_before_summary=max_tokens_before_summary,
         max_summary_tokens=max_summary_tokens,
@@ -556,7 +566,7 @@ async def asummarize_messages(  # noqa: PLR0913 - LangMem's parameters
     memory_flush_hook: Hook | None = None,
 ) -> SummarizationResult:
     """`summarize_messages`, without holding up the event loop while the model writes."""
-    options = Options(
+    options = SummarizationOptions(
         max_tokens=max_tokens,
         max_tokens_before_summary=max_tokens_before_summary,
         max_summary_tokens=max_summary_tokens,
