@@ -89,7 +89,7 @@ def test_a_dialect_that_it_is_not_is_an_error(enfold: Enfold) -> None:
 
 
 def test_nothing_is_waited_for_on_a_closed_input(enfold: Enfold) -> None:
-    enfold("count", stdin=None).refused("standard input", "name a file, or pipe one in")
+    enfold("count", stdin=None).refused("standard input", "name a file or pipe one in")
 
 
 def test_a_hyphen_is_standard_input(enfold: Enfold) -> None:
