@@ -11,6 +11,8 @@ from tests.ui.settings.test_passes import OLD, SUMMARY, opened
 async def test_a_preview_says_what_would_come_of_it(visit: Visit, api: Api) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Configure Truncation").click()
+    # The form of the previous strategy has a list of sessions too: wait until it is replaced.
+    await expect(page.get_by_role("spinbutton", name="Preserve recent count")).to_be_visible()
     await choose(page, "Preview session", TITLE)
     await page.get_by_role("button", name="Preview").click()
     preview = page.get_by_role("region", name="Preview on a session")

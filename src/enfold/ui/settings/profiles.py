@@ -282,7 +282,7 @@ class CostTable:
         except ConfigError as error:
             self._advice.text = str(error)
             return
-        nothing = "No price is known." if candidates else "No profile yet."
+        nothing = "No price is known." if candidates else "No profile to compare."
         self._advice.text = advice.reason if advice else nothing
         if not candidates:
             return
