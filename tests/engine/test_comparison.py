@@ -29,7 +29,7 @@ async def test_what_was_folded_is_on_one_side_only(bench: Bench) -> None:
     assert found.is_summary_new
     first = found.stretches[0].pairs[0]
     assert first.depth == 1
-    assert first.before == first.said
+    assert first.before == first.original
     assert first.after is None
 
 
@@ -72,9 +72,9 @@ async def test_a_message_with_other_content_has_both(bench: Bench) -> None:
     assert found.number("edited") == done.edited
     pairs = [pair for each in found.stretches if each.fate == "edited" for pair in each.pairs]
     for pair in pairs:
-        assert pair.before == pair.said
+        assert pair.before == pair.original
         assert pair.after is not None
-        assert len(text_of(pair.after.parts)) < len(text_of(pair.said.parts))
+        assert len(text_of(pair.after.parts)) < len(text_of(pair.original.parts))
     assert not found.is_summary_new
 
 

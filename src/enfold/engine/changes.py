@@ -106,7 +106,7 @@ class Pair:
     id: str
     depth: int
     """Its place on its branch; the first is 1."""
-    originals: Message
+    original: Message
     """As it was said."""
     before: Message | None
     """None where the view did not show it."""

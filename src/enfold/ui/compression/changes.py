@@ -153,22 +153,24 @@ def _listed(pair: Pair) -> None:
 
 def _message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None:
     _head(pair, badge_text)
-    if shown is None or shown == pair.said:
-        message_text.show_message(pair.said)
+    if shown is None or shown == pair.original:
+        message_text.show_message(pair.original)
     else:
         show_shortened(shown, _original(pair))
 
 
 def _original(pair: Pair) -> ReadMessage:
     async def read() -> Message:
-        return pair.said
+        return pair.original
 
     return read
 
 
 def _head(pair: Pair, badge_text: str = "") -> None:
     with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-        ui.label(f"#{pair.depth:,} {message_text.ROLES.get(pair.said.role, pair.said.role)}")
+        ui.label(
+            f"#{pair.depth:,} {message_text.ROLES.get(pair.original.role, pair.original.role)}"
+        )
         if badge_text:
             badge(badge_text, "warm" if badge_text == "shortened" else "plain")
 
