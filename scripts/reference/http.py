@@ -27,7 +27,7 @@ async def description() -> dict[str, Any]:
     """What a server has at `/openapi.json`."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_engine(f"sqlite:///{folder}/empty.db") as engine:
-            access = Tokens(engine.store)
+            access = Tokens(engine.access)
             return create_api(engine, Feeds(engine.events), access).openapi()
 
 

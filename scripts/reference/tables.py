@@ -13,6 +13,7 @@ from enfold import errors, events, settings
 from enfold.fields import describe
 from enfold.jsontext import dump_text
 from enfold.strategies import contract
+from enfold.wire import UPSTREAMS
 
 _OTHER_VARIABLES = {
     "ENFOLD_DB": "The store's address. Unset: a SQLite file in the user's data folder.",
@@ -43,8 +44,9 @@ def _settings() -> Iterator[str]:
     for each in describe(settings.ServerSettings).values():
         shown = f"`{each.default}`" if each.default else "unset"
         yield f"| `{each.variable}` | {shown} | {_cell(each.help)} |"
-    for name, address in settings.UPSTREAMS.items():
-        yield f"| `ENFOLD_{name.upper()}_BASE_URL` | `{address}` | Where the proxy forwards to. |"
+    for name, wire in UPSTREAMS.items():
+        variable = f"ENFOLD_{name.upper()}_BASE_URL"
+        yield f"| `{variable}` | `{wire.address}` | Where the proxy forwards to. |"
     yield "\n## Other variables\n"
     yield "| variable | |\n|---|---|"
     yield from (f"| `{name}` | {text} |" for name, text in _OTHER_VARIABLES.items())
