@@ -14,7 +14,8 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "What a store gives": {
         "enfold.engine.engine": ("Engine",),
         "enfold.engine.session": ("Session",),
-        "enfold.engine.results": ("Prepared", "Outcome", "Preview", "Status"),
+        "enfold.engine.results": ("Prepared", "Preview", "Status"),
+        "enfold.pipeline": ("Outcome",),
         "enfold.records": ("StoredMessage", "Hit", "Snapshot"),
     },
     "What condensing gives": {
