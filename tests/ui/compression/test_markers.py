@@ -100,7 +100,7 @@ def test_every_marker_of_a_strategy_opens(
         assert done.snapshot is not None
         found = await engine.store.read(read_comparison, session.key, done.snapshot)
         return [
-            (text_of(pair.after.parts), text_of(pair.said.parts))
+            (text_of(pair.after.parts), text_of(pair.original.parts))
             for stretch in found.stretches
             for pair in stretch.pairs
             if pair.after is not None and pair.fate == "edited"
