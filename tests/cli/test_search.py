@@ -55,4 +55,4 @@ def test_nothing_found_is_said(festival: Enfold) -> None:
 
 @pytest.mark.parametrize("query", ["", "  "], ids=["empty", "spaces"])
 def test_a_query_without_a_word_is_refused(query: str, stored: Enfold) -> None:
-    stored("search", query).refused("QUERY", "no word")
+    stored("search", query).refused("QUERY", "no search words")
