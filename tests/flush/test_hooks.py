@@ -58,8 +58,8 @@ def test_what_a_hook_raises_is_logged_without_what_was_said(
 def test_a_program_that_ends_delivers_first() -> None:
     program = (
         "import time\n"
-        "from enfold.flush import hooks\n"
-        "hooks.hand_over(lambda messages: (time.sleep(0.2), print(messages)), ['a'])\n"
+        "from enfold import flush\n"
+        "flush.hand_over(lambda messages: (time.sleep(0.2), print(messages)), ['a'])\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

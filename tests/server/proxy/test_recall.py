@@ -16,7 +16,7 @@ from google.genai import errors as google_errors
 from starlette.responses import JSONResponse, Response
 
 from enfold.server.callers import ON_THIS_MACHINE
-from tests.server.proxy.stage import Stage, question, stage
+from tests.server.proxy.stage import Stage, stage
 from tests.server.proxy.voices import (
     INPUT,
     OUTPUT,
@@ -24,6 +24,7 @@ from tests.server.proxy.voices import (
     Say,
     Think,
     Use,
+    identifiers,
     long_history,
     script,
 )
@@ -33,7 +34,7 @@ every_form = pytest.mark.parametrize("form", TALKERS)
 both_ways = pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 
 SECRET = "cabin lamp of teal"
-FIRST = f"{question(0)} there hangs a {SECRET} {question(0)}"
+FIRST = f"{identifiers(0)} there hangs a {SECRET} {identifiers(0)}"
 RECALL = Use("r1", "recall", {"query": "cabin lamp"})
 
 
@@ -269,7 +270,7 @@ async def test_nobody_recalls_what_somebody_else_said(on: Stage, form: str) -> N
     namespace = await _namespace_of_the_last(on)
     of_anna = await on.engine.sessions(namespace=namespace)
     hits = await on.engine.search("cabin lamp", namespace=namespace)
-    mine = f"{question(0)} nothing is said of any lamp {question(0)}"
+    mine = f"{identifiers(0)} nothing is said of any lamp {identifiers(0)}"
     guesses = [
         Use("r1", "recall", {"query": "cabin lamp teal"}),
         Use("r2", "recall", {"reference": hits[0].message}),

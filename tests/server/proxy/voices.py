@@ -19,7 +19,7 @@ from google.genai.types import Part as GooglePart
 from google.genai.types import Tool as GoogleTool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from tests.server.proxy.stage import Script, question
+from tests.server.proxy.stage import Script
 
 
 @dataclass(frozen=True)
@@ -543,5 +543,10 @@ TALKERS: dict[str, Any] = {
 def long_history(talker: Any, turns: int = 26, first: str = "") -> None:
     """Enough said that the next request is compressed."""
     for number in range(turns):
-        talker.ask(first if first and number == 0 else question(number))
+        talker.ask(first if first and number == 0 else identifiers(number))
         talker.answered(f"answer {number}")
+
+
+def identifiers(number: int) -> str:
+    """Return a long question of identifiers, which outweigh plain words in a summary."""
+    return f"Question {number}: " + " ".join(f"word{number}x{i % 7}" for i in range(100))
