@@ -37,7 +37,7 @@ CHAT = (
 PLAN = Plan(
     CHAT,
     (5, 300, 20, 220, 5),
-    Split(head=1, cut=4, pinned=None, tail_tokens=5, overshoot=0),
+    Split(head=1, cut=4, tail_tokens=5),
     "o200k_base",
     restorable_by="ledger",
 )

@@ -139,7 +139,7 @@ RICH_COUNTS = (10, 100, 100, 100, 10, 10)
 
 
 def rich() -> Plan:
-    divided = Split(head=1, cut=5, pinned=None, tail_tokens=10, overshoot=0)
+    divided = Split(head=1, cut=5, tail_tokens=10)
     return Plan(RICH, RICH_COUNTS, divided, "o200k_base")
 
 
@@ -183,7 +183,7 @@ def test_an_edit_that_keeps_to_the_rules_is_fine() -> None:
 def test_a_running_tool_loop_and_reasoning_items_are_untouchable() -> None:
     item = Message("assistant", (Reasoning("Hm.", {"id": "r"}),))
     messages = (user("a"), item, assistant("b"), user("c"), assistant("", call("1")), result("1"))
-    divided = Split(head=0, cut=3, pinned=None, tail_tokens=0, overshoot=0)
+    divided = Split(head=0, cut=3, tail_tokens=0)
     running = Plan(messages, (9,) * 6, divided, "o200k_base", zones=Zones(0, 6))
     assert running.protected == {1, 2, 3, 4, 5}
     assert running.editable == (0,)

@@ -36,14 +36,14 @@ def test_the_tail_reaches_back_to_the_last_user_message() -> None:
     assert split(messages, [10] * 5, Retention("tokens", 10)).cut == 2
 
 
-def test_a_long_run_of_an_agent_is_cut_and_its_request_pinned() -> None:
+def test_a_long_run_of_an_agent_is_cut_and_its_request_kept() -> None:
     rounds = [m for i in range(10) for m in (assistant("", call(str(i))), result(str(i)))]
     messages = [user("old"), assistant("done"), user("do it"), *rounds]
     counts = [10] * 3 + [100] * 20
     roomy = split(messages, counts, Retention("tokens", 500), room=5_000)
-    assert (roomy.cut, roomy.pinned) == (2, None)
+    assert (roomy.cut, roomy.kept) == (2, frozenset())
     tight = split(messages, counts, Retention("tokens", 500), room=1_000)
-    assert (tight.cut, tight.pinned, tight.tail_tokens) == (19, 2, 400)
+    assert (tight.cut, tight.kept, tight.tail_tokens) == (19, {2}, 400)
 
 
 def test_keeping_the_first_message_keeps_its_whole_tool_group() -> None:
@@ -65,7 +65,7 @@ def test_everything_that_fits_leaves_nothing_to_fold() -> None:
     assert split([], [], Retention()).is_empty
 
 
-def test_a_pinned_message_alone_is_nothing_to_fold() -> None:
+def test_a_kept_message_alone_is_nothing_to_summarize() -> None:
     messages = [user("do it"), assistant("", call("1")), result("1")]
     divided = split(messages, [10, 100, 100], Retention("tokens", 200), room=50)
     assert divided.is_empty
@@ -101,7 +101,7 @@ def test_the_rules_win_over_every_policy(
     assert not orphans(messages[divided.cut :])
     user_index = last_user_message(messages)
     assert user_index is not None
-    assert user_index not in divided.middle or user_index == divided.pinned
+    assert user_index not in divided.summarized
 
 
 def test_zones_are_what_a_policy_leaves_old() -> None:
@@ -117,5 +117,5 @@ def test_a_last_message_that_answers_a_call_is_not_torn_from_it() -> None:
     rounds = [m for n in range(4) for m in (assistant("", call(f"r{n}")), result(f"r{n}"))]
     messages = [user("a"), assistant("", call("1")), mixed, *rounds]
     divided = split(messages, [50] * len(messages), Retention("messages", 2), room=0)
-    assert divided.pinned is None
+    assert not divided.kept
     assert divided.cut == 1

@@ -97,7 +97,10 @@ class Plan:
         """
         messages = self.messages
         found = set(range(open_loop_start(messages), len(messages)))
-        found.update(i for i in (last_user_message(messages), self.split.pinned) if i is not None)
+        found.update(self.split.kept)
+        last = last_user_message(messages)
+        if last is not None:
+            found.add(last)
         for index in range(1, len(messages)):
             if follows_reasoning(messages, index):
                 found.update((index - 1, index))
@@ -230,7 +233,7 @@ def with_middle_summarized(
     return (
         *map(KeptMessage, range(split.head)),
         summary,
-        *(() if split.pinned is None else (KeptMessage(split.pinned),)),
+        *map(KeptMessage, sorted(split.kept)),
         *map(KeptMessage, range(split.cut, len(plan.messages))),
     )
 
@@ -295,10 +298,10 @@ def _has_one_summary_with_text(_plan: Plan, answer: Condensation) -> str:
 def _summarizes_only_the_middle(plan: Plan, answer: Condensation) -> str:
     if answer.summary is None:
         return ""
-    protected = {*range(plan.split.head), *range(plan.split.cut, len(plan.messages))}
-    for index in (plan.split.pinned, last_user_message(plan.messages)):
-        if index is not None:
-            protected.add(index)
+    protected = set(range(len(plan.messages))).difference(plan.split.summarized)
+    last = last_user_message(plan.messages)
+    if last is not None:
+        protected.add(last)
     touched = sorted(protected.intersection(answer.summary.indexes))
     return f"message {touched[0]} is protected and was summarized" if touched else ""
 

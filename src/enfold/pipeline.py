@@ -216,7 +216,7 @@ def make_plan(request: Request) -> Plan:
     base = Plan(
         messages=view.messages,
         counts=counts,
-        split=request.split or Split(0, 0, None, 0, 0),
+        split=request.split or Split(0, 0, 0),
         tokenizer=view.tokenizer,
         previous=view.summary,
         previous_tokens=view.summary_tokens,
@@ -258,7 +258,7 @@ def _tightened(base: Plan, request: Request, kept_share: float, summary_share: f
 def _with_split(base: Plan, request: Request, divided: Split, summary_share: float = 1.0) -> Plan:
     """Return the plan for a division, with the summary's limit and the largest expected size."""
     counts = base.counts
-    middle = sum(counts[index] for index in divided.middle if index != divided.pinned)
+    middle = sum(counts[index] for index in divided.summarized)
     kept = sum(counts) - middle + fence_tokens(base.tokenizer)
     limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
     limit = max(TIGHTEST_SUMMARY, limit)

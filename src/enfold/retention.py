@@ -45,25 +45,30 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A history divided: `[:head]` and `[cut:]` stay, what lies between is folded."""
+    """A history divided: `[:head]` and `[cut:]` stay, the middle between them is summarized."""
 
     head: int
     cut: int
-    pinned: int | None
-    """A message between head and cut that stays verbatim all the same: the last user message."""
     tail_tokens: int
-    overshoot: int
-    """By how many tokens the tail is larger than was asked for. 0 if it is not."""
+    overshoot: int = 0
+    """Tokens by which the tail is larger than requested."""
+    kept: frozenset[int] = frozenset()
+    """Messages of the middle that stay in their place, such as the last user message."""
 
     @property
     def middle(self) -> range:
-        """The indexes to fold, the pinned one among them."""
+        """The indexes between head and tail, those of kept messages included."""
         return range(self.head, max(self.head, self.cut))
+
+    @property
+    def summarized(self) -> tuple[int, ...]:
+        """The indexes of the messages that a summary replaces."""
+        return tuple(index for index in self.middle if index not in self.kept)
 
     @property
     def is_empty(self) -> bool:
         """True if there is nothing to summarize."""
-        return all(index == self.pinned for index in self.middle)
+        return all(index in self.kept for index in self.middle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +103,24 @@ def split(
     """Divide the messages, whose token counts are given, as the policy asks.
 
     The tail begins at or before the last user message. Where all that came after it does not fit
-    into `room` tokens, as in a long run of an agent, the cut falls later and the message is pinned,
-    unless it also answers a call: then it cannot stand alone.
+    into `room` tokens, as in a long run of an agent, the cut falls later and the message is kept in
+    the middle, unless it also answers a call: then it cannot stand alone.
     """
     points = cut_points(messages)
     tails = _tail_tokens(counts)
     wanted, requested = _MEASURES[retention.by](tails, retention.amount)
     cut = _first_point(points, wanted, len(messages))
     user = last_user_message(messages)
-    pinned = None
+    kept: frozenset[int] = frozenset()
     if user is not None and user < cut:
         before_user = max(point for point in points if point <= user)
         if room is None or tails[before_user] <= room or answers_a_call(messages[user]):
             cut = before_user
         else:
-            pinned = user
+            kept = frozenset({user})
     head = min(_first_point(points, retention.keep_first, len(messages) + 1), cut)
-    if pinned is not None and pinned < head:
-        pinned = None
-    return Split(head, cut, pinned, tails[cut], overshoot=max(0, tails[cut] - requested))
+    kept = frozenset(index for index in kept if index >= head)
+    return Split(head, cut, tails[cut], max(0, tails[cut] - requested), kept)
 
 
 def _first_point(points: Sequence[int], wanted: int, below: int) -> int:

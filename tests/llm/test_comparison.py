@@ -186,7 +186,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
     task = Plan(
         tuple(messages),
         tuple(counts),
-        Split(head=0, cut=cut, pinned=None, tail_tokens=sum(counts[cut:]), overshoot=0),
+        Split(head=0, cut=cut, tail_tokens=sum(counts[cut:])),
         "o200k_base",
         previous=previous,
         summary_tokens=800,

@@ -122,13 +122,17 @@ def split_of(snapshot: Snapshot, view: View) -> Split | None:
         head += 1
         if isinstance(entry, KeptRange):
             head += places[entry.last] - places[entry.first]
-    kept = [entry.first for entry in snapshot.manifest[at:] if isinstance(entry, KeptRange)]
+    kept = [
+        index
+        for entry in snapshot.manifest[at:]
+        if isinstance(entry, KeptRange)
+        for index in range(places[entry.first], places[entry.last] + 1)
+    ]
     return Split(
         head=head,
         cut=last + 1,
-        pinned=next((places[id] for id in kept if places[id] < last), None),
         tail_tokens=sum(shown.tokens for shown in view.shown[last + 1 :]),
-        overshoot=0,
+        kept=frozenset(index for index in kept if head <= index < last),
     )
 
 

@@ -180,11 +180,12 @@ def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSel
         return MessageSelection((), live, 0, sum(counts), is_due=False)
     parsed = [parse_message(message) for message in live]
     divided = _split(parsed, counts, wanted, room)
-    if divided.pinned is not None:
-        # It stays beside the tail, so the tail has less room.
-        wanted = _wanted(counts, total, options.trigger, room - counts[divided.pinned])
+    if divided.kept:
+        # The kept messages and the tail share the room.
+        kept_tokens = sum(counts[index] for index in divided.kept)
+        wanted = _wanted(counts, total, options.trigger, room - kept_tokens)
         divided = _split(parsed, counts, wanted, room)
-    folded = [index for index in divided.middle if index != divided.pinned]
+    folded = divided.summarized
     kept = sorted(set(range(len(live))).difference(folded))
     return MessageSelection(
         tuple(live[index] for index in folded),

@@ -150,8 +150,7 @@ def truncated(plan: Plan, reason: str) -> Condensation:
 
 def _left_out(plan: Plan) -> Condensation:
     """Old messages left out, after the summary that there is of what came before them."""
-    split = plan.split
-    indexes = tuple(index for index in split.middle if index != split.pinned)
+    indexes = plan.split.summarized
     if not indexes:
         return unchanged(plan, KIND.id, "there is nothing to leave out")
     notice = _LEFT_OUT.format(number=len(indexes))

@@ -158,7 +158,7 @@ class Native:
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
         """Return the messages between head and tail; a lone summary only above the target."""
-        indexes = tuple(index for index in plan.split.middle if index != plan.split.pinned)
+        indexes = plan.split.summarized
         return indexes if is_worth_summarizing(plan, indexes) else ()
 
     async def condense(self, plan: Plan) -> Condensation:

@@ -561,15 +561,17 @@ def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
         return frozenset()
     plan = working.plan
     chosen = _without_ends(selected(step.selection, working), config.summarization_config, working)
-    pinned = last_user_message(plan.messages)
-    allowed = {i for i in plan.split.middle if i not in (pinned, plan.split.pinned)}
+    last = last_user_message(plan.messages)
+    allowed = {index for index in plan.split.summarized if index != last}
     candidates = allowed.intersection(chosen)
     shown = set(working.shown)
     found: set[int] = set()
     for first, end in pairwise(cut_points(plan.messages)):
         unit = {index for index in range(first, end) if index in shown}
         stays = unit - candidates
-        if stays <= {pinned} and not any(answers_a_call(plan.messages[i]) for i in stays):
+        if stays <= plan.split.kept | {last} and not any(
+            answers_a_call(plan.messages[i]) for i in stays
+        ):
             found |= unit & candidates
     return frozenset(found) if is_worth_summarizing(plan, found) else frozenset()
 
