@@ -340,7 +340,7 @@ class WorkingView:
             plan,
             messages=tuple(messages[i] for i in self.shown),
             counts=tuple(self.count(i) for i in self.shown),
-            split=Split(first, recent, None, tail_tokens=0, overshoot=0),
+            split=Split(first, recent, tail_tokens=0),
             zones=Zones(first, recent),
             previous=self.folded.text if self.folded is not None else plan.previous,
             previous_tokens=self.folded.tokens if self.folded is not None else plan.previous_tokens,
