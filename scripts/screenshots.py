@@ -60,7 +60,7 @@ PICTURES = {
     "ui-chat.png": Picture("/"),
     "ui-context.png": Picture("/", explain),
     "ui-phone.png": Picture("/", width=390, height=800, dark=True),
-    "ui-folded.png": Picture("/", summarize),
+    "ui-summary.png": Picture("/", summarize),
     "ui-dark.png": Picture("/", dark=True),
     "ui-history.png": Picture("/s/sample/history"),
     "ui-settings.png": Picture("/settings"),

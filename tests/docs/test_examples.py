@@ -13,7 +13,7 @@ from tests.docs.running import RUNS, Runner
 from tests.docs.upstream import upstream
 
 NOT_RUN: dict[str, str] = {
-    "README.md:make run": "it sets up an environment and runs every test",
+    "README.md:make run": "it installs packages and runs every test",
     "docs/architecture.md:door": "a drawing",
     "docs/evaluation.md:enfold eval": "its files are published elsewhere, and a model is asked",
     "docs/guides/operations.md:export POSTGRES_PASSWORD": (
