@@ -10,8 +10,8 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from types import NoneType, UnionType
@@ -90,6 +90,19 @@ class FieldDescription:
     """Added to the description of valid values."""
     variable: str = ""
     """Its environment variable, if that is not made from the name."""
+    is_optional: bool = False
+    """True if the value may be None."""
+    example: Any = None
+    """The value with which a form starts a new object."""
+    shown_if: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """JSON names of other fields and the values for which this field counts. Empty: always.
+
+    The other fields are in the same object, or in one around it. A form hides the field otherwise.
+    """
+    model: type[BaseModel] | None = None
+    """The model of an object, or of the objects in a list."""
+    items: FieldKind | None = None
+    """The kind of a list's items."""
 
     @property
     def allowed(self) -> str:
@@ -138,6 +151,8 @@ def described(
     default: Any = ...,
     ge: float | None = None,
     le: float | None = None,
+    strict: bool | None = None,
+    examples: list[Any] | None = None,
     **about: Any,
 ) -> Any:
     """Return a pydantic field with its title and help; without a default it is required.
@@ -145,7 +160,14 @@ def described(
     `about` are further attributes of its `FieldDescription`.
     """
     return Field(
-        default=default, title=title, description=text, ge=ge, le=le, json_schema_extra=about
+        default=default,
+        title=title,
+        description=text,
+        ge=ge,
+        le=le,
+        strict=strict,
+        examples=examples,
+        json_schema_extra=about,
     )
 
 
@@ -271,8 +293,9 @@ def _describe(name: str, info: FieldInfo) -> FieldDescription:
     about: dict[str, Any] = dict(given)
     hint = _without_none(info.annotation)
     kind = about.pop("kind", None) or _kind(hint)
-    if kind == "choice":
-        values = get_args(hint)
+    item = _without_none(get_args(hint)[0]) if kind == "list" else hint
+    if kind == "choice" or _kind(item) == "choice":
+        values = get_args(item)
         about["choices"] = about.get("choices") or {str(each): str(each) for each in values}
     default = None
     if not info.is_required():
@@ -281,12 +304,16 @@ def _describe(name: str, info: FieldInfo) -> FieldDescription:
     return FieldDescription(
         name,
         info.alias or name,
-        info.title or name.replace("_", " ").capitalize(),
+        info.title or name.replace("_", " ").strip().capitalize(),
         info.description or "",
         kind,
         default,
         least=getattr(bounds.get("Ge"), "ge", None),
         most=getattr(bounds.get("Le"), "le", None),
+        is_optional=NoneType in get_args(info.annotation),
+        example=info.examples[0] if info.examples else None,
+        model=_model_in(item),
+        items=_kind(item) if kind == "list" else None,
         **about,
     )
 

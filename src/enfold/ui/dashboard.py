@@ -19,6 +19,7 @@ from enfold.llm.costs import Figures, Recommendation, recommend
 from enfold.ui import figures
 from enfold.ui.frame import frame
 from enfold.ui.settings.profiles import candidates_of
+from enfold.ui.widgets import table
 from enfold.ui.window import Window, path_of
 
 Kind: TypeAlias = Literal["bar", "line"]
@@ -54,7 +55,12 @@ def chart(title: str, places: Sequence[str], series: Sequence[Series], unit: str
         drawn.props["aria-label"] = f"Chart: {title}. The table below has the same values"
         drawn.props("role=img")
         with ui.expansion("Show as table").classes("db-table").props("dense"):
-            _table(places, series)
+            rows = [
+                (place, *(_figure(each.values[at]) for each in series))
+                for at, place in enumerate(places)
+                if any(each.values[at] for each in series)
+            ]
+            table(title, ("", *(each.name for each in series)), rows)
 
 
 def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> dict[str, Any]:
@@ -125,24 +131,6 @@ def _series(series: Series, places: int) -> dict[str, Any]:
     else:
         found["barMaxWidth"] = 28
     return found
-
-
-def _table(places: Sequence[str], series: Sequence[Series]) -> None:
-    rows = [(place, [each.values[at] for each in series]) for at, place in enumerate(places)]
-    with ui.element("div").classes("db-scroll"), ui.element("table").classes("db-figures"):
-        with ui.element("tr"):
-            for title in ("", *(each.name for each in series)):
-                with ui.element("th").props("scope=col"):
-                    ui.label(title)
-        for place, values in rows:
-            if not any(values):
-                continue
-            with ui.element("tr"):
-                with ui.element("th").props("scope=row"):
-                    ui.label(place)
-                for value in values:
-                    with ui.element("td"):
-                        ui.label(_figure(value))
 
 
 def _figure(value: float | None) -> str:

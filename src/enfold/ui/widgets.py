@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from inspect import isawaitable
@@ -15,6 +15,8 @@ from enfold.ui import figures
 Item = TypeVar("Item")
 Element = TypeVar("Element", bound=ui.element)
 Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
+Cell: TypeAlias = str | Callable[[], object]
+"""The content of a table's cell: a text, or a function that draws it."""
 
 BY_HAND = "user"
 """The author of a summary that the user wrote."""
@@ -167,6 +169,30 @@ def paged_list(
 
     more.on_click(show_more)
     show_more()
+
+
+def table(
+    label: str, titles: Sequence[str], rows: Iterable[Sequence[Cell]], *, classes: str = ""
+) -> None:
+    """Show a table; if the first column has no title, its cells are headings."""
+    with (
+        ui.element("div").classes("ef-scroll-x"),
+        labelled(ui.element("table").classes(f"ef-grid {classes}"), label),
+    ):
+        with ui.element("tr"):
+            for title in titles:
+                with ui.element("th").props("scope=col"):
+                    ui.label(title)
+        for row in rows:
+            with ui.element("tr"):
+                for place, content in enumerate(row):
+                    is_heading = not place and not titles[0]
+                    cell = ui.element("th").props("scope=row") if is_heading else ui.element("td")
+                    with cell:
+                        if isinstance(content, str):
+                            ui.label(content)
+                        else:
+                            content()
 
 
 @contextmanager

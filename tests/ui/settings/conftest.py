@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import httpx
 import pytest
-from playwright.async_api import Page
+from playwright.async_api import Locator, Page
 
 from enfold import wire
 from enfold.messages import Conversation
@@ -64,9 +64,9 @@ def visit(page: Page, server: Process, api: Api) -> Visit:
     return go
 
 
-async def choose(page: Page, field: str, option: str) -> None:
-    """Choose from a list."""
-    await page.get_by_role("combobox", name=field, exact=True).click()
+async def choose(page: Page, field: str, option: str, *, within: Locator | None = None) -> None:
+    """Choose an option of a field; `within` is the part of the page with the field."""
+    await (within or page).get_by_role("combobox", name=field, exact=True).click()
     await page.get_by_role("option", name=option, exact=True).click()
 
 

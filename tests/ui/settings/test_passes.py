@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from enfold.ui.settings.strategy import badges
+from enfold.ui.settings.strategy import EXAMPLE, badges, effect
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit, choose, fits
@@ -79,7 +79,7 @@ async def test_a_pass_is_added_copied_and_deleted(visit: Visit, api: Api) -> Non
     ]
 
 
-async def test_two_passes_of_one_id_are_told_apart_by_the_engine(visit: Visit) -> None:
+async def test_two_passes_with_one_id_are_refused(visit: Visit) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {SUMMARY}").click()
     await page.get_by_role("textbox", name="Id").fill("shorten_old_output")
@@ -87,7 +87,7 @@ async def test_two_passes_of_one_id_are_told_apart_by_the_engine(visit: Visit) -
     await expect(page.get_by_role("button", name="Save config")).to_be_disabled()
 
 
-async def test_a_pass_becomes_one_that_folds(visit: Visit, api: Api) -> None:
+async def test_a_pass_becomes_a_summary_of_many_messages(visit: Visit, api: Api) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {OLD}").click()
     await choose(page, "Mode", "Batch: one summary of many messages")
@@ -100,6 +100,44 @@ async def test_a_pass_becomes_one_that_folds(visit: Visit, api: Api) -> None:
     assert "individualConfig" not in first
     assert first["batchConfig"]["summarizationConfig"]["keepLast"] == 5
     assert first["batchConfig"]["summarizationConfig"]["customPrompt"] == "Tell me all"
+
+
+async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: Api) -> None:
+    page = await opened(visit)
+    await page.get_by_role("button", name=f"Edit {OLD}").click()
+    await choose(page, "Selection", "All but the most recent, by share")
+    share = page.get_by_role("spinbutton", name="Keep percentage")
+    await expect(share).to_have_value("30")
+    await share.fill("40")
+    await expect(page.get_by_role("spinbutton", name="Keep recent count")).not_to_be_visible()
+    results = page.get_by_role("group", name="Tool results", exact=True)
+    summarize = "Summarize: by a model or the built-in summarizer"
+    await choose(page, "Operation", summarize, within=results)
+    await expect(results.get_by_role("spinbutton", name="Max lines")).not_to_be_visible()
+    tokens = results.get_by_role("spinbutton", name="Max tokens")
+    await tokens.fill("3")
+    await expect(page.get_by_text("a whole number, 16 or more, found 3")).to_be_visible()
+    await tokens.fill("90")
+    await results.get_by_role("button", name="Example").click()
+    example = results.get_by_role("region", name="Example of the operation")
+    await expect(example).to_contain_text("at most 90 tokens")
+    text = page.get_by_role("group", name="Message text", exact=True)
+    await choose(page, "Operation", "Suppress: replaced by a marker", within=text)
+    await choose(page, "Execution", "Only above a number of tokens")
+    await page.get_by_role("spinbutton", name="Token threshold").fill("25000")
+    await page.get_by_role("button", name="Add override").click()
+    override = page.get_by_role("listitem", name="override 1")
+    await override.get_by_role("spinbutton", name="Message index").fill("2")
+    await override.get_by_role("switch", name="Set tool results").click()
+    await expect(override.get_by_role("combobox", name="Operation")).to_be_visible()
+    first = (await save(page, api))[0]
+    assert first["selection"] == {"type": "preserve_percent", "keepPercentage": 40}
+    assert first["execution"] == {"type": "conditional", "condition": {"tokenThreshold": 25_000}}
+    operations = first["individualConfig"]["defaults"]
+    assert operations["messageText"] == {"operation": "suppress"}
+    assert operations["toolResults"]["params"] == {"summarize": {"maxTokens": 90}}
+    (other,) = first["individualConfig"]["overrides"]
+    assert other == {"messageIndex": 2, "operations": {"toolResults": {"operation": "keep"}}}
 
 
 async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
@@ -132,3 +170,28 @@ async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
 )
 def test_a_pass_in_a_few_words(step: dict[str, Any], expected: list[str]) -> None:
     assert badges(step) == expected
+
+
+@pytest.mark.parametrize(
+    ("operation", "lines", "words"),
+    [
+        ({"operation": "keep"}, 40, "step 40"),
+        ({"operation": "suppress"}, 1, "suppressed"),
+        ({"operation": "truncate", "params": {"truncate": {"maxLines": 3}}}, 4, "37 of 40 lines"),
+        ({"operation": "summarize", "params": {"summarize": {"maxTokens": 90}}}, 2, "90 tokens"),
+    ],
+    ids=["keep", "suppress", "truncate", "summarize"],
+)
+def test_the_example_shows_the_operation(operation: dict[str, Any], lines: int, words: str) -> None:
+    shown = effect(operation)
+    assert shown is not None
+    assert len(shown.splitlines()) == lines
+    assert words in shown
+
+
+def test_an_invalid_operation_has_no_example() -> None:
+    assert effect({"operation": "truncate", "params": {"truncate": {"maxLines": -1}}}) is None
+
+
+def test_the_example_is_long() -> None:
+    assert len(EXAMPLE.splitlines()) == 40

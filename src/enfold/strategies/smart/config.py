@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field, model_validator
 
-from enfold.fields import CamelModel, ContradictionError, Fault
+from enfold.fields import CamelModel, ContradictionError, Fault, described
 from enfold.messages import Role
 from enfold.strategies.native import PromptText
 
@@ -18,8 +18,10 @@ ContentType: TypeAlias = Literal["message_text", "tool_parameters", "tool_result
 class Truncate(CamelModel):
     """Limits of a truncated text."""
 
-    max_chars: int | None = Field(default=None, description="Characters that stay", ge=0)
-    max_lines: int | None = Field(default=None, description="Lines that stay", ge=0)
+    max_chars: int | None = Field(
+        default=None, description="Characters that stay", ge=0, examples=[500]
+    )
+    max_lines: int | None = Field(default=None, description="Lines that stay", ge=0, examples=[10])
     add_ellipsis: bool = Field(default=True, description="Add a marker with the size of the cut")
 
     @model_validator(mode="after")
@@ -44,8 +46,12 @@ class Summarize(CamelModel):
 class Params(CamelModel):
     """The parameters of an operation."""
 
-    truncate: Truncate | None = Field(default=None, description="For truncate")
-    summarize: Summarize | None = Field(default=None, description="For summarize")
+    truncate: Truncate | None = described(
+        "Limits", "For truncate", default=None, shown_if={"operation": ["truncate"]}
+    )
+    summarize: Summarize | None = described(
+        "Summary", "For summarize", default=None, shown_if={"operation": ["summarize"]}
+    )
 
 
 def _allow_bare_name(schema: dict[str, Any]) -> None:
@@ -61,8 +67,23 @@ class OperationConfig(CamelModel):
 
     model_config = ConfigDict(json_schema_extra=_allow_bare_name)
 
-    operation: Operation = Field(description="The operation")
-    params: Params | None = Field(default=None, description="Its parameters")
+    operation: Operation = described(
+        "Operation",
+        "The operation",
+        examples=["keep"],
+        choices={
+            "keep": "Keep: unchanged",
+            "suppress": "Suppress: replaced by a marker",
+            "truncate": "Truncate: shortened to its start",
+            "summarize": "Summarize: by a model or the built-in summarizer",
+        },
+    )
+    params: Params | None = described(
+        "Parameters",
+        "Its parameters",
+        default=None,
+        shown_if={"operation": ["truncate", "summarize"]},
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -82,7 +103,8 @@ class OperationConfig(CamelModel):
         return given or _SUMMARIZE
 
 
-_TRUNCATE = Truncate(max_chars=500, max_lines=10)
+_TRUNCATE_JSON = {"maxChars": 500, "maxLines": 10, "addEllipsis": True}
+_TRUNCATE = Truncate.model_validate(_TRUNCATE_JSON)
 _SUMMARIZE = Summarize()
 _KEEP = OperationConfig(operation="keep")
 
@@ -92,7 +114,11 @@ class Operations(CamelModel):
 
     message_text: OperationConfig = Field(default=_KEEP, description="Text of user and model")
     tool_parameters: OperationConfig = Field(default=_KEEP, description="Parameters of tool calls")
-    tool_results: OperationConfig = Field(default=_KEEP, description="Results of tools")
+    tool_results: OperationConfig = Field(
+        default=_KEEP,
+        description="Results of tools",
+        examples=[{"operation": "truncate", "params": {"truncate": _TRUNCATE_JSON}}],
+    )
 
 
 class SomeOperations(CamelModel):
@@ -108,7 +134,9 @@ class SomeOperations(CamelModel):
 class Override(CamelModel):
     """Other operations for one message."""
 
-    message_index: int = Field(description="Index of the message, counted from 0", ge=0)
+    message_index: int = Field(
+        description="Index of the message, counted from 0", ge=0, examples=[0]
+    )
     operations: SomeOperations = Field(description="Its operations")
 
 
@@ -137,7 +165,9 @@ class SummarizationConfig(CamelModel):
 class BatchConfig(CamelModel):
     """How messages are processed together."""
 
-    operation: Literal["keep", "summarize"] = Field(description="The operation")
+    operation: Literal["keep", "summarize"] = Field(
+        description="The operation", examples=["summarize"]
+    )
     summarization_config: SummarizationConfig = Field(
         default=SummarizationConfig(), description="How the messages are summarized"
     )
@@ -146,20 +176,47 @@ class BatchConfig(CamelModel):
 class Selection(CamelModel):
     """The messages that a pass processes: all but the newest, or those that are listed."""
 
-    type: Literal["preserve_recent", "preserve_percent", "custom"] = Field(
-        description="How messages are selected"
+    type: Literal["preserve_recent", "preserve_percent", "custom"] = described(
+        "Selection",
+        "How messages are selected",
+        examples=["preserve_recent"],
+        choices={
+            "preserve_recent": "All but the most recent, by number",
+            "preserve_percent": "All but the most recent, by share",
+            "custom": "Selected messages",
+        },
     )
-    keep_recent_count: int | None = Field(
-        default=None, description="Number of newest messages left out", ge=0
+    keep_recent_count: int | None = described(
+        "Keep recent count",
+        "Number of newest messages left out",
+        default=None,
+        ge=0,
+        examples=[10],
+        shown_if={"type": ["preserve_recent"]},
     )
-    keep_percentage: float | None = Field(
-        default=None, description="Percentage of newest messages left out", ge=0, le=100
+    keep_percentage: float | None = described(
+        "Keep percentage",
+        "Percentage of newest messages left out",
+        default=None,
+        ge=0,
+        le=100,
+        examples=[30],
+        shown_if={"type": ["preserve_percent"]},
     )
-    indexes: tuple[int, ...] | None = Field(
-        default=None, description="Indexes of messages, counted from 0", strict=False
+    roles: tuple[Role, ...] | None = described(
+        "Roles",
+        "Roles of messages",
+        default=None,
+        strict=False,
+        examples=[["tool"]],
+        shown_if={"type": ["custom"]},
     )
-    roles: tuple[Role, ...] | None = Field(
-        default=None, description="Roles of messages", strict=False
+    indexes: tuple[int, ...] | None = described(
+        "Indexes",
+        "Indexes of messages, counted from 0",
+        default=None,
+        strict=False,
+        shown_if={"type": ["custom"]},
     )
 
     @model_validator(mode="after")
@@ -179,16 +236,26 @@ class Selection(CamelModel):
 class Condition(CamelModel):
     """The condition of a conditional pass."""
 
-    token_threshold: int = Field(description="The pass runs above this number of tokens", ge=0)
+    token_threshold: int = Field(
+        description="The pass runs above this number of tokens", ge=0, examples=[40_000]
+    )
 
 
 class Execution(CamelModel):
     """When a pass runs."""
 
-    type: Literal["always", "conditional"] = Field(
-        default="always", description="When the pass runs"
+    type: Literal["always", "conditional"] = described(
+        "Execution",
+        "Passes run in order until the target is reached",
+        default="always",
+        choices={
+            "always": "Always, until the target is reached",
+            "conditional": "Only above a number of tokens",
+        },
     )
-    condition: Condition | None = Field(default=None, description="For conditional")
+    condition: Condition | None = described(
+        "Condition", "For conditional", default=None, shown_if={"type": ["conditional"]}
+    )
 
     @model_validator(mode="after")
     def _has_condition(self) -> Execution:
@@ -200,14 +267,29 @@ class Execution(CamelModel):
 class Pass(CamelModel):
     """One pass over the messages."""
 
-    id: str = Field(description="Name in the operations of the report")
-    name: str = Field(description="Name that is shown")
-    selection: Selection = Field(description="Messages that the pass processes")
-    mode: Literal["batch", "individual"] = Field(description="Together, or one by one")
+    id: str = Field(description="Name in the operations of the report", examples=["new_pass"])
+    name: str = Field(description="Name that is shown", examples=["New pass"])
     description: str = Field(default="", description="Purpose of the pass")
-    batch_config: BatchConfig | None = Field(default=None, description="For batch")
-    individual_config: IndividualConfig | None = Field(default=None, description="For individual")
-    execution: Execution = Field(default=Execution(), description="When the pass runs")
+    selection: Selection = described("Which messages", "Messages that the pass processes")
+    execution: Execution = described("When", "When the pass runs", default=Execution())
+    mode: Literal["batch", "individual"] = described(
+        "Mode",
+        "Together, or one by one",
+        examples=["individual"],
+        choices={
+            "batch": "Batch: one summary of many messages",
+            "individual": "Individual: each message is shortened",
+        },
+    )
+    batch_config: BatchConfig | None = described(
+        "Batch", "How the messages are summarized", default=None, shown_if={"mode": ["batch"]}
+    )
+    individual_config: IndividualConfig | None = described(
+        "Operations",
+        "How each message is shortened",
+        default=None,
+        shown_if={"mode": ["individual"]},
+    )
 
     @model_validator(mode="after")
     def _has_what_its_mode_needs(self) -> Pass:

@@ -1,37 +1,32 @@
 """The form builder: draws any described model and shows every fault at its field.
 
-A field is drawn from its `FieldDescription`. The settings, profiles and model limits are described
-by their models; a strategy, which may come from another package, by its JSON schema. A form edits a
-JSON value in place and reports every change. The engine validates the value: its faults have paths,
-and each is shown at the field with that path.
+Settings, profiles, model limits and strategy configs are described models, also a strategy's config
+that comes from another package. A form edits a JSON value in place and reports every change. The
+engine validates the value: its faults have paths, and each is shown at the field with that path.
 """
 
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Collection, Iterable, Mapping
+from copy import deepcopy
 from functools import partial
 from typing import Any, TypeAlias
 
 from nicegui import ui
-from nicegui.events import ValueChangeEventArguments
+from nicegui.events import SortableEventArguments, ValueChangeEventArguments
+from pydantic import BaseModel
 
-from enfold.fields import Fault, FieldDescription, FieldKind
-from enfold.ui.widgets import icon_button
+from enfold.fields import Fault, FieldDescription, describe, write
+from enfold.ui.widgets import icon_button, labelled
 
-Schema: TypeAlias = Mapping[str, Any]
 Holder: TypeAlias = dict[str, Any]
 """A JSON object that a form edits in place."""
+Model: TypeAlias = type[BaseModel]
 
 _LONG = ("prompt", "text", "template")
 """A text field whose name ends with one of these has several lines."""
-_KINDS: Mapping[str, FieldKind] = {
-    "boolean": "flag",
-    "integer": "integer",
-    "number": "number",
-    "array": "list",
-    "object": "object",
-}
 
 
 def draw_field(
@@ -55,16 +50,16 @@ def draw_field(
     elif listed:
         if value is not None and value not in listed:
             listed[value] = f"{value} (not available)"
-        has_default = about.default is not None or not label
-        field = ui.select(listed, value=value, label=title or None, clearable=not has_default)
+        clearable = label and about.is_optional
+        field = ui.select(listed, value=value, label=title or None, clearable=clearable)
         field.props("options-dense")
     elif about.kind in {"integer", "number"} and label:
-        placeholder = "" if about.default is None else str(about.default)
+        placeholder = about.unset if about.default is None else str(about.default)
         field = ui.number(title, value=value, placeholder=placeholder, suffix=about.unit or None)
     elif about.kind == "list":
         field = ui.input(title, value=", ".join(map(str, value or ())))
         field.props('hint="Separated by commas"')
-    elif about.name.lower().endswith(_LONG):
+    elif about.name.endswith(_LONG):
         field = ui.textarea(title, value=value or "").props("autogrow")
     else:
         field = ui.input(
@@ -75,190 +70,338 @@ def draw_field(
     return field.props("outlined dense").classes("ef-full")
 
 
-def describe_schema(name: str, schema: Schema) -> FieldDescription:
-    """Return the description of a field of a JSON schema."""
-    values = schema.get("enum") or schema.get("items", {}).get("enum")
-    words = schema.get("title") or re.sub(r"(?<=[a-z0-9])([A-Z])", r" \1", name).lower()
-    kind = _KINDS.get(schema.get("type", ""), "text")
-    return FieldDescription(
-        name,
-        name,
-        words[:1].upper() + words[1:],
-        schema.get("description", ""),
-        "choice" if schema.get("enum") else kind,
-        schema.get("default"),
-        choices=schema.get("choices") or ({each: each for each in values} if values else None),
-        unit=schema.get("unit", ""),
-        unset=schema.get("unset", ""),
-    )
+def _decided_by(about: FieldDescription) -> frozenset[str]:
+    """Return the names of other fields that decide if a field, or a part of it, is shown."""
+    names = set(about.shown_if)
+    if about.model is not None and about.kind == "object":
+        inner = describe(about.model).values()
+        names |= {name for each in inner for name in _decided_by(each)}
+        names -= {each.alias for each in inner}
+    return frozenset(names)
 
 
-def without_null(schema: Schema) -> tuple[Schema, bool]:
-    """Return the schema of a value that is not null, and True if it may be null.
-
-    Of several forms of the same value, the object with all its fields is returned.
-    """
-    variants = schema.get("anyOf")
-    if not variants:
-        return schema, False
-    others = [each for each in variants if each.get("type") != "null"]
-    inner = next((each for each in others if "properties" in each or "anyOf" in each), others[0])
-    if "anyOf" in inner:
-        inner, _ = without_null(inner)
-    about = {key: item for key, item in schema.items() if key != "anyOf"}
-    return {**inner, **about}, len(others) < len(variants)
+def _is_shown(about: FieldDescription, values: Mapping[str, Any]) -> bool:
+    return all(values.get(name) in allowed for name, allowed in about.shown_if.items())
 
 
-def properties(schema: Schema) -> Mapping[str, Schema]:
-    """Return the fields of an object by name."""
-    found: Mapping[str, Schema] = without_null(schema)[0].get("properties", {})
-    return found
-
-
-def items_of(holder: Holder, name: str) -> list[Holder]:
-    """Return the objects of a list in a config."""
-    found: list[Holder] = holder.get(name, [])
-    return found
+def new_object(model: Model, around: tuple[Holder, ...] = ()) -> Holder:
+    """Return a new object: the examples of its fields; the others have their defaults."""
+    made: Holder = {}
+    for about in describe(model).values():
+        if not _is_shown(about, ChainMap(made, *around)):
+            continue
+        value = about.example
+        if value is None and about.kind == "choice":
+            value = about.default
+        elif value is None and about.kind == "object" and about.model is not None:
+            if isinstance(about.default, BaseModel):
+                value = write(about.default)
+            elif about.shown_if or not about.is_optional:
+                value = new_object(about.model, (made, *around))
+        if value is not None:
+            made[about.alias] = deepcopy(value)
+    return made
 
 
 class ConfigForm:
     """The fields of one JSON value."""
 
     def __init__(
-        self, changed: Callable[[], None], *, choices: Mapping[str, Mapping[str, str]] | None = None
+        self,
+        changed: Callable[[], None],
+        *,
+        choices: Mapping[str, Mapping[str, str]] | None = None,
+        badges: Mapping[Model, Callable[[Holder], list[str]]] | None = None,
+        extras: Mapping[Model, Callable[[Holder], Callable[[], None]]] | None = None,
     ) -> None:
-        """`choices` are the values of text fields by field name, such as names of profiles."""
+        """Describe what the form needs beyond the models.
+
+        `choices` are the values of text fields by field name, such as names of profiles. `badges`
+        describe an item of a list in a few words. `extras` draw something below the fields of an
+        object and return a function that is called after every change.
+        """
         self._listeners: list[Callable[[], None]] = [changed]
         self._choices = choices or {}
+        self._extras = extras or {}
         self._fields: dict[str, Any] = {}
+        self._badges = badges or {}
 
     def add_object(
-        self, schema: Schema, holder: Holder, path: str = "", *, without: Collection[str] = ()
+        self,
+        model: Model,
+        holder: Holder,
+        path: str = "",
+        *,
+        around: tuple[Holder, ...] = (),
+        without: Collection[str] = (),
     ) -> None:
-        """Add all fields of an object."""
-        for name, each in properties(schema).items():
-            if name not in without:
-                self.add_field(each, holder, name, path)
+        """Add all fields of an object; `around` are the objects that contain it."""
+        dependent: list[tuple[frozenset[str], Callable[..., None]]] = []
 
-    def add_field(self, schema: Schema, holder: Holder, name: str, path: str = "") -> None:
-        """Add one field of an object: a value, an object or a list of objects."""
-        place = f"{path}.{name}" if path else name
-        inner, is_optional = without_null(schema)
-        if "properties" in inner:
-            self._add_nested(inner, holder, name, place, is_optional=is_optional)
-        elif inner.get("type") == "array" and "properties" in without_null(inner["items"])[0]:
-            self._add_objects(inner, holder, name, place)
-        else:
-            items = inner.get("items", {}).get("type")
-            self.add_described(describe_schema(name, inner), holder, place, items=items)
+        def decide(name: str) -> None:
+            for decided_by, fill in dependent:
+                if name in decided_by:
+                    fill(is_new=True)
 
-    def add_described(
-        self, about: FieldDescription, holder: Holder, path: str = "", *, items: str | None = None
+        with ui.element("div").classes("st-form"):
+            for name, about in describe(model).items():
+                if name in without:
+                    continue
+                if about.kind == "choice" and about.default is not None:
+                    holder.setdefault(about.alias, about.default)
+                add = partial(self.add_field, about, holder, path, around=around)
+                if decided_by := _decided_by(about):
+                    place = ui.element("div").classes("ef-contents")
+                    fill = partial(_fill_dependent, place, about, holder, around, add)
+                    dependent.append((decided_by, fill))
+                    fill()
+                else:
+                    add(decide=partial(decide, about.alias))
+            if model in self._extras:
+                self.subscribe(self._extras[model](holder))
+
+    def add_field(
+        self,
+        about: FieldDescription,
+        holder: Holder,
+        path: str = "",
+        *,
+        around: tuple[Holder, ...] = (),
+        decide: Callable[[], None] | None = None,
     ) -> Any:
-        """Add the field of a description and return its control; `items` is the type of a list."""
-        name = about.alias
-        value = holder.get(name, about.default)
+        """Add one field of an object and return its control.
+
+        The field is a value, an object or a list of objects. `decide` is called after a change,
+        before the other listeners.
+        """
+        place = f"{path}.{about.alias}" if path else about.alias
+        if about.model is not None and about.kind == "list":
+            return ObjectList(self, about, about.model, holder, place).build()
+        if about.model is not None:
+            return self._add_nested(about, about.model, holder, place, around)
         with ui.element("div").classes("st-field"):
+            value = holder.get(about.alias, about.default)
             field = draw_field(about, value, choices=self._choices.get(about.name))
             ui.label(about.help).classes("ef-soft ef-small st-help")
 
         def store(event: ValueChangeEventArguments[Any]) -> None:
-            new = _parse(about, event.value, items)
+            new = _parse(about, event.value)
             if new in (None, "", []):
-                holder.pop(name, None)
+                holder.pop(about.alias, None)
             else:
-                holder[name] = new
-            self._changed()
+                holder[about.alias] = new
+            if decide is not None:
+                decide()
+            self.changed()
 
         field.on_value_change(store)
         if about.kind != "flag":
-            self._fields[path or name] = field.without_auto_validation()
+            self._fields[place] = field.without_auto_validation()
         return field
 
     def subscribe(self, listener: Callable[[], None]) -> None:
         """Call a function after every change."""
         self._listeners.append(listener)
 
-    def show_faults(self, faults: Iterable[Fault]) -> list[Fault]:
-        """Show every fault at its field and return those without a field."""
-        by_path = {fault.path: fault for fault in faults}
-        shown: set[str] = set()
-        for path, field in self._fields.items():
-            if field.is_deleted:
-                continue
-            fault = by_path.get(path)
-            field.error = None if fault is None else fault.reason
-            shown |= {path} if fault is not None else set()
-        return [fault for path, fault in by_path.items() if path not in shown]
-
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Report a change."""
         for listener in tuple(self._listeners):
             listener()
 
+    def describe_item(self, model: Model, item: Holder) -> list[str]:
+        """Return short descriptions of an item of a list."""
+        return self._badges[model](item) if model in self._badges else []
+
+    def show_faults(self, faults: Iterable[Fault]) -> list[Fault]:
+        """Show every fault at its field and return those without a field."""
+        by_path = {fault.path: fault for fault in faults}
+        for path, field in self._fields.items():
+            if not field.is_deleted:
+                fault = by_path.pop(path, None)
+                field.error = None if fault is None else fault.reason
+        return list(by_path.values())
+
     def _add_nested(
-        self, schema: Schema, holder: Holder, name: str, path: str, *, is_optional: bool
+        self,
+        about: FieldDescription,
+        model: Model,
+        holder: Holder,
+        path: str,
+        around: tuple[Holder, ...],
     ) -> None:
-        """Add an object inside an object; an optional one has a switch."""
-        about = describe_schema(name, schema)
-        with ui.expansion(about.title, caption=about.help).classes("st-nested") as part:
-            inside = ui.element("div").classes("st-form")
+        """Add an object inside an object; an optional one has a switch.
+
+        It is collapsed, except inside an item of a list, which is collapsed itself.
+        """
+        name = about.alias
+        has_switch = about.is_optional and not about.shown_if
+        if "[" in path:
+            part = labelled(ui.element("div").classes("st-group").props("role=group"), about.title)
+            with part:
+                ui.label(about.title).classes("st-title")
+                ui.label(about.help).classes("ef-soft ef-small")
+        else:
+            part = ui.expansion(about.title, caption=about.help).classes("st-nested")
 
         def build() -> None:
             inside.clear()
-            if name in holder or not is_optional:
+            if name in holder or not has_switch:
+                made = holder.setdefault(name, new_object(model, (holder, *around)))
                 with inside:
-                    self.add_object(schema, holder.setdefault(name, {}), path)
+                    self.add_object(model, made, path, around=(holder, *around))
 
         def switch(event: ValueChangeEventArguments[bool | None]) -> None:
             if event.value:
-                holder[name] = {}
+                holder[name] = new_object(model, (holder, *around))
             else:
                 holder.pop(name, None)
             build()
-            self._changed()
+            self.changed()
 
-        if is_optional:
-            with part, ui.element("div").classes("st-field"):
+        with part:
+            if has_switch:
                 ui.switch(f"Set {about.title.lower()}", value=name in holder, on_change=switch)
-            inside.move(part)
-        build()
-
-    def _add_objects(self, schema: Schema, holder: Holder, name: str, path: str) -> None:
-        """Add a list of objects, with buttons to add and remove one."""
-        about = describe_schema(name, schema)
-        title = about.title.lower()
-        holder.setdefault(name, list(schema.get("default", [])))
-        with ui.expansion(about.title, caption=about.help).classes("st-nested"):
-            inside = ui.element("div").classes("ef-stack")
-            add = ui.button(f"Add to {title}", icon="add").props("flat dense")
-
-        def change(items: list[Holder]) -> None:
-            holder[name] = items
-            self._changed()
-            build()
-
-        def build() -> None:
-            inside.clear()
-            with inside:
-                for index, item in enumerate(holder[name]):
-                    with ui.element("div").classes("st-form st-item"):
-                        self.add_object(schema["items"], item, f"{path}[{index}]")
-                        others = [each for at, each in enumerate(holder[name]) if at != index]
-                        label = f"Remove {title} {index + 1}"
-                        icon_button("delete", label, partial(change, others))
-
-        add.on_click(lambda: change([*items_of(holder, name), {}]))
+            inside = ui.element("div")
         build()
 
 
-def _parse(about: FieldDescription, value: Any, items: str | None) -> Any:
+def _fill_dependent(
+    place: ui.element,
+    about: FieldDescription,
+    holder: Holder,
+    around: tuple[Holder, ...],
+    add: Callable[[], Any],
+    *,
+    is_new: bool = False,
+) -> None:
+    """Draw a field that depends on others; if it is hidden, remove its value."""
+    place.clear()
+    if not _is_shown(about, ChainMap(holder, *around)):
+        holder.pop(about.alias, None)
+        return
+    if is_new and about.shown_if and about.model is not None:
+        holder[about.alias] = new_object(about.model, (holder, *around))
+    elif is_new and about.example is not None:
+        holder.setdefault(about.alias, deepcopy(about.example))
+    with place:
+        add()
+
+
+class ObjectList:
+    """A list of objects: add, move, duplicate and delete; one at a time is expanded."""
+
+    def __init__(
+        self, form: ConfigForm, about: FieldDescription, model: Model, holder: Holder, path: str
+    ) -> None:
+        self._form = form
+        self._about = about
+        self._model = model
+        self._path = path
+        self._open: int | None = None
+        self._items: list[Holder] = holder.setdefault(about.alias, [])
+        # The name of the model is the word for one item: "Add pass".
+        self._word = re.sub(r"(?<!^)(?=[A-Z])", " ", model.__name__).lower()
+
+    def build(self) -> None:
+        """Show the items in order."""
+        title = self._about.title
+        with ui.element("div").classes("ef-stack st-wide"):
+            ui.label(title).classes("st-heading").props("role=heading aria-level=3")
+            ui.label(f"{self._about.help}. Drag an item by its handle, or use the arrows.").classes(
+                "ef-soft ef-small"
+            )
+            self._list = labelled(ui.list().classes("st-passes ef-full"), title)
+            self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
+            ui.button(f"Add {self._word}", icon="add", on_click=self._add).props("outline")
+        self._show()
+
+    def _show(self) -> None:
+        self._list.clear()
+        with self._list:
+            for index, item in enumerate(self._items):
+                self._row(index, item)
+
+    def _row(self, index: int, item: Holder) -> None:
+        name = item.get("name") or f"{self._word} {index + 1}"
+        is_open = self._open == index
+        with labelled(ui.element("div").classes("st-pass").props("role=listitem"), name):
+            with ui.element("div").classes("st-pass-head"):
+                ui.icon("drag_indicator").classes("st-handle").props("aria-hidden=true")
+                with ui.element("div").classes("ef-grow"):
+                    ui.label(f"{index + 1}. {name}").classes("st-title")
+                    with ui.element("div").classes("ef-row"):
+                        for badge in self._form.describe_item(self._model, item):
+                            ui.label(badge).classes("st-badge")
+                with ui.element("div").classes("ef-row-tight"):
+                    up = icon_button("arrow_upward", f"Move {name} up")
+                    up.on_click(partial(self._move, index, index - 1)).set_enabled(index > 0)
+                    down = icon_button("arrow_downward", f"Move {name} down")
+                    down.on_click(partial(self._move, index, index + 1))
+                    down.set_enabled(index < len(self._items) - 1)
+                    copy = partial(self._duplicate, index)
+                    icon_button("content_copy", f"Duplicate {name}", copy)
+                    icon_button("delete", f"Delete {name}", partial(self._delete, index))
+                    edit = icon_button(
+                        "expand_less" if is_open else "edit",
+                        f"Close {name}" if is_open else f"Edit {name}",
+                        partial(self._toggle, index),
+                    )
+                    edit.props(f"aria-expanded={'true' if is_open else 'false'}")
+            if is_open:
+                with ui.element("div").classes("st-pass-body"):
+                    self._form.add_object(self._model, item, f"{self._path}[{index}]")
+
+    def _dropped(self, event: SortableEventArguments) -> None:
+        self._move(event.old_index, event.new_index)
+
+    def _move(self, start: int, end: int) -> None:
+        opened = None if self._open is None else self._items[self._open]
+        self._items.insert(end, self._items.pop(start))
+        if opened is not None:
+            self._open = next(at for at, each in enumerate(self._items) if each is opened)
+        self._changed()
+
+    def _add(self) -> None:
+        self._insert(len(self._items), new_object(self._model))
+
+    def _duplicate(self, index: int) -> None:
+        copy = deepcopy(self._items[index])
+        if "name" in copy:
+            copy["name"] = f"{copy['name']} (copy)"
+        self._insert(index + 1, copy)
+
+    def _insert(self, index: int, item: Holder) -> None:
+        """Insert an item and expand it; an id that is taken gets a number."""
+        if "id" in item:
+            taken = {each.get("id") for each in self._items}
+            numbered = (f"{item['id']}_{number}" for number in range(2, len(taken) + 3))
+            item["id"] = next(id for id in (item["id"], *numbered) if id not in taken)
+        self._items.insert(index, item)
+        self._open = index
+        self._changed()
+
+    def _delete(self, index: int) -> None:
+        del self._items[index]
+        self._open = None
+        self._changed()
+
+    def _toggle(self, index: int) -> None:
+        self._open = None if self._open == index else index
+        self._changed()
+
+    def _changed(self) -> None:
+        self._show()
+        self._form.changed()
+
+
+def _parse(about: FieldDescription, value: Any) -> Any:
     """Return the JSON value of a field. Text that should be a number is kept, and refused later."""
     if about.kind == "integer" and value is not None and float(value).is_integer():
         return int(value)
     if about.kind != "list" or isinstance(value, list):
         return value
     parts = [part.strip() for part in (value or "").split(",") if part.strip()]
-    return [_number(part) for part in parts] if items in {"integer", "number"} else parts
+    return [_number(part) for part in parts] if about.items in {"integer", "number"} else parts
 
 
 def _number(text: str) -> Any:

@@ -20,7 +20,7 @@ from enfold.llm.profiles import Profile
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.ui import figures
 from enfold.ui.settings.scope import require_owner
-from enfold.ui.widgets import card, labelled
+from enfold.ui.widgets import Cell, card, labelled, table
 from enfold.ui.window import Window
 
 USUAL, ENVIRONMENT, FILE = "usual", "env", "file"
@@ -258,8 +258,7 @@ class CostTable:
                 self._read = self._number("Input tokens", _READ)
                 self._written = self._number("Output tokens", _WRITTEN)
             self._advice = ui.label().classes("st-title ef-wrap").props("role=status")
-            with ui.element("div").classes("st-scroll"):
-                self._table = labelled(ui.element("table").classes("st-table"), "Costs compared")
+            self._table = ui.element("div")
 
     async def show(self, listed: Sequence[ListedProfile]) -> None:
         """Show the costs of the profiles."""
@@ -286,34 +285,37 @@ class CostTable:
         self._advice.text = advice.reason if advice else nothing
         if not candidates:
             return
+        best = advice.name if advice is not None else None
+        rows = [self._row(offer, models[offer.name], current, best) for offer in offers]
         with self._table:
-            _head("Profile", "Model", "Cost", "Saves", "")
-            for offer in offers:
-                is_best = advice is not None and offer.name == advice.name
-                self._row(offer, models[offer.name], current=current, is_best=is_best)
+            table("Costs compared", ("Profile", "Model", "Cost", "Saves", "Actions"), rows)
 
-    def _row(self, offer: CostEstimate, model: str, *, current: str | None, is_best: bool) -> None:
-        with ui.element("tr"):
-            with ui.element("td"), ui.element("div").classes("ef-row"):
+    def _row(
+        self, offer: CostEstimate, model: str, current: str | None, best: str | None
+    ) -> tuple[Cell, ...]:
+        def name() -> None:
+            with ui.element("div").classes("ef-row"):
                 ui.label(offer.name).classes("ef-wrap")
-                for badge, shown in (("recommended", is_best), ("in use", offer.name == current)):
-                    if shown:
+                for badge, named in (("recommended", best), ("in use", current)):
+                    if offer.name == named:
                         ui.label(badge).classes("st-badge st-own")
-            with ui.element("td").classes("st-optional"):
-                ui.label(model).classes("ef-mono ef-wrap")
-            with ui.element("td"):
-                figures.money(offer.cost.total, is_estimate=True, why="Based on current prices.")
-            with ui.element("td"):
-                if offer.saved is None:
-                    figures.unknown("One of the two prices is unknown.")
-                else:
-                    ui.label(f"{figures.share_text(max(0.0, offer.share or 0.0))}")
-            with ui.element("td"):
-                is_profile = any(each.name == offer.name for each in self._listed)
-                if is_profile and offer.name != current:
-                    use = ui.button("Use", on_click=partial(self._use, offer.name))
-                    labelled(use.props("flat dense"), f"Use {offer.name} for all summaries")
-                    use.set_enabled(self._window.visitor.is_owner)
+
+        def saved() -> None:
+            if offer.saved is None:
+                figures.unknown("One of the two prices is unknown.")
+            else:
+                ui.label(figures.share_text(max(0.0, offer.share or 0.0)))
+
+        def use() -> None:
+            is_profile = any(each.name == offer.name for each in self._listed)
+            if is_profile and offer.name != current:
+                button = ui.button("Use", on_click=partial(self._use, offer.name))
+                labelled(button.props("flat dense"), f"Use {offer.name} for all summaries")
+                button.set_enabled(self._window.visitor.is_owner)
+
+        why = "Based on current prices."
+        cost = partial(figures.money, offer.cost.total, is_estimate=True, why=why)
+        return name, model, cost, saved, use
 
     async def _use(self, name: str) -> None:
         async with self._window.audited("set summarizer"):
@@ -339,14 +341,6 @@ def candidates_of(listed: Sequence[ListedProfile]) -> tuple[list[Candidate], Map
             found.append(Candidate.of(name, f"{profile.provider}:{cheap}"))
             models[name] = f"{profile.provider}:{cheap}"
     return found, models
-
-
-def _head(*titles: str) -> None:
-    with ui.element("tr"):
-        for title in titles:
-            cell = ui.element("th").props("scope=col")
-            with cell.classes("st-optional" if title == "Model" else ""):
-                ui.label(title)
 
 
 async def profiles(window: Window) -> None:
