@@ -25,6 +25,7 @@ from enfold.errors import ConfigError
 
 FieldKind: TypeAlias = Literal["flag", "integer", "number", "text", "choice", "object", "list"]
 Model = TypeVar("Model", bound=BaseModel)
+ModelType: TypeAlias = type[BaseModel]
 
 _KINDS: Mapping[Any, FieldKind] = {bool: "flag", int: "integer", float: "number", str: "text"}
 _EXPECTED: Mapping[FieldKind, str] = {
@@ -99,7 +100,7 @@ class FieldDescription:
 
     The other fields are in the same object, or in one around it. A form hides the field otherwise.
     """
-    model: type[BaseModel] | None = None
+    model: ModelType | None = None
     """The model of an object, or of the objects in a list."""
     items: FieldKind | None = None
     """The kind of a list's items."""

@@ -16,14 +16,12 @@ from typing import Any, TypeAlias
 
 from nicegui import ui
 from nicegui.events import SortableEventArguments, ValueChangeEventArguments
-from pydantic import BaseModel
 
-from enfold.fields import Fault, FieldDescription, describe, write
+from enfold.fields import Fault, FieldDescription, ModelType, describe, write
 from enfold.ui.widgets import icon_button, labelled
 
 Holder: TypeAlias = dict[str, Any]
 """A JSON object that a form edits in place."""
-Model: TypeAlias = type[BaseModel]
 
 _LONG = ("prompt", "text", "template")
 """A text field whose name ends with one of these has several lines."""
@@ -84,7 +82,7 @@ def _is_shown(about: FieldDescription, values: Mapping[str, Any]) -> bool:
     return all(values.get(name) in allowed for name, allowed in about.shown_if.items())
 
 
-def new_object(model: Model, around: tuple[Holder, ...] = ()) -> Holder:
+def new_object(model: ModelType, around: tuple[Holder, ...] = ()) -> Holder:
     """Return a new object: the examples of its fields; the others have their defaults."""
     made: Holder = {}
     for about in describe(model).values():
@@ -94,7 +92,7 @@ def new_object(model: Model, around: tuple[Holder, ...] = ()) -> Holder:
         if value is None and about.kind == "choice":
             value = about.default
         elif value is None and about.kind == "object" and about.model is not None:
-            if isinstance(about.default, BaseModel):
+            if about.default is not None:
                 value = write(about.default)
             elif about.shown_if or not about.is_optional:
                 value = new_object(about.model, (made, *around))
@@ -111,8 +109,8 @@ class ConfigForm:
         changed: Callable[[], None],
         *,
         choices: Mapping[str, Mapping[str, str]] | None = None,
-        badges: Mapping[Model, Callable[[Holder], list[str]]] | None = None,
-        extras: Mapping[Model, Callable[[Holder], Callable[[], None]]] | None = None,
+        badges: Mapping[ModelType, Callable[[Holder], list[str]]] | None = None,
+        extras: Mapping[ModelType, Callable[[Holder], Callable[[], None]]] | None = None,
     ) -> None:
         """Describe what the form needs beyond the models.
 
@@ -128,7 +126,7 @@ class ConfigForm:
 
     def add_object(
         self,
-        model: Model,
+        model: ModelType,
         holder: Holder,
         path: str = "",
         *,
@@ -208,7 +206,7 @@ class ConfigForm:
         for listener in tuple(self._listeners):
             listener()
 
-    def describe_item(self, model: Model, item: Holder) -> list[str]:
+    def describe_item(self, model: ModelType, item: Holder) -> list[str]:
         """Return short descriptions of an item of a list."""
         return self._badges[model](item) if model in self._badges else []
 
@@ -224,7 +222,7 @@ class ConfigForm:
     def _add_nested(
         self,
         about: FieldDescription,
-        model: Model,
+        model: ModelType,
         holder: Holder,
         path: str,
         around: tuple[Holder, ...],
@@ -291,7 +289,7 @@ class ObjectList:
     """A list of objects: add, move, duplicate and delete; one at a time is expanded."""
 
     def __init__(
-        self, form: ConfigForm, about: FieldDescription, model: Model, holder: Holder, path: str
+        self, form: ConfigForm, about: FieldDescription, model: ModelType, holder: Holder, path: str
     ) -> None:
         self._form = form
         self._about = about
