@@ -15,13 +15,11 @@ from tests.docs.upstream import upstream
 NOT_RUN: dict[str, str] = {
     "README.md:make run": "it installs packages and runs every test",
     "docs/architecture.md:door": "a drawing",
-    "docs/evaluation.md:enfold eval": "its files are published elsewhere, and a model is asked",
-    "docs/guides/operations.md:export POSTGRES_PASSWORD": (
-        "it needs Docker and a registry of packages"
-    ),
+    "docs/evaluation.md:enfold eval": "its files are published elsewhere, and it calls a model",
+    "docs/guides/operations.md:export POSTGRES_PASSWORD": "it needs Docker and a network",
     "docs/start/install.md:pip install enfold": "it installs packages",
     "docs/start/install.md:pip install --no-deps": "it installs packages",
-    "docs/start/cli.md:enfold profiles add": "it asks a model, and wants a terminal",
+    "docs/start/cli.md:enfold profiles add": "it calls a model and needs a terminal",
 }
 """`page:how the block begins` -> why it is not run. The page says the same above the block."""
 
