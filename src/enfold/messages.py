@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
@@ -115,6 +116,12 @@ class Message:
     dialect: str = "enfold"
     """The dialect that `extras`, here and in the parts, speak."""
     extras: Extras = field(default_factory=_nothing, repr=False)
+    at: datetime | None = field(default=None, compare=False)
+    """The time of the message, with a time zone. None if the source has no time.
+
+    Two messages with the same content are equal whatever their times: a client that sends a
+    history again sends no times.
+    """
 
 
 @dataclass(frozen=True, slots=True)

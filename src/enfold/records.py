@@ -105,6 +105,8 @@ class MessageDraft:
     name: str | None = None
     created_at: int | None = None
     """The time of the message. Now, if not given."""
+    is_dated: bool = True
+    """False if its time is unknown; then `created_at` only says when it was stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,8 @@ class StoredMessage:
     """Milliseconds since 1970."""
     path_tokens: int
     """The sum of the tokens of all messages from the first to this one."""
+    is_dated: bool
+    """False if its time is unknown; then `created_at` only says when it was stored."""
 
     @property
     def value(self) -> Any:
@@ -243,6 +247,9 @@ class Edit:
     tokenizer: str
     estimate: int
     ledger: Mapping[str, Any] | None = field(repr=False)
+    created_at: int
+    """The time of the message, not of the edit."""
+    is_dated: bool
 
 
 @dataclass(frozen=True, slots=True)

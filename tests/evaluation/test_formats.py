@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def test_locomo(tmp_path: Path) -> None:
             "speaker_b": "Ben",
             "session_10": [{"speaker": "Ada", "dia_id": "D10:1", "text": "Last"}],
             "session_10_date_time": "later",
+            "session_2_date_time": "1:56 pm on 8 May, 2023",
             "session_2": [
                 {"speaker": "Ada", "dia_id": "D2:1", "text": "I adopted a cat"},
                 {
@@ -77,6 +79,8 @@ def test_locomo(tmp_path: Path) -> None:
     assert said(case) == ["I adopted a cat", "Lovely! [picture: a grey cat]", "Last"]
     assert [message.role for message in case.messages] == ["user", "assistant", "user"]
     assert case.messages[1].name == "Ben"
+    may = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+    assert [message.at for message in case.messages] == [may, may, None]
     assert case.probes[0] == Probe("What did Ada adopt?", "A cat", (0, 1), "")
     assert case.probes[1] == Probe("How many?", "1", (), "5")
 
@@ -87,7 +91,7 @@ def test_longmemeval(tmp_path: Path) -> None:
         "question_type": "single-session-user",
         "question": "Which degree did I take?",
         "answer": "Physics",
-        "haystack_dates": ["2023/05/20", "2023/05/21"],
+        "haystack_dates": ["2023/05/20", "2023/05/21 (Sun) 09:15"],
         "haystack_session_ids": ["s1", "s2"],
         "haystack_sessions": [
             [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
@@ -97,6 +101,8 @@ def test_longmemeval(tmp_path: Path) -> None:
     }
     (case,) = read(written(tmp_path / "longmemeval_s.json", [value]))
     assert (case.id, said(case)) == ("longmemeval/q1", ["Hi", "Hello", "I took physics"])
+    first, second = datetime(2023, 5, 20, tzinfo=UTC), datetime(2023, 5, 21, 9, 15, tzinfo=UTC)
+    assert [message.at for message in case.messages] == [first, first, second]
     asked = Probe("Which degree did I take?", "Physics", (2,), "single-session-user")
     assert case.probes == (asked,)
 
@@ -104,7 +110,7 @@ def test_longmemeval(tmp_path: Path) -> None:
 BATCHES = [
     {
         "batch_number": 1,
-        "time_anchor": "March",
+        "time_anchor": "March-15-2024",
         "turns": [
             [
                 {"role": "user", "id": 0, "content": "I budget 500"},
@@ -112,7 +118,12 @@ BATCHES = [
             ]
         ],
     },
-    {"batch_number": 2, "turns": [[{"role": "user", "id": 2, "content": "Now 700"}]]},
+    {
+        "batch_number": 2,
+        "turns": [
+            [{"role": "user", "id": 2, "content": "Now 700", "time_anchor": "April-02-2024"}]
+        ],
+    },
 ]
 QUESTIONS = {
     "knowledge_update": [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from tests.wire import enfold_values
 from tests.wire.conversations import conversations, without_extras
 from tests.wire.round_trips import damaged, json_objects, json_values
 
+NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 TRIP: dict[str, Any] = {
     "id": "trip",
     "system": "Be brief.",
@@ -82,7 +84,7 @@ def test_a_body_is_read_into_typed_values() -> None:
     )
     assert without_extras(conversation.messages) == without_extras(
         (
-            Message("user", (Text("Where to?"),), id="m0", name="Ann"),
+            Message("user", (Text("Where to?"),), id="m0", name="Ann", at=NEW_YEAR),
             Message(
                 "assistant",
                 (

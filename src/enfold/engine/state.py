@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -134,6 +135,7 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, .
             search_text=search_text(message),
             client_id=message.id,
             name=message.name,
+            created_at=None if message.at is None else round(message.at.timestamp() * 1000),
         )
         for message, tokens in zip(messages, counts, strict=True)
     )
@@ -158,13 +160,16 @@ def _searchable(parts: Iterable[Part]) -> Iterable[str]:
 
 
 @lru_cache(maxsize=_DECODED)
-def _decode(dialect: str, body: bytes) -> Message:
-    return wire.get(dialect).parse_message(loads(body))
+def _decode(dialect: str, body: bytes, created_at: int | None) -> Message:
+    message = wire.get(dialect).parse_message(loads(body))
+    if created_at is None:
+        return message
+    return replace(message, at=datetime.fromtimestamp(created_at / 1000, UTC))
 
 
 def message_of(row: StoredMessage | Edit) -> Message:
-    """A stored message, or what is shown in its place."""
-    return _decode(row.dialect, row.body)
+    """Return a stored message or the edit of one, with the time of the message if it is known."""
+    return _decode(row.dialect, row.body, row.created_at if row.is_dated else None)
 
 
 def view_of(rows: ViewRows, tokenizer: str) -> View:

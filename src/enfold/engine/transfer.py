@@ -42,7 +42,13 @@ async def import_transcript(
             if run[0].parent_id not in ids:
                 raise InputError(f"message {run[0].id!r} follows {run[0].parent_id!r}, unknown")
             after = ids[run[0].parent_id]
-        written = drafts([entry.message for entry in run], tokenizer)
+        written = [
+            # The time of the import is not the time of the message.
+            replace(draft, is_dated=entry.message.at is not None)
+            for draft, entry in zip(
+                drafts([entry.message for entry in run], tokenizer), run, strict=True
+            )
+        ]
         stored = await engine.store.write(tree.append, session.key, written, after)
         ids.update((entry.id, row.id) for entry, row in zip(run, stored, strict=True))
     if transcript.tip is not None:
@@ -60,7 +66,7 @@ async def fork_session(
     rows = await engine.store.read(tree.path, session.key, at)
     messages = [message_of(row) for row in rows]
     written = [
-        replace(draft, body=row.body, created_at=row.created_at)
+        replace(draft, body=row.body, created_at=row.created_at, is_dated=row.is_dated)
         for draft, row in zip(drafts(messages, await session.tokenizer()), rows, strict=True)
     ]
     made = await engine.session(
@@ -131,5 +137,6 @@ def _read_all(db: Database, key: SessionKey) -> tuple[dict[str, object], Sequenc
 
 
 def _entry(row: StoredMessage) -> bytes:
-    fields = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": row.created_at}
+    at = row.created_at if row.is_dated else None
+    fields = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": at}
     return dumps(fields)[:-1] + b',"message":' + row.body + b"}"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from hashlib import sha256
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -56,6 +58,9 @@ def halves(ids: Iterable[str]) -> dict[str, Half]:
 
 _QUESTIONS_FILE = "probing_questions/probing_questions.json"
 _BATCHES = "beam batches"
+_LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
+_LONGMEMEVAL_TIMES = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
+_BEAM_TIME = "%B-%d-%Y"
 _ANSWERS = ("ideal_response", "ideal_answer", "answer", "ideal_summary", "expected_compliance")
 """Fields of BEAM with the right answer, by the kind of question."""
 
@@ -103,8 +108,9 @@ def _probe(value: Any, places: Mapping[str, int]) -> Probe:
 def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     with located(place):
         conversation = _object(value, "conversation")
-        turns = [turn for session in _sessions(conversation) for turn in session]
-        messages = tuple(_message(conversation, turn) for turn in turns)
+        dated = [(turn, time) for session, time in _sessions(conversation) for turn in session]
+        turns = [turn for turn, _ in dated]
+        messages = tuple(_message(conversation, turn, time) for turn, time in dated)
         places = {str(turn.get("dia_id")): index for index, turn in enumerate(turns)}
         probes = tuple(
             Probe(
@@ -118,20 +124,25 @@ def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     yield Case(f"locomo/{value.get('sample_id', place)}", Conversation(messages), probes)
 
 
-def _sessions(conversation: Mapping[str, Any]) -> Iterator[Sequence[Mapping[str, Any]]]:
-    """Yield the sessions in the order of their names."""
+def _sessions(
+    conversation: Mapping[str, Any],
+) -> Iterator[tuple[Sequence[Mapping[str, Any]], datetime | None]]:
+    """Yield the sessions and their times in the order of their names."""
     names = (name for name in conversation if name.startswith("session_") and name[8:].isdigit())
     for name in sorted(names, key=lambda name: int(name[8:])):
-        yield conversation[name]
+        yield conversation[name], _time(conversation.get(f"{name}_date_time"), _LOCOMO_TIME)
 
 
-def _message(conversation: Mapping[str, Any], turn: Mapping[str, Any]) -> Message:
+def _message(
+    conversation: Mapping[str, Any], turn: Mapping[str, Any], time: datetime | None
+) -> Message:
     """Return a message: the first speaker is the user, a picture becomes its description."""
     speaker = str(turn.get("speaker", ""))
     caption = turn.get("blip_caption")
     words = str(turn.get("text", "")) + (f" [picture: {caption}]" if caption else "")
     role = "assistant" if speaker == conversation.get("speaker_b") else "user"
-    return Message(role, (Text(words),), name=speaker or None)  # type: ignore[arg-type]  # one of two
+    name = speaker or None
+    return Message(role, (Text(words),), name=name, at=time)  # type: ignore[arg-type]  # one of two
 
 
 def _evidence(probe: Mapping[str, Any]) -> Iterator[str]:
@@ -142,36 +153,43 @@ def _evidence(probe: Mapping[str, Any]) -> Iterator[str]:
 
 def _longmemeval(value: Any, place: str, _path: Path) -> Iterator[Case]:
     with located(place):
-        turns = [turn for session in _list(value, "haystack_sessions") for turn in session]
-        messages = tuple(_turn(turn) for turn in turns)
+        sessions, dates = _list(value, "haystack_sessions"), value.get("haystack_dates") or ()
+        turns: list[Any] = []
+        messages: list[Message] = []
+        for session, date in zip(sessions, chain(dates, repeat(None)), strict=False):
+            turns += session
+            messages += [_turn(turn, _time(date, *_LONGMEMEVAL_TIMES)) for turn in session]
         evidence = tuple(index for index, turn in enumerate(turns) if turn.get("has_answer"))
         question, kind = str(value["question"]), str(value.get("question_type", ""))
         probe = Probe(question, _text(value.get("answer")), evidence, kind)
     id = f"longmemeval/{value.get('question_id', place)}"
-    yield Case(id, Conversation(messages), (probe,))
+    yield Case(id, Conversation(tuple(messages)), (probe,))
 
 
 def _beam(value: Any, place: str, path: Path) -> Iterator[Case]:
     with located(place):
         messages: list[Message] = []
         places: dict[Any, int] = {}
-        for turn in _turns(value["chat"]):
-            places.setdefault(turn.get("id"), len(messages))
-            messages.append(_turn(turn))
+        time: datetime | None = None
+        for entry in _batches_and_turns(value["chat"]):
+            # An anchor, of a batch or of a turn, dates what follows up to the next anchor.
+            time = _time(entry.get("time_anchor"), _BEAM_TIME) or time
+            if "role" in entry:
+                places.setdefault(entry.get("id"), len(messages))
+                messages.append(_turn(entry, time))
         probes = tuple(_beam_probes(_questions(value, path), places))
     id = f"beam/{value.get('conversation_id', path.parent.name)}"
     yield Case(id, Conversation(tuple(messages)), probes)
 
 
-def _turns(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the messages at any depth of batches."""
-    if isinstance(value, dict) and "role" in value:
+def _batches_and_turns(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the messages at any depth of batches, and each batch before its messages."""
+    if isinstance(value, dict):
         yield value
-    elif isinstance(value, dict):
-        yield from _turns(value.get("turns", []))
+        yield from _batches_and_turns([] if "role" in value else value.get("turns", []))
     elif isinstance(value, list):
         for inner in value:
-            yield from _turns(inner)
+            yield from _batches_and_turns(inner)
 
 
 def _questions(value: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
@@ -211,10 +229,20 @@ def _ids(value: Any) -> Iterator[int]:
             yield from _ids(inner)
 
 
-def _turn(turn: Any) -> Message:
+def _turn(turn: Any, time: datetime | None) -> Message:
     if not isinstance(turn, dict) or turn.get("role") not in ("user", "assistant"):
         raise InputError("expected turns of the roles user and assistant")
-    return Message(turn["role"], (Text(str(turn.get("content", ""))),))
+    return Message(turn["role"], (Text(str(turn.get("content", ""))),), at=time)
+
+
+def _time(value: Any, *forms: str) -> datetime | None:
+    """Return the time that a text in one of these forms gives, as UTC; None for other values."""
+    for form in forms:
+        try:
+            return datetime.strptime(str(value), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    return None
 
 
 def _text(value: Any) -> str | None:

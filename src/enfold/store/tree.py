@@ -394,6 +394,7 @@ def _as_stored(
         name=None if draft.name is None else storable(draft.name),
         created_at=now if draft.created_at is None else draft.created_at,
         path_tokens=node.path_tokens,
+        is_dated=draft.is_dated,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from enfold import wire
@@ -10,7 +11,7 @@ from enfold.errors import DialectError
 from enfold.messages import NOTHING
 from enfold.transcripts.source import TranscriptSource, located
 from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
-from enfold.wire.fields import as_object, each, text_field
+from enfold.wire.fields import as_object, as_time, each, text_field
 
 NAME = "archive"
 FORMAT = "enfold-archive"
@@ -66,4 +67,5 @@ def _entry(value: Any) -> TranscriptEntry:
     except DialectError as error:
         raise error.at("message") from None
     parent = text_field(raw, "parent_id", default="") or None
+    message = replace(message, at=as_time(raw.get("at")))
     return TranscriptEntry(message, text_field(raw, "id"), parent, NOTHING)

@@ -32,7 +32,15 @@ from enfold.messages import (
 )
 from enfold.transcripts.source import TranscriptSource, located, within
 from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
-from enfold.wire.fields import as_object, choice_field, each, list_field, object_field, text_field
+from enfold.wire.fields import (
+    as_object,
+    as_time,
+    choice_field,
+    each,
+    list_field,
+    object_field,
+    text_field,
+)
 
 ContentPart: TypeAlias = ResultPart | Reasoning
 
@@ -236,6 +244,7 @@ class _Tree:
         elif before is not None and self._is_more_of(before, own, message):
             self.entries[before] = _joined(self.entries[before], message, node)
         else:
+            message = replace(message, at=as_time(raw.get("create_time")))
             self.entries[own] = TranscriptEntry(message, own, before, {"nodes": [node]})
             self.stands_for[own] = own
 

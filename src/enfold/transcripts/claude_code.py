@@ -25,7 +25,7 @@ from enfold import wire
 from enfold.messages import Message, ToolCall, ToolResult
 from enfold.transcripts.source import Log, TranscriptSource, located, within
 from enfold.transcripts.transcript import Transcript, TranscriptEntry
-from enfold.wire.fields import object_field, text_field
+from enfold.wire.fields import as_time, object_field, text_field
 
 DIALECT = "anthropic"
 
@@ -66,7 +66,7 @@ class Thread:
         """The messages so far."""
         return tuple(
             TranscriptEntry(
-                replace(draft.message, id=draft.id),
+                replace(draft.message, id=draft.id, at=as_time(draft.events[0].get("timestamp"))),
                 draft.id,
                 draft.parent_id,
                 {"events": draft.events},

@@ -11,7 +11,7 @@ replaced them is noted under `compactions`. A roll-back leaves a branch behind.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from enfold import wire
@@ -19,7 +19,7 @@ from enfold.errors import DialectError
 from enfold.messages import Message, Text, text_of
 from enfold.transcripts.source import Log, TranscriptSource, located, within
 from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry
-from enfold.wire.fields import object_field, text_field
+from enfold.wire.fields import as_time, object_field, text_field
 
 NAME = "codex"
 DIALECT = "openai-responses"
@@ -118,6 +118,7 @@ class _Rollout:
             self.log.skip(str(item["type"]))
             return
         message = wire.get(DIALECT).parse_message(item)
+        message = replace(message, at=as_time(line.get("timestamp")))
         if message.role == "user" and not _is_injected(message):
             self.turns.append(self.tip)
         entry = TranscriptEntry(message, self.ids.take(item.get("id")), self.tip, line)

@@ -8,6 +8,7 @@ without is a root. The active branch is the one that ends at the item's `tip`, o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from enfold import wire
@@ -15,6 +16,7 @@ from enfold.errors import DialectError
 from enfold.messages import NOTHING, Message
 from enfold.transcripts.source import TranscriptSource, located
 from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry, parents_first
+from enfold.wire.fields import time_in
 
 NAME = "conversations"
 
@@ -82,10 +84,16 @@ def _entries(messages: Sequence[Message]) -> tuple[TranscriptEntry, ...]:
     else:
         parents = [None, *ids][: len(ids)]
     by_id = {
-        own: TranscriptEntry(message, own, parent)
+        own: TranscriptEntry(_with_time(message), own, parent)
         for message, own, parent in zip(messages, ids, parents, strict=True)
     }
     return tuple(by_id[own] for own in parents_first(dict(zip(ids, parents, strict=True))))
+
+
+def _with_time(message: Message) -> Message:
+    """Return the message with the time that its JSON has, in whichever dialect."""
+    time = message.at or time_in(message.extras)
+    return message if time is message.at else replace(message, at=time)
 
 
 def _parents(

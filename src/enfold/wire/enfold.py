@@ -1,8 +1,9 @@
 """The `enfold` dialect: our own neutral format, which can say whatever messages can hold.
 
-A message is `{id, role, content, name, …}`; its content is one text or an array of blocks, one a
-part. A call's input is an object, or text where a model wrote text (it may be broken). A body has
-`messages`, a `system` prompt (a content or a whole message) and `tools`.
+A message is `{id, role, content, name, at, …}`; its content is one text or an array of blocks, one
+a part; `at` is its time in ISO form. A call's input is an object, or text where a model wrote text
+(it may be broken). A body has `messages`, a `system` prompt (a content or a whole message) and
+`tools`.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from enfold.wire.fields import (
     render_content,
     split_body,
     text_field,
+    time_in,
     with_defaults,
 )
 from enfold.wire.translation import without_extras
@@ -97,17 +99,22 @@ def parse_message(raw: Any) -> Message:
         name=_text_or_none(raw, "name"),
         dialect=NAME,
         extras=raw,
+        at=time_in(raw),
     )
 
 
 def render_message(message: Message) -> dict[str, Any]:
     """One entry of `messages` again; another dialect's message is translated."""
+    is_new = message.dialect == NAME and not message.extras
     message = _adopt(message)
     raw = dict(message.extras)
     put_back(raw, "id", message.id, absent=None)
     raw["role"] = message.role
     _put_back_content(raw, message.parts, _PARTS, wanted=not message.extras)
     put_back(raw, "name", message.name, absent=None)
+    if is_new and message.at is not None:
+        # Only here: a stored message has a time that its own JSON need not have.
+        raw["at"] = message.at.isoformat()
     return raw
 
 

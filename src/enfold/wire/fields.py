@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from enfold.errors import DialectError, InputError
@@ -14,6 +15,39 @@ Choice = TypeVar("Choice")
 
 _LONGEST_CHOICE = 40
 """Longer values are not misspelt names, and may be a user's text, so errors do not repeat them."""
+
+
+TIME_FIELDS = ("at", "ts", "timestamp", "created_at", "createdAt", "create_time", "time", "date")
+"""Names under which messages in files have their time."""
+
+_FIRST_EPOCH, _LAST_EPOCH = 1e8, 1e11
+"""Seconds since 1970 from 1973 to 5138. Smaller numbers are durations or indexes."""
+
+
+def time_in(raw: Mapping[str, Any]) -> datetime | None:
+    """Return the time of a message from the first of `TIME_FIELDS` that holds one."""
+    if raw.keys().isdisjoint(TIME_FIELDS):
+        return None
+    return next((time for key in TIME_FIELDS if (time := as_time(raw.get(key)))), None)
+
+
+def as_time(value: Any) -> datetime | None:
+    """Return the time that an ISO text or a number since 1970 gives; None for other values.
+
+    Numbers are seconds, milliseconds, microseconds or nanoseconds. A time without a zone is UTC.
+    """
+    if isinstance(value, str):
+        try:
+            time = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return None
+        return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    for unit in (1, 1e3, 1e6, 1e9):
+        if _FIRST_EPOCH <= value / unit < _LAST_EPOCH:
+            return datetime.fromtimestamp(value / unit, UTC)
+    return None
 
 
 def as_object(value: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypeAlias, TypeVar
@@ -91,6 +92,8 @@ class ProxyRequest:
     """The cached beginning of the body."""
     may_recall: bool = True
     """False if its reply cannot be joined from several."""
+    arrived_at: datetime = field(default_factory=partial(datetime.now, UTC))
+    """The time of the messages in it that are new: clients send none."""
     connect: Callable[[], Connection | None] = field(default=_no_connection, repr=False)
     """Returns a connection to the model with the client's key, if there is one."""
 
@@ -412,7 +415,10 @@ class ProxyPipeline:
             name or analysis.name or analysis.history.whole_name(),
             request.model,
             recognised,
-            [parse_message(raw, request.body.wire.dialect) for raw in new],
+            [
+                replace(parse_message(raw, request.body.wire.dialect), at=request.arrived_at)
+                for raw in new
+            ],
         )
 
     def _record_in_background(self, analysis: RequestAnalysis) -> None:

@@ -7,7 +7,7 @@ CASE WHEN EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
 
 -- fragment: edit_columns
 e.id, e.snapshot, m.id AS message, m.depth, m.role, m.dialect, e.content AS body, e.digest,
-e.tokens, e.tokenizer, e.estimate, e.ledger
+e.tokens, e.tokenizer, e.estimate, e.ledger, m.created_at, m.is_dated
 
 -- name: snapshot
 SELECT {snapshot_columns} FROM session_snapshots AS s WHERE s.seq = :key

@@ -1,7 +1,7 @@
 -- fragment: message_columns
 m.seq AS key, m.session, m.id, p.id AS parent, m.depth, m.role, m.dialect, m.content AS body,
 m.content_hash, m.digest, m.tokens, m.tokenizer, m.estimate, m.input_tokens, m.output_tokens,
-m.client_id, m.name, m.created_at, m.path_tokens
+m.client_id, m.name, m.created_at, m.path_tokens, m.is_dated
 
 -- name: node
 -- A message's place in the tree.
@@ -24,10 +24,10 @@ WHERE m.id = :id AND m.session + 0 = :session
 -- name: insert_message
 INSERT INTO chat_messages
     (seq, session, parent, jump, depth, path_tokens, id, content_hash, digest, role, dialect,
-     tokens, tokenizer, estimate, client_id, name, created_at, content)
+     tokens, tokenizer, estimate, client_id, name, created_at, is_dated, content)
 VALUES
     (:key, :session, :parent_key, :jump, :depth, :path_tokens, :id, :content_hash, :digest, :role,
-     :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :body)
+     :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :is_dated, :body)
 
 -- name: line
 -- The messages from one up to just below a depth. Reads those and nothing else.
