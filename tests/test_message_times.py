@@ -11,19 +11,14 @@ import pytest
 
 import enfold
 from enfold import wire
-from enfold.condensation import Condensation, Plan, unchanged
 from enfold.engine.recognition import ProxiedConversations
-from enfold.engine.stateless import CondenseOptions, condense
 from enfold.engine.transfer import export_archive, import_transcript
 from enfold.identity import content_hash
 from enfold.jsontext import dumps
-from enfold.llm.prices import Prices
 from enfold.messages import Message, Text
-from enfold.retention import Retention
 from enfold.server.proxy import bodies
 from enfold.server.proxy.turn import ProxyPipeline, ProxyRequest
-from enfold.strategies.contract import Estimate
-from enfold.testing import assistant, call, result, user
+from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_message
 from enfold.transcripts import Transcript, TranscriptEntry, read
 from enfold.wire import WIRES
@@ -190,26 +185,13 @@ async def test_a_proxied_message_has_the_time_at_which_it_arrived(tmp_path: Path
         assert [each.message.at for each in (await session.prepare()).view.shown] == [NOON] * 3
 
 
-async def test_a_strategy_sees_the_times_of_a_conversation_without_a_store() -> None:
-    class Watching:
-        id = "watching"
-        retention = Retention("tokens", 0)
-        times: tuple[datetime | None, ...] = ()
-
-        def touches(self, plan: Plan) -> tuple[int, ...]:
-            return ()
-
-        async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
-            raise NotImplementedError
-
-        async def condense(self, plan: Plan) -> Condensation:
-            self.times = tuple(message.at for message in plan.messages)
-            return unchanged(plan, self.id, "only watching")
-
-    strategy = Watching()
+async def test_a_summarizer_sees_the_times_of_a_conversation_without_a_store() -> None:
+    summarizer = ScriptedSummarizer("They talked.")
     body = [
-        {"role": "user", "content": "hi", "at": NOON.isoformat()},
+        {"role": "user", "content": "alpha " * 500, "at": NOON.isoformat()},
+        {"role": "assistant", "content": "beta " * 500},
         {"role": "user", "content": "bye"},
     ]
-    await condense(wire.parse(body, "enfold"), strategy, CondenseOptions())
-    assert strategy.times == (NOON, None)
+    await enfold.condense(wire.parse(body, "enfold"), keep_tokens=5, summarizer=summarizer)
+    (request,) = summarizer.requests
+    assert [message.at for message in request.messages] == [NOON, None]
