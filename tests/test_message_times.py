@@ -189,9 +189,11 @@ async def test_a_summarizer_sees_the_times_of_a_conversation_without_a_store() -
     summarizer = ScriptedSummarizer("They talked.")
     body = [
         {"role": "user", "content": "alpha " * 500, "at": NOON.isoformat()},
-        {"role": "assistant", "content": "beta " * 500},
+        {"role": "assistant", "content": "beta " * 500, "at": NOON.isoformat()},
+        {"role": "user", "content": "gamma " * 500},
+        {"role": "assistant", "content": "delta " * 500, "at": NOON.isoformat()},
         {"role": "user", "content": "bye"},
     ]
     await enfold.condense(wire.parse(body, "enfold"), keep_tokens=5, summarizer=summarizer)
     (request,) = summarizer.requests
-    assert [message.at for message in request.messages] == [NOON, None]
+    assert [message.at for message in request.messages][-3:] == [NOON, None, NOON]
