@@ -73,9 +73,6 @@ DOORS = (
 )
 """Units that talk to the engine, never to the store. Its values are in `records`."""
 
-STORE_IN_DOORS: tuple[str, ...] = ("chat",)
-"""Places that still import the store. The list only shrinks."""
-
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "agents": ("adapters",),
     "aiohttp": ("server",),
@@ -188,7 +185,7 @@ def imports_point_downwards(module: Module) -> Iterator[str]:
 
 def doors_use_the_engine(module: Module) -> Iterator[str]:
     """A door asks the engine; it does not read or write the store itself."""
-    if module.unit not in DOORS or any(module.is_within(place) for place in STORE_IN_DOORS):
+    if module.unit not in DOORS:
         return
     for each in module.imports:
         if f"{each.target}.".startswith("enfold.store."):

@@ -47,6 +47,10 @@ class CallUsage:
     """
 
     input_tokens: int | None = None
+    """The input tokens; null is unknown."""
     output_tokens: int | None = None
+    """The output tokens; null is unknown."""
     cache_read_tokens: int | None = None
+    """Of the input, the tokens read from the provider's cache; null is unknown."""
     cache_write_tokens: int | None = None
+    """Of the input, the tokens written to the provider's cache; null is unknown."""

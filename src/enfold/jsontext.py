@@ -88,8 +88,9 @@ def to_json(value: Any) -> Any:
     """Return a result as values that JSON has. Every door writes its results with this.
 
     A dataclass becomes an object of its fields. A class attribute `JSON_FIELDS` names others:
-    each entry is the name of a field or property, or `name=attribute` if JSON has another name. A
-    class without it may have a method `as_json` instead.
+    each entry is the name of a field or property, or `name=attribute` if JSON has another name.
+    An attribute may be a path such as `usage.input_tokens`; it ends in null if a step is None. A
+    class without `JSON_FIELDS` may have a method `as_json` instead.
     """
     if value is None or isinstance(value, str | int | float):
         return value
@@ -102,19 +103,25 @@ def to_json(value: Any) -> Any:
     kind: type = type(value)
     if not hasattr(kind, "JSON_FIELDS") and hasattr(kind, "as_json"):
         return value.as_json()
-    return {name: to_json(getattr(value, at)) for name, at in json_fields(kind)}
+    return {name: to_json(_attribute(value, path)) for name, path in json_fields(kind)}
+
+
+def _attribute(value: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        value = None if value is None else getattr(value, name)
+    return value
 
 
 @cache
-def json_fields(kind: type) -> tuple[tuple[str, str], ...]:
-    """Return the JSON names of a result's class, each with the attribute that it is read from."""
+def json_fields(kind: type) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the JSON names of a result's class, each with the path of its attribute."""
     named: tuple[str, ...] | None = getattr(kind, "JSON_FIELDS", None)
     if named is None:
         if not is_dataclass(kind):
             raise TypeError(f"{kind.__name__} is not a result that can be written as JSON")
-        return tuple((field.name, field.name) for field in dataclass_fields(kind))
+        return tuple((field.name, (field.name,)) for field in dataclass_fields(kind))
     pairs = (entry.partition("=") for entry in named)
-    return tuple((name, attribute or name) for name, _, attribute in pairs)
+    return tuple((name, tuple((attribute or name).split("."))) for name, _, attribute in pairs)
 
 
 def _loads_by_standard_library(text: str | bytes, first_line: int) -> Any:

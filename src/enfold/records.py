@@ -505,6 +505,7 @@ class Hit:
 
     JSON_FIELDS: ClassVar = (
         "session=session_id",
+        "session_id",
         "message",
         "depth",
         "role",

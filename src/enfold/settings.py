@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
@@ -344,6 +345,25 @@ ALIASES: Mapping[str, str] = {
 
 PERCENT_ALIAS = "autoCondenseContextPercent"
 """Another system's name for the threshold, as a percentage."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingValue:
+    """A setting's value and the level that set it."""
+
+    # The level has two names: the first is the API's, the second the command line's.
+    JSON_FIELDS: ClassVar = ("value", "level", "source=level")
+    value: Any
+    """The value; null is unset."""
+    level: str
+    """`call`, `session`, `profile`, `database`, `config file`, `environment` or `default`."""
+
+
+def setting_values(settings: Settings) -> dict[str, SettingValue]:
+    """Return every setting by name, with the level that set it."""
+    return {
+        name: SettingValue(getattr(settings, name), settings.sources[name]) for name in fields()
+    }
 
 
 def fields() -> Mapping[str, FieldDescription]:

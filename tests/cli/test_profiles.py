@@ -208,7 +208,7 @@ def test_what_is_no_key_is_not_stored(
     monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
     stored("profiles", "add", "work", *WORK)
     assert stored("profiles", "set-key", "work", stdin=given).code == 2
-    assert "key" not in stored("profiles", "show", "work").json
+    assert stored("profiles", "show", "work").json["key"] is None
     stored("profiles", "set-key", "gone", stdin=KEY.encode()).refused("no profile 'gone'")
 
 

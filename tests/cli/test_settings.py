@@ -8,14 +8,18 @@ from enfold.settings import fields
 from tests.cli.conftest import Enfold
 
 
+def _value(value: object, level: str) -> dict[str, object]:
+    return {"value": value, "level": level, "source": level}
+
+
 def test_all_settings_are_listed_with_their_source(
     stored: Enfold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENFOLD_THRESHOLD", "0.7")
     listed = stored("settings", "--json").json
     assert list(listed) == list(fields())
-    assert listed["threshold"] == {"value": 0.7, "source": "environment"}
-    assert listed["auto_compress"] == {"value": True, "source": "default"}
+    assert listed["threshold"] == _value(0.7, "environment")
+    assert listed["auto_compress"] == _value(True, "default")
     rows = {line.split()[0]: line.split()[1:] for line in stored("settings").text.splitlines()[2:]}
     assert list(rows) == list(fields())
     assert rows["threshold"] == ["0.7", "environment"]
@@ -42,7 +46,7 @@ def test_what_is_set_stays_set_until_it_is_unset(
     own = "threshold" if name == "autoCondenseContextPercent" else name
     default = stored("settings", "--json").json[own]
     stored("settings", "set", name, typed)
-    assert stored("settings", "list", "--json").json[own] == {"value": value, "source": "database"}
+    assert stored("settings", "list", "--json").json[own] == _value(value, "database")
     assert stored("settings", "unset", name, "--json").json[own] == default
 
 

@@ -10,7 +10,7 @@ import argparse
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import wraps
 from inspect import getdoc, signature
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -20,6 +20,7 @@ from enfold.engine import Engine, Session
 from enfold.engine.recall import Passage, quote, recall, recall_found, text_budget
 from enfold.engine.results import Status
 from enfold.errors import EnfoldError, InputError, facts
+from enfold.jsontext import to_json
 from enfold.summaries.fence import escape
 from enfold.wiring import open_engine
 
@@ -263,7 +264,7 @@ def _as_tool(
         except EnfoldError as error:
             raise ToolError(str(error)) from None
         said = TextContent(type="text", text=str(given))
-        return CallToolResult(content=[said], structured_content=asdict(given))
+        return CallToolResult(content=[said], structured_content=to_json(given))
 
     offered = signature(answer, eval_str=True)
     parameters = [

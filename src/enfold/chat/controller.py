@@ -13,7 +13,6 @@ from enfold.engine.turns import Answer, Answerer, Listener
 from enfold.errors import ConfigError, NotFoundError
 from enfold.llm.prices import prices
 from enfold.llm.profiles import Profile
-from enfold.store import sessions
 
 ChooseAnswerer: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
 """Finds the answerer by profile name and model name; raises `ConfigError` if there is none."""
@@ -123,7 +122,7 @@ def profile_chooser(engine: Engine, session: Session) -> ChooseAnswerer:
 
     async def choose(profile: str | None, model: str | None) -> Answerer:
         roster = await engine.profiles.roster()
-        record = await engine.store.read(sessions.get, session.key)
+        record = await session.record()
         named = profile or (None if model else record.profile)
         found = _by_model(roster, model, named) if model else _by_name(roster, named)
         return _answerer(roster, found, model.partition(":")[2] if model else None)

@@ -20,11 +20,11 @@ from enfold.bulk.files import BulkFile, FoundFiles
 from enfold.bulk.run import BulkRun, FileResult
 from enfold.bulk.tasks import BulkTask, CondenseTask, Totals
 from enfold.bulk.workers import cores, jobs_for
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_value, save
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data, save
 from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
 from enfold.engine.stateless import Condensed, CondenseOptions
 from enfold.errors import ConfigError, InputError, UnfinishedError
-from enfold.jsontext import dumps
+from enfold.jsontext import dumps, to_json
 from enfold.llm.prices import Prices
 from enfold.settings import Settings
 from enfold.strategies import presets
@@ -102,7 +102,7 @@ class BulkCommand:
                 for outcome in running:
                     outcomes.append(outcome)
                     if json:
-                        put_json(outcome.as_json())
+                        put_json(outcome)
         if not json:
             _report(outcomes, self.found.others)
         failed = sum(outcome.error is not None for outcome in outcomes)
@@ -306,15 +306,9 @@ def _only(given: InputFile, dialect: str) -> Transcript:
 
 def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bool) -> None:
     """Write the ledger first: without it the conversation could not be restored."""
-    value = result.messages
-    if json:
-        value = {
-            "messages": result.messages,
-            "report": result.report.as_json(),
-            "ledger": result.ledger.as_json(),
-            "receipt": result.receipt.as_json(),
-        }
-    contents = ((ledger, result.ledger.as_json()), (out, value))
-    save(*((place, dumps(content) + b"\n") for place, content in contents if place is not None))
+    value = dumps(to_json(result if json else result.messages)) + b"\n"
+    restorable = dumps(to_json(result.ledger)) + b"\n"
+    contents = ((ledger, restorable), (out, value))
+    save(*((place, data) for place, data in contents if place is not None))
     if out is None:
-        put_value(value, None)
+        put_data(value, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -33,6 +34,14 @@ _WARNINGS = 5
 """Warnings shown per file."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextCount:
+    """The tokens of a raw text."""
+
+    tokenizer: str
+    total: int
+
+
 @app.default
 def count(
     file: File = STANDARD_INPUT,
@@ -47,7 +56,11 @@ def count(
     counter = tokens.get(tokenizer)
     given = open_input(file)
     if text:
-        _show_text(counter.count(given.text()), tokenizer, json=json)
+        tokens_of_text = counter.count(given.text())
+        if json:
+            put_json(TextCount(tokenizer, tokens_of_text))
+        else:
+            put(f"{number(tokens_of_text, 'token')} ({tokenizer})")
         return
     total = Count.nothing(tokenizer)
     conversations = 0
@@ -59,7 +72,7 @@ def count(
             warnings.extend(found)
             progress(number(conversations, "conversation"))
     if json:
-        put_json(total.as_json())
+        put_json(total)
     else:
         _show(total, conversations)
     _warn(warnings)
@@ -72,13 +85,6 @@ def _conversations(given: InputFile, dialect: str) -> Iterator[tuple[Conversatio
         place = f"{given.name}: {transcript.id}" if transcript.id else given.name
         found = [f"{place}: {problem}" for problem in problems(whole.messages)]
         yield whole, found
-
-
-def _show_text(total: int, tokenizer: str, *, json: bool) -> None:
-    if json:
-        put_json({"tokenizer": tokenizer, "total": total})
-    else:
-        put(f"{number(total, 'token')} ({tokenizer})")
 
 
 def _show(counted: Count, conversations: int) -> None:

@@ -115,7 +115,7 @@ def _show_metrics(files: tuple[Path, ...], *, json: bool) -> None:
     with working("Measuring") as progress:
         found = measure_metrics(files, on_progress=progress)
     if json:
-        put_json([each.as_json() for each in found])
+        put_json(found)
         return
     rows = [[each.name, each.shown, each.goal, str(each.over)] for each in found]
     put_table("Metrics", ["metric", "measured", "goal", "over"], rows)
@@ -132,7 +132,7 @@ def _show(found: list[CaseResult], *, json: bool) -> None:
     summaries = report.summaries(found)
     rules = report.by_rule(summaries)
     if json:
-        put_json(report.as_json(found) | {"rules": [each.as_json() for each in rules]})
+        put_json({**report.as_json(found), "rules": rules})
         return
     if not summaries:
         put("No conversations in these files.")

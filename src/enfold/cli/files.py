@@ -14,7 +14,7 @@ from typing import Any
 
 from enfold.cli.screen import put_bytes
 from enfold.errors import ConfigError, InputError
-from enfold.jsontext import dumps, loads
+from enfold.jsontext import dumps, loads, to_json
 from enfold.transcripts import Transcript, read
 
 STANDARD_INPUT = "-"
@@ -80,8 +80,8 @@ def open_input(file: str) -> InputFile:
 
 
 def put_value(value: object, out: Path | None) -> None:
-    """Write a line of JSON to the file or to standard output."""
-    put_data(dumps(value) + b"\n", out)
+    """Write a result as a line of JSON to the file or to standard output."""
+    put_data(dumps(to_json(value)) + b"\n", out)
 
 
 def put_data(data: bytes, out: Path | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
@@ -94,7 +93,7 @@ async def reset(model: Model, /, *, db: Db = None, json: Json = False) -> None:
 
 def _show(configs: Sequence[ModelConfig], *, json: bool) -> None:
     if json:
-        put_json([asdict(config) for config in configs])
+        put_json(configs)
         return
     rows = [
         (

@@ -117,12 +117,7 @@ async def delete(name: Name, /, *, db: Db = None) -> None:
 
 def _show(found: Sequence[Preset], *, json: bool) -> None:
     if json:
-        put_json(
-            [
-                {**preset.as_json(), "builtIn": preset.is_built_in, "fault": preset.fault or None}
-                for preset in found
-            ]
-        )
+        put_json(found)
         return
     rows = [
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from getpass import getpass
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
@@ -13,7 +13,7 @@ from enfold.amounts import dollars, number
 from enfold.cli.files import open_input
 from enfold.cli.screen import Db, Json, put, put_json, put_table, say, working
 from enfold.engine import Engine
-from enfold.engine.profiles import ListedProfile, ProfileTest
+from enfold.engine.profiles import ListedProfile
 from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.prices import NAMES, Prices
@@ -154,7 +154,7 @@ async def add(
 async def show(name: Name, /, *, db: Db = None) -> None:
     """Show a profile as JSON; its key is never shown."""
     async with open_engine(db) as engine:
-        put_json(_as_json(ListedProfile(name, await engine.profiles.get(name))))
+        put_json(ListedProfile(name, await engine.profiles.get(name)))
 
 
 @app.command(name="test")
@@ -165,7 +165,7 @@ async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
             tried = await engine.profiles.test(name)
         limits = await _limits(engine, name)
     if json:
-        put_json(_tried_as_json(tried))
+        put_json(tried)
         return
     usage = tried.usage
     put(
@@ -190,7 +190,7 @@ async def prompt(
     async with open_engine(db) as engine:
         texts = await engine.prompt(name)
     if json:
-        put_json({"system": texts.system, "user": texts.user})
+        put_json(texts)
         return
     put(f"system:\n\n{texts.system.strip()}\n\nuser:\n\n{texts.user.strip()}")
 
@@ -252,7 +252,7 @@ def _pairs(given: Iterable[str], option: str) -> Iterable[tuple[str, str]]:
 
 def _show(found: Sequence[ListedProfile], *, json: bool) -> None:
     if json:
-        put_json([_as_json(each) for each in found])
+        put_json(found)
         return
     columns = ("profile", "model", "key", "condensed by", "threshold", "input", "output")
     put_table(number(len(found), "profile"), columns, map(_row, found))
@@ -283,28 +283,6 @@ def _key_place(profile: Profile) -> str:
 def _price(costs: Prices | None, kind: str) -> str:
     price = None if costs is None else getattr(costs, kind)
     return "unknown" if price is None else f"{dollars(price)} / 1M"
-
-
-def _as_json(listed: ListedProfile) -> dict[str, Any]:
-    profile = listed.profile
-    if profile is None:
-        return {"name": listed.name, "fault": listed.fault}
-    costs = profile.known_prices()
-    priced: Mapping[str, Any] = {kind: getattr(costs, kind, None) for kind in NAMES}
-    return {"name": profile.name, **profile.as_json(), "prices": priced}
-
-
-def _tried_as_json(tried: ProfileTest) -> dict[str, Any]:
-    usage = tried.usage
-    return {
-        "model": tried.model,
-        "seconds": tried.seconds,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "cache_read_tokens": usage.cache_read_tokens,
-        "cache_write_tokens": usage.cache_write_tokens,
-        "cost": tried.cost,
-    }
 
 
 def _count(tokens: int | None) -> str:

@@ -18,7 +18,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from enfold.errors import ConfigError, EnfoldError
-from enfold.jsontext import dumps
+from enfold.jsontext import dumps, to_json
 from enfold.tokens import NAMES
 from enfold.wire import AUTO, DIALECTS
 
@@ -62,8 +62,8 @@ def put_bytes(data: bytes) -> None:
 
 
 def put_json(value: object) -> None:
-    """Print a result as a line of JSON, always in UTF-8."""
-    put_bytes(dumps(value) + b"\n")
+    """Print a result as a line of JSON, as every other door writes it; always in UTF-8."""
+    put_bytes(dumps(to_json(value)) + b"\n")
 
 
 def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -41,7 +40,7 @@ async def search(
         place = engine if session is None else await engine.find(session)
         hits = await place.search(query, limit=limit, best_first=best)
     if json:
-        put_json([asdict(hit) for hit in hits])
+        put_json(hits)
         return
     for hit in hits:
         put(f"{hit.session_id} #{hit.depth} {hit.role} {when(hit.created_at)} {hit.message}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -21,8 +20,6 @@ from enfold.cli.screen import (
     working,
 )
 from enfold.engine import Outcome, Preview, Status
-from enfold.records import SessionRecord as Record
-from enfold.records import Snapshot
 from enfold.wiring import open_engine
 
 app = App(name="sessions")
@@ -36,7 +33,7 @@ async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False)
         found = await engine.sessions(limit=limit + 1)
     shown = found[:limit]
     if json:
-        put_json([_session(record) for record in shown])
+        put_json(shown)
         return
     rows = [(r.id, r.title, f"{r.depth:,}", f"{r.tokens:,}", when(r.updated_at)) for r in shown]
     put_table(
@@ -48,27 +45,13 @@ async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False)
         say("`enfold import FILE` stores conversations as sessions")
 
 
-def _session(record: Record) -> dict[str, Any]:
-    return {
-        "id": record.id,
-        "title": record.title,
-        "model": record.model,
-        "profile": record.profile,
-        "messages": record.depth,
-        "tokens": record.tokens,
-        "blocked": record.blocked,
-        "created_at": record.created_at,
-        "updated_at": record.updated_at,
-    }
-
-
 @app.command
 async def status(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
     """Show how full a session's context is."""
     async with open_engine(db) as engine:
         found = await (await engine.find(session)).status()
     if json:
-        put_json({**asdict(found), "decision": str(found.decision)})
+        put_json(found)
         return
     put_table(f"{session}: {found.decision}", ("", ""), _figures(found))
 
@@ -113,7 +96,7 @@ async def compress(
                 engine.events.subscribe(lambda event: progress(str(event)))
                 done = await found.compress(keep_tokens=keep_tokens)
     if json:
-        put_json(asdict(done))
+        put_json(done)
         return
     put(_describe_preview(done) if isinstance(done, Preview) else _done(done))
     for warning in done.warnings:
@@ -145,7 +128,7 @@ async def summaries(session: SessionName, /, *, db: Db = None, json: Json = Fals
     async with open_engine(db) as engine:
         found = await (await engine.find(session)).summaries()
     if json:
-        put_json([_summary(snapshot) for snapshot in found])
+        put_json(found)
         return
     for snapshot in found:
         state = ", undone" if snapshot.undone else ""
@@ -156,22 +139,6 @@ async def summaries(session: SessionName, /, *, db: Db = None, json: Json = Fals
         put(f"{snapshot.text or '(deleted)'}\n")
     if not found:
         say("no summary yet; `enfold sessions compress` makes one")
-
-
-def _summary(snapshot: Snapshot) -> dict[str, Any]:
-    return {
-        "id": snapshot.id,
-        "text": snapshot.text,
-        "author": snapshot.author,
-        "strategy": snapshot.strategy,
-        "tokens": snapshot.token_count,
-        "cutoff": snapshot.cutoff,
-        "parent": snapshot.parent,
-        "previous": snapshot.previous,
-        "undone": snapshot.undone,
-        "created_at": snapshot.created_at,
-        "range": snapshot.content.get("messageRange"),
-    }
 
 
 @app.command

@@ -8,7 +8,7 @@ from cyclopts import App, Parameter
 
 from enfold.cli.screen import Db, Json, put_json, put_table
 from enfold.jsontext import dump_text
-from enfold.settings import LEVELS, Settings, fields, parse_value
+from enfold.settings import LEVELS, Settings, fields, parse_value, setting_values
 from enfold.wiring import open_engine
 
 app = App(name="settings")
@@ -48,12 +48,11 @@ async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
 
 
 def _show(settings: Settings, *, json: bool) -> None:
-    values = {name: getattr(settings, name) for name in fields()}
+    found = setting_values(settings)
     if json:
-        found = {k: {"value": v, "source": settings.sources[k]} for k, v in values.items()}
         put_json(found)
         return
-    rows = [(name, _typed(value), settings.sources[name]) for name, value in values.items()]
+    rows = [(name, _typed(each.value), each.level) for name, each in found.items()]
     title = f"settings; the first source with a value wins: {', '.join(LEVELS)}"
     put_table(title, ("setting", "value", "from"), rows)
 

@@ -17,7 +17,7 @@ from enfold.llm.calls import Call, Connection, Gateway, Secret
 from enfold.llm.costs import pricing
 from enfold.llm.discovery import discover
 from enfold.llm.keys import STORED, Keys
-from enfold.llm.prices import Overrides, Prices, detect, prices
+from enfold.llm.prices import NAMES, Overrides, Prices, detect, prices
 from enfold.llm.profiles import (
     CandidateSummarizer,
     Profile,
@@ -194,7 +194,21 @@ _ROOM = 256
 class ListedProfile:
     """A profile in a list; one that was stored by hand may be broken."""
 
-    JSON_FIELDS: ClassVar = ("name", "fields", "fault")
+    JSON_FIELDS: ClassVar = (
+        "name",
+        "fields",
+        "fault",
+        "provider=profile.provider",
+        "model=profile.model",
+        "base_url=profile.base_url",
+        "options=profile.options",
+        "key=profile.key",
+        "prices",
+        "threshold=profile.threshold",
+        "prompt=profile.prompt",
+        "condensing_profile=profile.condensing_profile",
+        "settings=profile.settings",
+    )
     name: str
     """The profile's name."""
     profile: Profile | None
@@ -206,12 +220,28 @@ class ListedProfile:
         """The profile's fields; null if it cannot be used."""
         return None if self.profile is None else self.profile.as_json()
 
+    @property
+    def prices(self) -> Mapping[str, float | None] | None:
+        """US dollars per million tokens by kind, the profile's or published; null is unknown."""
+        if self.profile is None:
+            return None
+        found = self.profile.known_prices()
+        return {kind: getattr(found, kind, None) for kind in NAMES}
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileTest:
     """The result of one small call to a profile's model."""
 
-    JSON_FIELDS: ClassVar = ("model", "seconds", "input_tokens", "output_tokens", "cost")
+    JSON_FIELDS: ClassVar = (
+        "model",
+        "seconds",
+        "input_tokens=usage.input_tokens",
+        "output_tokens=usage.output_tokens",
+        "cache_read_tokens=usage.cache_read_tokens",
+        "cache_write_tokens=usage.cache_write_tokens",
+        "cost",
+    )
     model: str
     """The model that answered, as the provider reports it."""
     seconds: float
@@ -219,16 +249,6 @@ class ProfileTest:
     usage: CallUsage
     cost: float | None
     """In US dollars. None is unknown."""
-
-    @property
-    def input_tokens(self) -> int | None:
-        """The input tokens; null is unknown."""
-        return self.usage.input_tokens
-
-    @property
-    def output_tokens(self) -> int | None:
-        """The output tokens; null is unknown."""
-        return self.usage.output_tokens
 
 
 class Profiles:

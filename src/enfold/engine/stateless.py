@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 from enfold import ledger, pipeline, wire
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
@@ -78,6 +78,7 @@ class CondenseOptions:
 class Condensed:
     """A condensed conversation."""
 
+    JSON_FIELDS: ClassVar = ("messages", "report", "ledger", "receipt")
     messages: Any = field(repr=False)
     """In the dialect and the shape of the input: an array, or a request body."""
     report: Report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from time import time
 from typing import Any
 
@@ -16,6 +16,7 @@ from starlette.routing import Route
 from enfold.engine import Engine
 from enfold.errors import StoreError, facts
 from enfold.events import CompressionFailed, CompressionFinished, Event
+from enfold.jsontext import to_json
 from enfold.records import UsageEvent
 from enfold.server.failures import json_response
 
@@ -187,7 +188,7 @@ class Health:
         store = {"engine": self._engine.store.engine, "status": "ok"}
         queue: Mapping[str, Any] | None = None
         try:
-            queue = asdict(await self._engine.queue.state())
+            queue = to_json(await self._engine.queue.state())
         except StoreError as error:
             store["status"] = facts(error).code
         ready = queue is not None and not self.draining

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Response
@@ -26,7 +25,7 @@ from enfold.server.api.shapes import (
 )
 from enfold.server.callers import require_owner
 from enfold.server.headers import name_in
-from enfold.settings import Settings, fields
+from enfold.settings import SettingValue, setting_values
 from enfold.strategies.presets import Preset
 
 router = APIRouter(prefix="/api", tags=["models"], route_class=StrictRoute)
@@ -235,16 +234,6 @@ async def apply_preset(
 settings_router = APIRouter(prefix="/api", tags=["settings"], route_class=StrictRoute)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingValue:
-    """A setting's value and the level that set it."""
-
-    value: Any
-    """The value; null is unset."""
-    level: str
-    """`call`, `session`, `profile`, `database`, `config file`, `environment` or `default`."""
-
-
 class SettingChanges(Shape):
     """Settings by name; null lets one be inherited again."""
 
@@ -255,7 +244,7 @@ class SettingChanges(Shape):
 @settings_router.get("/settings", name="list", summary="Show settings")
 async def list_settings(engine: TheEngine) -> dict[str, SettingValue]:
     """What holds where a session, a profile or a call says nothing else."""
-    return _setting_values(await engine.settings())
+    return setting_values(await engine.settings())
 
 
 @settings_router.patch("/settings", name="change", summary="Change settings")
@@ -265,7 +254,7 @@ async def change_settings(
     """For all sessions, in every process, from the next decision on."""
     for name, value in checked(changes.settings).items():
         await engine.set(name, value)
-    return _setting_values(await engine.settings())
+    return setting_values(await engine.settings())
 
 
 @settings_router.get(
@@ -273,7 +262,7 @@ async def change_settings(
 )
 async def session_settings(session: TheSession) -> dict[str, SettingValue]:
     """What is in force in the session, each value with the level that set it."""
-    return _setting_values(await session.settings())
+    return setting_values(await session.settings())
 
 
 @settings_router.patch(
@@ -284,14 +273,8 @@ async def change_session_settings(
 ) -> dict[str, SettingValue]:
     """For this session alone."""
     await session.configure(**checked(changes.settings))
-    return _setting_values(await session.settings())
+    return setting_values(await session.settings())
 
 
 def _listed(profile: Profile) -> ListedProfile:
     return ListedProfile(profile.name, profile)
-
-
-def _setting_values(settings: Settings) -> dict[str, SettingValue]:
-    return {
-        name: SettingValue(getattr(settings, name), settings.sources[name]) for name in fields()
-    }

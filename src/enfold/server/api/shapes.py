@@ -135,16 +135,26 @@ def shape_of(result: Any) -> Any:
 def _model_of(result: type) -> Any:
     if not hasattr(result, "JSON_FIELDS") and hasattr(result, "as_json"):
         return dict[str, Any]
-    hints, texts = get_type_hints(result), _field_docstrings(result)
-    described: dict[str, Any] = {}
-    for name, attribute in json_fields(result):
-        found = getattr(result, attribute, None)
-        if isinstance(found, property):
-            kind, text = get_type_hints(found.fget)["return"], found.__doc__
-        else:
-            kind, text = hints[attribute], texts.get(attribute)
-        described[name] = (shape_of(kind), Field(description=text))
-    return create_model(result.__name__, __doc__=result.__doc__, **described)
+    described = {name: _describe(result, path) for name, path in json_fields(result)}
+    fields: dict[str, Any] = {
+        name: (shape_of(kind), Field(description=text)) for name, (kind, text) in described.items()
+    }
+    return create_model(result.__name__, __doc__=result.__doc__, **fields)
+
+
+def _describe(owner: type, path: tuple[str, ...]) -> tuple[Any, str | None]:
+    """Return the type and the docstring of an attribute, or of one at the end of a path."""
+    name, *rest = path
+    found = getattr(owner, name, None)
+    if isinstance(found, property):
+        kind, text = get_type_hints(found.fget)["return"], found.__doc__
+    else:
+        kind, text = get_type_hints(owner)[name], _field_docstrings(owner).get(name)
+    if not rest:
+        return kind, text
+    steps = [each for each in get_args(kind) or (kind,) if each is not types.NoneType]
+    inner, text = _describe(steps[0], tuple(rest))
+    return (inner if steps == [kind] else inner | None), text
 
 
 def _field_docstrings(kind: type) -> dict[str, str]:

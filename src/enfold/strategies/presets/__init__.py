@@ -32,12 +32,15 @@ _NAME = re.compile(r"[\w][\w .-]{0,63}")
 class Preset:
     """A strategy with its config, under a name."""
 
+    # The flag has two names: the first is the API's, the second the command line's.
     JSON_FIELDS: ClassVar = (
+        "version",
         "name",
         "description",
         "strategy",
         "config",
         "built_in=is_built_in",
+        "builtIn=is_built_in",
         "fault",
     )
     name: str
@@ -50,6 +53,11 @@ class Preset:
     """The strategy's config."""
     fault: str = ""
     """Why one that was saved can no longer be used. Empty if it can."""
+
+    @property
+    def version(self) -> int:
+        """The version of the file format."""
+        return VERSION
 
     @property
     def is_built_in(self) -> bool:
