@@ -42,9 +42,9 @@ def test_a_list_cut_short_says_so(festival: Enfold) -> None:
 def test_the_status_says_how_full_it_is(festival: Enfold) -> None:
     status = festival("sessions", "status", "festival", "--json").json
     assert status["messages"] == 36
-    assert status["decision"].startswith("keep")
+    assert status["decision"]["action"] == "keep"
     shown = festival("sessions", "status", "festival").text
-    assert shown.startswith(f"festival: {status['decision']}\n")
+    assert shown.startswith(f"festival: {status['decision']['words']}\n")
     assert f"{status['current_token_count']:,} tokens" in shown
     assert "openai:gpt-4o (o200k_base)" in shown
 

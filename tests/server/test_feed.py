@@ -9,14 +9,14 @@ import pytest
 from enfold.errors import LimitError
 from enfold.events import Events, SessionUnblocked
 from enfold.server import feed as feeds_of
-from enfold.server.feed import Feeds, Told
+from enfold.server.feed import FeedEvent, Feeds
 
 
 def _event(session: str) -> SessionUnblocked:
     return SessionUnblocked(session, acknowledged=False)
 
 
-def _heard(queue: asyncio.Queue[Told | None]) -> list[str | None]:
+def _heard(queue: asyncio.Queue[FeedEvent | None]) -> list[str | None]:
     told = [queue.get_nowait() for _ in range(queue.qsize())]
     return [None if each is None else each.event.session for each in told]
 

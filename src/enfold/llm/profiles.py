@@ -36,6 +36,7 @@ class Profile:
 
     name: str
     provider: str
+    """The provider's name."""
     model: str
     """As the provider names it."""
     base_url: str | None = None

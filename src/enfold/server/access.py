@@ -1,36 +1,68 @@
-"""Access: an access token becomes the caller, whose namespace a request stays in.
+"""Access: token checks, sign-in, request rates and protection against foreign web pages.
 
-A token comes as the header `x-enfold-token`, as the beginning of the path (`/t/{token}/…`), or, for
-what is enfold's own and not passed on to a provider, as `Authorization: Bearer`. A browser whose
-user has signed in sends it as a cookie, which opens the web UI and nothing else. It is taken out of
-the request here; nothing behind this place sees it.
+An access token comes in the header `x-enfold-token`, at the beginning of the path (`/t/{token}/…`),
+or, on enfold's own routes, as `Authorization: Bearer`. After sign-in a browser sends it as a cookie,
+which opens the web UI only. The token is removed from the request here, so that no later layer and
+no provider receives it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from html import escape
+from importlib.resources import files
+from string import Template
 from time import monotonic
-from typing import Protocol
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.engine.access import AccessRegistry
-from enfold.errors import AccessError, TokenError, TooManyError
+from enfold.errors import AccessError, TokenError, TooLargeError, TooManyError
 from enfold.records import AccessToken, check_name
-from enfold.server.callers import ON_THIS_MACHINE, Caller, remember
+from enfold.server.callers import ON_THIS_MACHINE, Caller, caller_in, remember
 from enfold.server.headers import find
 
-_REMEMBERED = 10_000
-"""So many callers at most are told apart; who has not come for longest is forgotten."""
+HEADER = b"x-enfold-token"
+NAMESPACE = b"x-enfold-namespace"
+"""Lets the owner act in another namespace, such as that of proxy clients without a token."""
+COOKIE = "enfold-token"
+"""The browser's cookie with the token of a signed-in user."""
+OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json", "/signin", "/signout"})
+"""Paths that need no token."""
+OWN = ("/api/", "/metrics")
+"""Paths whose `Authorization` header is for enfold; elsewhere it is for the provider."""
+_PATH = "/t/"
+_CACHE_SECONDS = 5.0
+"""How long a token stays valid here after another process has deleted it."""
+_CACHE_SIZE = 10_000
+_MAX_CALLERS = 10_000
+"""Callers with a bucket. The least recently used bucket is dropped."""
+_GUESSES = 180
+"""Wrong tokens per minute from one address; a sixth of them at once."""
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_COOKIE_SECONDS = 30 * 24 * 3600
+_MAX_FORM_BYTES = 8_192
+"""A token has about forty."""
+_SEE_OTHER = 303
+_UNAUTHORIZED = 401
+_TOO_MANY = 429
+_SIGN_IN_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
+)
 
 
 class Buckets:
-    """A bucket for each caller."""
+    """A token bucket per caller: a sixth of the requests of a minute may come at once."""
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = monotonic) -> None:
         self._per_second = per_minute / 60
@@ -38,24 +70,22 @@ class Buckets:
         self._clock = clock
         self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
-    def take(self, who: str) -> None:
-        """One request of theirs; `TooManyError` if their bucket is empty."""
-        level = self._level(who)
+    def take(self, caller: str) -> None:
+        """Count one request of a caller; raise `TooManyError` if the bucket is empty."""
+        now = self._clock()
+        level, then = self._levels.get(caller, (self._size, now))
+        level = min(self._size, level + (now - then) * self._per_second)
         if level < 1:
             wait = (1 - level) / self._per_second
-            raise TooManyError(f"too many requests; come back in {wait:.1f} s", retry_after=wait)
-        self._levels[who] = (level - 1, self._clock())
-        self._levels.move_to_end(who)
-        if len(self._levels) > _REMEMBERED:
+            raise TooManyError(f"too many requests; retry in {wait:.1f} s", retry_after=wait)
+        self._levels[caller] = (level - 1, now)
+        self._levels.move_to_end(caller)
+        if len(self._levels) > _MAX_CALLERS:
             self._levels.popitem(last=False)
-
-    def _level(self, who: str) -> float:
-        level, then = self._levels.get(who, (self._size, self._clock()))
-        return min(self._size, level + (self._clock() - then) * self._per_second)
 
 
 class Rates:
-    """Lets each caller through as often as is allowed."""
+    """Limits the requests per minute of each caller."""
 
     def __init__(self, app: ASGIApp, per_minute: int) -> None:
         self._app = app
@@ -63,96 +93,137 @@ class Rates:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] == "http" and not _is_part_of_a_page(scope):
-            caller: Caller = scope["state"]["caller"]
-            self._buckets.take(f"token {caller.name}" if caller.has_token else address_of(scope))
+        # A page of the web UI loads dozens of static files, which browsers cache.
+        is_limited = scope["type"] == "http" and not (
+            scope["method"] == "GET" and scope["path"].startswith("/_nicegui/")
+        )
+        if is_limited:
+            caller = caller_in(scope)
+            self._buckets.take(f"token {caller.name}" if caller.has_token else _address(scope))
         await self._app(scope, receive, send)
 
 
-def _is_part_of_a_page(scope: Scope) -> bool:
-    """The pieces of the web UI's pages: dozens a page, the same for all, and kept by browsers."""
-    return bool(scope["method"] == "GET" and scope["path"].startswith("/_nicegui/"))
-
-
-def address_of(scope: Scope) -> str:
-    """Where a request came from."""
+def _address(scope: Scope) -> str:
+    """Return the client's address as the name of a bucket."""
     client = scope.get("client")
     return f"address {client[0]}" if client else "address unknown"
 
 
-HEADER = b"x-enfold-token"
-NAMESPACE = b"x-enfold-namespace"
-"""Lets whoever may do everything act for those who come to the proxy without a token."""
-COOKIE = "enfold-token"
-"""What a browser keeps the token in once somebody has signed in."""
-OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json", "/signin", "/signout"})
-"""What anybody may see: whether the server works, how it is used, and where one signs in."""
-OWN = ("/api/", "/metrics")
-"""Where `Authorization` is meant for enfold."""
-_PATH = "/t/"
-_SECONDS = 5.0
-"""How long a token may still be taken for good after another process has deleted it."""
-_KNOWN = 10_000
-_GUESSES = 180
-"""Wrong tokens a minute from one address; a sixth of them at once."""
-
-
-class SignInPage(Protocol):
-    """What somebody sees in a browser who has not said who they are."""
-
-    def is_for(self, scope: Scope) -> bool:
-        """Whether the request is a browser's, for a page."""
-
-    def page(self, scope: Scope) -> ASGIApp:
-        """The page."""
-
-
 class Tokens:
-    """Whose an access token is, and a limit to guessing."""
+    """Finds the caller of an access token and limits guessing."""
 
     def __init__(self, access: AccessRegistry) -> None:
         self._access = access
         self._guesses = Buckets(_GUESSES)
-        self._known: dict[str, tuple[float, AccessToken]] = {}
-        self._forgotten = 0
-        """How often that was."""
+        self._cache: dict[str, tuple[float, AccessToken]] = {}
+        self._deletions = 0
 
     async def caller(self, token: str, scope: Scope) -> Caller:
-        """Who has that token; `TokenError` if nobody."""
+        """Return the caller with this token; raise `TokenError` if the token is not valid."""
         row = await self._find(token)
         if row is None:
-            self._guesses.take(address_of(scope))
+            self._guesses.take(_address(scope))
             raise TokenError("invalid access token; ask the server's owner for another")
         return Caller(row.name, row.namespace)
 
     def forget(self, id: str) -> None:
-        """The token of that id was deleted: it is refused from now on."""
-        self._forgotten += 1
-        self._known = {token: kept for token, kept in self._known.items() if kept[1].id != id}
+        """Refuse a deleted token from now on."""
+        self._deletions += 1
+        self._cache = {token: kept for token, kept in self._cache.items() if kept[1].id != id}
 
     async def _find(self, token: str) -> AccessToken | None:
-        """The token's row, asked for every few seconds and not with every request."""
-        until, row = self._known.get(token, (0.0, None))
+        """Return the token's row, from the cache if it was read a few seconds ago."""
+        until, row = self._cache.get(token, (0.0, None))
         if row is not None and monotonic() < until:
             return row
-        forgotten = self._forgotten
+        deletions = self._deletions
         row = await self._access.find_token(token)
         if row is None:
-            self._known.pop(token, None)
-            return None
-        if forgotten != self._forgotten:
-            return row  # it may be the one that was deleted while it was looked for
-        if len(self._known) >= _KNOWN:
-            self._known.clear()
-        self._known[token] = (monotonic() + _SECONDS, row)
+            self._cache.pop(token, None)
+        elif deletions == self._deletions:  # else this token may have been deleted meanwhile
+            if len(self._cache) >= _CACHE_SIZE:
+                self._cache.clear()
+            self._cache[token] = (monotonic() + _CACHE_SECONDS, row)
         return row
 
 
+class SignIn:
+    """The sign-in page and its form."""
+
+    def __init__(self, tokens: Tokens) -> None:
+        self._tokens = tokens
+
+    def routes(self) -> Sequence[BaseRoute]:
+        """Return the routes of the form."""
+        return (
+            Route("/signin", self._form, methods=["GET"]),
+            Route("/signin", self._sign_in, methods=["POST"]),
+            Route("/signout", self._sign_out, methods=["POST"]),
+        )
+
+    def is_for(self, scope: Scope) -> bool:
+        """True if a browser requests a page."""
+        accepted = Headers(scope=scope).get("accept", "")
+        return scope["type"] == "http" and scope["method"] == "GET" and "text/html" in accepted
+
+    def page(self, scope: Scope) -> ASGIApp:
+        """Return the form. After sign-in the browser goes to the requested page."""
+        query = scope.get("query_string", b"").decode("latin-1")
+        return _sign_in_page(quote(scope["path"]) + (f"?{query}" if query else ""))
+
+    async def _form(self, _request: Request) -> Response:
+        return _sign_in_page("/")
+
+    async def _sign_in(self, request: Request) -> Response:
+        body = b""
+        async for piece in request.stream():
+            body += piece
+            if len(body) > _MAX_FORM_BYTES:
+                raise TooLargeError(f"the form is larger than {_MAX_FORM_BYTES:,} bytes")
+        fields = parse_qs(body.decode("utf-8", "replace"))
+        token = fields.get("token", [""])[0].strip()
+        onwards = _own_path(fields.get("onwards", ["/"])[0])
+        try:
+            await self._tokens.caller(token, request.scope)
+        except TokenError as error:
+            return _sign_in_page(onwards, str(error))
+        except TooManyError as error:
+            return _sign_in_page(onwards, str(error), _TOO_MANY)
+        answer = RedirectResponse(onwards, _SEE_OTHER)
+        answer.set_cookie(
+            COOKIE,
+            quote(token, safe=""),
+            max_age=_COOKIE_SECONDS,
+            httponly=True,
+            samesite="strict",
+            secure=request.url.scheme == "https",
+        )
+        return answer
+
+    async def _sign_out(self, _request: Request) -> Response:
+        answer = RedirectResponse("/signin", _SEE_OTHER)
+        answer.delete_cookie(COOKIE, httponly=True, samesite="strict")
+        return answer
+
+
+def _own_path(path: str) -> str:
+    """Return the path if it is on this server, else `/`: a link must not lead elsewhere."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\"))
+    return path if is_ours and path.isprintable() else "/"
+
+
+def _sign_in_page(onwards: str, fault: str = "", status: int = _UNAUTHORIZED) -> Response:
+    template = Template(files(__package__).joinpath("signin.html").read_text("utf-8"))
+    text = template.substitute(onwards=escape(onwards), fault=escape(fault))
+    headers = {"content-security-policy": _SIGN_IN_POLICY, "cache-control": "no-store"}
+    return HTMLResponse(text, status, headers)
+
+
 class Access:
-    """Finds out who calls, and turns away who may not."""
+    """Finds the caller of each request and refuses requests without a valid token."""
 
     def __init__(
-        self, app: ASGIApp, tokens: Tokens, *, required: bool, sign_in: SignInPage | None = None
+        self, app: ASGIApp, tokens: Tokens, *, required: bool, sign_in: SignIn | None = None
     ) -> None:
         self._app = app
         self._tokens = tokens
@@ -162,7 +233,7 @@ class Access:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] in {"http", "websocket"}:
-            given = _take(scope)
+            given = _take_credentials(scope)
             try:
                 caller = await self._caller(given, scope)
             except TokenError:
@@ -176,11 +247,11 @@ class Access:
             remember(scope, caller)
         await self._app(scope, receive, send)
 
-    async def _caller(self, given: _Given, scope: Scope) -> Caller:
+    async def _caller(self, given: _Credentials, scope: Scope) -> Caller:
         if given.token is not None:
             return await self._tokens.caller(given.token, scope)
         if given.cookie is not None and self._sign_in is not None:
-            # One that another server on this machine has set means nothing here.
+            # Another server on this machine may have set the cookie; it is not valid here then.
             with suppress(TokenError):
                 return await self._tokens.caller(given.cookie, scope)
         if self._required and scope["path"] not in OPEN:
@@ -192,55 +263,48 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
-    """What a request says of who sent it."""
+class _Credentials:
+    """A request's tokens and its namespace header."""
 
     token: str | None
     cookie: str | None
-    """The token of somebody who signed in; it is good for the web UI only."""
+    """The token of a signed-in browser; valid for the web UI only."""
     namespace: str
 
 
-def _take(scope: Scope) -> _Given:
-    """What the request says of its caller; it is without it afterwards."""
-    token, cookie, namespace = _from_path(scope), None, ""
+def _take_credentials(scope: Scope) -> _Credentials:
+    """Remove the credentials from the request and return them."""
+    token, cookie, namespace = _take_path_token(scope), None, ""
+    path: str = scope["path"]
     others: list[tuple[bytes, bytes]] = []
     for name, value in scope["headers"]:
         if name == HEADER:
             token = token or value.decode("latin-1").strip()
         elif name == NAMESPACE:
             namespace = value.decode("latin-1").strip()
-        elif name == b"authorization" and _is_own(scope["path"]):
+        elif name == b"authorization" and path.startswith(OWN):
             scheme, _, given = value.decode("latin-1").partition(" ")
             token = token or (given.strip() if scheme.lower() == "bearer" else None)
         elif name == b"cookie" and COOKIE.encode() in value:
-            cookie, rest = _from_cookies(value.decode("latin-1"))
+            cookie, rest = _split_cookies(value.decode("latin-1"))
             others += [(name, rest.encode("latin-1"))] if rest else []
         else:
             others.append((name, value))
     scope["headers"] = others
-    return _Given(token, None if _is_for_programs(scope["path"]) else cookie, namespace)
+    # The cookie does not open the API: a page of another program on this machine could use it.
+    return _Credentials(token, None if path.startswith((*OWN, "/v1")) else cookie, namespace)
 
 
-def _from_cookies(cookies: str) -> tuple[str | None, str]:
-    """Our cookie's value, and the other cookies."""
+def _split_cookies(cookies: str) -> tuple[str | None, str]:
+    """Return the value of enfold's cookie, and the other cookies."""
     pairs = [pair.strip() for pair in cookies.split(";")]
     ours = [pair for pair in pairs if pair.partition("=")[0] == COOKIE]
     value = unquote(ours[0].partition("=")[2]) if ours else ""
     return value or None, "; ".join(pair for pair in pairs if pair not in ours)
 
 
-def _is_for_programs(path: str) -> bool:
-    """What a browser's cookie does not open: a page of another program here could use it."""
-    return path.startswith((*OWN, "/v1"))
-
-
-def _is_own(path: str) -> bool:
-    return path.startswith(OWN)
-
-
-def _from_path(scope: Scope) -> str | None:
-    """The token before the path, and the path without it."""
+def _take_path_token(scope: Scope) -> str | None:
+    """Remove the token from the beginning of the path and return it."""
     path: str = scope["path"]
     if not path.startswith(_PATH):
         return None
@@ -251,12 +315,8 @@ def _from_path(scope: Scope) -> str | None:
     return unquote(token.decode("latin-1")) or None
 
 
-_HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """True if only this machine can reach a server that listens on this address."""
     if host == "localhost":
         return True
     try:
@@ -266,14 +326,14 @@ def is_loopback(host: str) -> bool:
 
 
 def allowed_hosts(host: str, more: tuple[str, ...]) -> frozenset[str] | None:
-    """The names that a request may ask for; None for any, where only a token lets one in."""
+    """Return the valid values of the `Host` header; None for any, if tokens are required."""
     if is_loopback(host):
-        return _HERE | {host, *more}
+        return _LOOPBACK_NAMES | {host, *more}
     return frozenset(more) or None
 
 
 class Guard:
-    """Lets requests through that no foreign page can have made."""
+    """Refuses requests that a foreign web page may have made in the user's browser."""
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str] | None) -> None:
         self._app = app
@@ -282,30 +342,25 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] in {"http", "websocket"}:
-            # A socket can do anything that our own pages can, so it is never taken for harmless.
             self._check(scope)
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        host = _text(find(scope["headers"], b"host"))
-        if self._hosts is not None and _name(host) not in self._hosts:
+        host = (find(scope["headers"], b"host") or b"").decode("latin-1")
+        if self._hosts is not None and _without_port(host) not in self._hosts:
             raise AccessError(
-                f"this server does not answer to the host {host[:80]!r}; "
-                "name it in ENFOLD_HOSTS if it should"
+                f"this server does not answer to the host {host[:80]!r}; add it to ENFOLD_HOSTS"
             )
         origin = find(scope["headers"], b"origin")
-        if origin is None or scope.get("method") in _HARMLESS:
+        # A WebSocket has no method. It can do all that the UI can, so its origin is checked.
+        if origin is None or scope.get("method") in _READING:
             return
-        if urlsplit(_text(origin)).netloc.lower() != host.lower():
-            raise AccessError(f"a page of {_text(origin)[:80]!r} may not change anything here")
+        page = origin.decode("latin-1")
+        if urlsplit(page).netloc.lower() != host.lower():
+            raise AccessError(f"a page of {page[:80]!r} may not change anything on this server")
 
 
-def _text(value: bytes | None) -> str:
-    return (value or b"").decode("latin-1")
-
-
-def _name(host: str) -> str:
-    """The host without its port."""
+def _without_port(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0].lower()
     return host.partition(":")[0].lower()

@@ -16,14 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.sample import TITLE, sample_messages
-from enfold.server.access import Access, Guard, Rates, Tokens, allowed_hosts
+from enfold.server.access import Access, Guard, Rates, SignIn, Tokens, allowed_hosts
 from enfold.server.api.app import create_api
 from enfold.server.bodies import Bodies
 from enfold.server.feed import Feeds
 from enfold.server.headers import Segments
 from enfold.server.metrics import Health, Metrics
 from enfold.server.request_log import Audit, Tracing
-from enfold.server.signin import SignIn
 from enfold.settings import ServerSettings
 
 _OF_THE_API = ("/api", "/docs", "/openapi.json")

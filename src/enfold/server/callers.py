@@ -1,10 +1,9 @@
-"""Callers: who a request is from, and which sessions are theirs."""
+"""Callers: the sender of a request and the namespace of its sessions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from starlette.requests import HTTPConnection
 from starlette.types import Scope
 
 from enfold.errors import AccessError
@@ -12,21 +11,21 @@ from enfold.errors import AccessError
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request."""
+    """The sender of a request."""
 
     name: str
-    """The access token's name; empty for somebody on this machine who has none."""
+    """The access token's name; empty for a caller on this machine without a token."""
     namespace: str
-    """Where their sessions are. The command line's own is empty."""
+    """The namespace of the caller's sessions; empty for the owner, as on the command line."""
 
     @property
     def is_owner(self) -> bool:
-        """True for the first token, and for whoever is on this machine where none is needed."""
+        """True for the first token, and for this machine if no token is required."""
         return not self.namespace
 
     @property
     def has_token(self) -> bool:
-        """True if an access token came along."""
+        """True if the request had an access token."""
         return bool(self.name)
 
 
@@ -34,26 +33,20 @@ ON_THIS_MACHINE = Caller(name="", namespace="")
 
 
 def remember(scope: Scope, caller: Caller) -> None:
-    """Keep the caller with the request."""
+    """Store the caller in the request's scope."""
     scope.setdefault("state", {})["caller"] = caller
 
 
 def caller_in(scope: Scope) -> Caller:
-    """Whose request it is that has this scope."""
+    """Return the caller that was stored in the request's scope."""
     caller: Caller = scope["state"]["caller"]
     return caller
 
 
-def caller_of(connection: HTTPConnection) -> Caller:
-    """Whose request it is."""
-    caller: Caller = connection.state.caller
-    return caller
-
-
 def require_owner(caller: Caller) -> None:
-    """Raise `AccessError` unless the caller may change what holds for everybody."""
+    """Raise `AccessError` unless the caller is the owner."""
     if not caller.is_owner:
         raise AccessError(
-            f"the token {caller.name!r} may not change what holds for everybody; "
+            f"the token {caller.name!r} may not change what applies to all callers; "
             "use the server's first token"
         )

@@ -18,7 +18,7 @@ from enfold.errors import StoreError, facts
 from enfold.events import CompressionFailed, CompressionFinished, Event
 from enfold.jsontext import to_json
 from enfold.records import UsageEvent
-from enfold.server.failures import json_response
+from enfold.server.failures import Json
 
 BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
 """Upper bounds in seconds."""
@@ -180,7 +180,7 @@ class Health:
     async def alive(self, request: Request) -> Response:
         """The process answers."""
         request.state.route = "/healthz"
-        return json_response({"status": "ok"})
+        return Json({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
         """The store answers too, and the server does not stop."""
@@ -194,7 +194,7 @@ class Health:
         ready = queue is not None and not self.draining
         status = "ready" if ready else "draining" if self.draining else "unavailable"
         body = {"status": status, "store": store, "queue": queue}
-        return json_response(body, 200 if ready else _UNAVAILABLE)
+        return Json(body, 200 if ready else _UNAVAILABLE)
 
     async def figures(self, request: Request) -> Response:
         """What the server did, for Prometheus."""

@@ -294,5 +294,5 @@ async def stream(
     """
     feed = feeds.of(caller.namespace)
     queue = feed.listen(last_event_id)
-    async for told in feed.follow(queue, session):
-        yield ServerSentEvent(data=payload(told.event), event=told.event.name, id=told.id)
+    async for sent in feed.follow(queue, session):
+        yield ServerSentEvent(data=payload(sent.event), event=sent.event.name, id=sent.id)

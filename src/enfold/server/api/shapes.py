@@ -26,8 +26,8 @@ from enfold.engine import Engine, Session
 from enfold.jsontext import json_fields, loads, to_json
 from enfold.server.access import Tokens
 from enfold.server.bodies import unpacked
-from enfold.server.callers import Caller, caller_of, require_owner
-from enfold.server.failures import json_response
+from enfold.server.callers import Caller, caller_in, require_owner
+from enfold.server.failures import Json
 from enfold.server.feed import Feeds
 from enfold.server.headers import name_in
 from enfold.settings import check
@@ -111,7 +111,7 @@ def _writing_json(endpoint: Callable[..., Any], status: int | None) -> Callable[
         result = await endpoint(**arguments)
         if isinstance(result, Response):
             return result
-        return json_response(to_json(result), status or 200)
+        return Json(to_json(result), status or 200)
 
     return call
 
@@ -181,34 +181,28 @@ def _classes_of(module: str) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _engine(request: Request) -> Engine:
-    engine: Engine = request.app.state.engine
-    return engine
+def _from_state(name: str) -> Any:
+    """Return a dependency on an object that `create_api` has put into the state of the API."""
+
+    def read(request: Request) -> Any:
+        return getattr(request.app.state, name)
+
+    return Depends(read)
 
 
-def _feeds(request: Request) -> Feeds:
-    feeds: Feeds = request.app.state.feeds
-    return feeds
-
-
-def _tokens(request: Request) -> Tokens:
-    tokens: Tokens = request.app.state.tokens
-    return tokens
+def _caller(request: Request) -> Caller:
+    return caller_in(request.scope)
 
 
 def _owner(request: Request) -> Caller:
-    caller = caller_of(request)
+    caller = caller_in(request.scope)
     require_owner(caller)
     return caller
 
 
-def _caller(request: Request) -> Caller:
-    return caller_of(request)
-
-
-TheEngine: TypeAlias = Annotated[Engine, Depends(_engine)]
-TheFeeds: TypeAlias = Annotated[Feeds, Depends(_feeds)]
-TheTokens: TypeAlias = Annotated[Tokens, Depends(_tokens)]
+TheEngine: TypeAlias = Annotated[Engine, _from_state("engine")]
+TheFeeds: TypeAlias = Annotated[Feeds, _from_state("feeds")]
+TheTokens: TypeAlias = Annotated[Tokens, _from_state("tokens")]
 TheCaller: TypeAlias = Annotated[Caller, Depends(_caller)]
 TheOwner: TypeAlias = Annotated[Caller, Depends(_owner)]
 
