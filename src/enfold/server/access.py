@@ -1,7 +1,7 @@
 """Access: token checks, sign-in, request rates and protection against foreign web pages.
 
 An access token comes in the header `x-enfold-token`, at the beginning of the path (`/t/{token}/…`),
-or, on enfold's own routes, as `Authorization: Bearer`. After sign-in a browser sends it as a cookie,
+or, on enfold's own routes, as `Authorization: Bearer`. A browser that has signed in sends a cookie,
 which opens the web UI only. The token is removed from the request here, so that no later layer and
 no provider receives it.
 """
