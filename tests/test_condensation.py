@@ -180,14 +180,32 @@ def test_an_edit_that_keeps_to_the_rules_is_fine() -> None:
     validate(rich(), edited(2, short))
 
 
-def test_a_running_tool_loop_and_reasoning_items_are_untouchable() -> None:
+def test_reasoning_items_and_the_last_user_message_are_protected() -> None:
     item = Message("assistant", (Reasoning("Hm.", {"id": "r"}),))
     messages = (user("a"), item, assistant("b"), user("c"), assistant("", call("1")), result("1"))
     divided = Split(head=0, cut=3, tail_tokens=0)
     running = Plan(messages, (9,) * 6, divided, "o200k_base", zones=Zones(0, 6))
-    assert running.protected == {1, 2, 3, 4, 5}
-    assert running.editable == (0,)
+    assert running.protected == {1, 2, 3}
+    assert running.editable == (0, 4, 5)
     assert replace(running, zones=None).editable == (0,)
+
+
+def test_results_of_a_running_loop_may_be_edited_up_to_what_retention_keeps() -> None:
+    loop = [
+        message
+        for id in ("1", "2", "3")
+        for message in (assistant("", call(id), thinking="Hm."), result(id))
+    ]
+    messages = (user("a"), *loop)
+    running = Plan(messages, (9,) * 7, Split(0, 0, 0), "o200k_base", zones=Zones(0, 5))
+    assert running.protected == {0, 1, 3, 5, 6}
+    assert running.editable == (2, 4)
+
+
+def test_a_call_that_waits_for_its_result_is_protected() -> None:
+    messages = (user("a"), assistant("", call("1")), result("1"), assistant("", call("2")))
+    waiting = Plan(messages, (9,) * 4, Split(0, 0, 0), "o200k_base", zones=Zones(0, 4))
+    assert waiting.protected == {0, 3}
 
 
 def test_an_answer_that_changes_nothing_is_fine_where_that_is_expected() -> None:

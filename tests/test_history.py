@@ -5,10 +5,10 @@ from hypothesis import given
 from enfold.history import (
     answers_a_call,
     cut_points,
-    follows_reasoning,
     last_user_message,
     open_loop_start,
     orphans,
+    signed_replies,
     unanswered,
 )
 from enfold.messages import Message, Reasoning, Text, ToolCall, ToolResult
@@ -97,10 +97,37 @@ def test_calls_without_a_result_are_unanswered() -> None:
     assert unanswered([assistant("", call("1")), result("1")]) == ()
 
 
-def test_a_message_may_answer_a_call_or_follow_reasoning() -> None:
+def test_a_message_may_answer_a_call() -> None:
     messages = [Message("assistant", (Reasoning("hm"),)), assistant("so"), result("1")]
     assert [answers_a_call(message) for message in messages] == [False, False, True]
-    assert [follows_reasoning(messages, index) for index in range(3)] == [False, True, False]
+
+
+THOUGHT = Message("assistant", (Reasoning("hm"),))
+
+
+def test_the_items_of_a_reply_with_reasoning_are_one_unit() -> None:
+    reply = [THOUGHT, assistant("I look."), assistant("", call("1")), result("1")]
+    messages = [user("a"), *reply, *reply, assistant("b"), user("c")]
+    assert cut_points(messages) == (0, 1, 5, 9, 10, 11)
+
+
+def test_items_of_a_reply_without_reasoning_may_be_divided() -> None:
+    messages = [user("a"), assistant("b"), assistant("c"), user("d")]
+    assert cut_points(messages) == (0, 1, 2, 3, 4)
+
+
+def test_all_items_of_a_reply_with_reasoning_are_signed() -> None:
+    reply = [THOUGHT, assistant("I look."), assistant("", call("1")), result("1")]
+    assert set(signed_replies([user("a"), *reply, assistant("b")])) == {1, 2, 3}
+
+
+def test_only_a_running_loop_has_signed_messages() -> None:
+    turn = [user("a"), assistant("", call("1"), thinking="hm"), result("1")]
+    assert set(signed_replies(turn)) == {1}
+    assert not set(signed_replies([*turn, assistant("b")]))
+    signed = Message("assistant", (ToolCall("2", "read", {}, {"thoughtSignature": "x"}),))
+    assert set(signed_replies([user("a"), signed, result("2")])) == {1}
+    assert not set(signed_replies([user("a"), assistant("", call("1")), result("1")]))
 
 
 def _calls(messages: list[Message]) -> set[str]:

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 from enfold.errors import CompressionError, InputError, NoGainError
 from enfold.history import (
-    follows_reasoning,
     last_user_message,
     open_loop_start,
     orphans,
+    signed_replies,
     unanswered,
 )
 from enfold.jsontext import loads
@@ -84,27 +84,30 @@ class Plan:
     @property
     def editable(self) -> tuple[int, ...]:
         """Indexes of the messages that may be edited: the old ones that are not protected."""
-        old = (self.zones or Zones(self.split.head, self.split.cut)).old
         protected = self.protected
-        return tuple(index for index in old if index not in protected)
+        return tuple(index for index in self._zones.old if index not in protected)
 
     @property
     def protected(self) -> frozenset[int]:
         """Indexes of the messages that no edit may change, however old they are.
 
-        These are the last user message, a running tool loop, and a reasoning item with the item
-        that follows it: providers check those for changes.
+        These are the last user message, what retention keeps in the middle or at the end of a
+        running tool loop, calls that wait for their result, and replies that providers check for
+        changes.
         """
         messages = self.messages
-        found = set(range(open_loop_start(messages), len(messages)))
-        found.update(self.split.kept)
+        loop = open_loop_start(messages)
+        found = {*range(max(self._zones.recent, loop), len(messages)), *self.split.kept}
+        found.update(index for index in unanswered(messages) if index >= loop)
+        found.update(signed_replies(messages))
         last = last_user_message(messages)
         if last is not None:
             found.add(last)
-        for index in range(1, len(messages)):
-            if follows_reasoning(messages, index):
-                found.update((index - 1, index))
         return frozenset(found)
+
+    @property
+    def _zones(self) -> Zones:
+        return self.zones or Zones(self.split.head, self.split.cut)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,28 @@
-"""History: one branch as the model sees it, and where it may be cut.
+"""History: one branch of messages, where it may be cut, and what no edit may change.
 
 The rules that providers enforce are stated here once; no strategy derives them again.
 
 - A tool call and its result stay on the same side of a cut, parallel calls and results with other
   messages in between included. A call whose result is still to come forbids every cut after it.
-- A reasoning item and the item that follows it are one unit.
-- The last thing a user said stays verbatim, and the tail is never empty (`retention` sees to both).
+- The items of one reply are one unit if one of them is reasoning: the reasoning, the text and the
+  calls of a reply stay or leave together.
+- Inside a running tool loop a cut may lie between complete groups of calls and results.
+- The last message of a user stays verbatim, and the tail is never empty (`retention` sees to both).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
 
 from enfold.messages import Message, Reasoning, ToolCall, ToolResult
 
+_SIGNATURES = ("thoughtSignature", "thought_signature")
+"""Fields of Gemini's parts that sign the reasoning before a call or a text."""
+
 
 def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
-    """Every index at which the messages may be divided into before and after, in order.
+    """Return every index at which the messages may be divided into before and after, in order.
 
     0 is always one; the number of messages is one unless a tool loop is open at the end.
     """
@@ -35,14 +41,14 @@ def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
 
 
 def last_user_message(messages: Sequence[Message]) -> int | None:
-    """The index of the last message in which a person said something."""
+    """Return the index of the last message that has a user's own words or files."""
     for index in range(len(messages) - 1, -1, -1):
-        if is_said_by_user(messages[index]):
+        if is_from_user(messages[index]):
             return index
     return None
 
 
-def is_said_by_user(message: Message) -> bool:
+def is_from_user(message: Message) -> bool:
     """True for a user's own words or files; a message of tool results alone is not that."""
     return message.role == "user" and any(
         not isinstance(part, ToolResult) for part in message.parts
@@ -55,17 +61,31 @@ def answers_a_call(message: Message) -> bool:
 
 
 def open_loop_start(messages: Sequence[Message]) -> int:
-    """Where the running tool loop begins: from there on nothing may be edited.
+    """Return the index at which the running tool loop begins.
 
-    A loop is open while the model still owes its answer: the history ends with a tool's result or
-    with a call. Providers check that what the model said inside it is unchanged. Without an open
-    loop the answer is the number of messages.
+    A loop is running while the model's answer is still to come: the history ends with a tool's
+    result or with a call. Without a running loop the number of messages is returned.
     """
     size = len(messages)
     if not size or not (_is_result(messages[-1]) or _has_call(messages[-1])):
         return size
     start = last_user_message(messages)
     return 0 if start is None else start + 1
+
+
+def signed_replies(messages: Sequence[Message]) -> Iterator[int]:
+    """Yield the indexes of replies that no edit may change, because providers check them.
+
+    In a running tool loop these are the replies with reasoning or a signature. Where reasoning is
+    an item of its own, all items of its reply, anywhere in the history: an edit of one item cannot
+    drop the reasoning, which belongs to the reply as it was.
+    """
+    loop = open_loop_start(messages)
+    for index in range(loop, len(messages)):
+        if messages[index].role == "assistant" and _is_signed(messages[index]):
+            yield index
+    for start, stop in _replies_with_reasoning_items(messages):
+        yield from range(start, stop)
 
 
 def orphans(messages: Sequence[Message]) -> tuple[int, ...]:
@@ -94,13 +114,8 @@ def unanswered(messages: Sequence[Message]) -> tuple[int, ...]:
     return tuple(sorted(set(waiting.values())))
 
 
-def follows_reasoning(messages: Sequence[Message], index: int) -> bool:
-    """True if the item before is reasoning: the two are one unit, and neither may be edited."""
-    return index > 0 and _is_reasoning(messages[index - 1])
-
-
 def _units(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
-    """First and last index of every run of messages that no cut may divide."""
+    """Yield the first and last index of every run of messages that no cut may divide."""
     waiting: dict[str, list[int]] = {}
     for index, message in enumerate(messages):
         for part in message.parts:
@@ -108,16 +123,29 @@ def _units(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
                 waiting.setdefault(part.id, []).append(index)
             elif isinstance(part, ToolResult) and waiting.get(part.call_id):
                 yield waiting[part.call_id].pop(), index
-        if _is_reasoning(message) and index + 1 < len(messages):
-            yield index, index + 1
+    yield from ((start, stop - 1) for start, stop in _replies_with_reasoning_items(messages))
     last_reply = _last_reply_start(messages)
-    for index in _flatten(waiting.values()):
+    for index in chain.from_iterable(waiting.values()):
         if index >= last_reply:
             yield index, len(messages)
 
 
+def _replies_with_reasoning_items(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
+    """Yield start and stop of every run of the model's messages that has a reasoning item.
+
+    A reasoning item at the end of such a run also needs the message that follows it.
+    """
+    start = 0
+    for is_reply, group in groupby(messages, lambda message: message.role == "assistant"):
+        run = list(group)
+        stop = start + len(run)
+        if is_reply and any(map(_is_reasoning, run)):
+            yield start, min(stop + _is_reasoning(run[-1]), len(messages))
+        start = stop
+
+
 def _last_reply_start(messages: Sequence[Message]) -> int:
-    """Where the model's latest reply begins, if only tool results have come since.
+    """Return where the model's latest reply begins, if only tool results have come since.
 
     Only its calls can still be answered; older calls without a result were interrupted.
     """
@@ -141,5 +169,9 @@ def _is_reasoning(message: Message) -> bool:
     return bool(message.parts) and all(isinstance(part, Reasoning) for part in message.parts)
 
 
-def _flatten(lists: Iterable[list[int]]) -> Iterator[int]:
-    return (item for items in lists for item in items)
+def _is_signed(message: Message) -> bool:
+    """Return True if a reply has reasoning, or a part that carries a signature of reasoning."""
+    return any(
+        isinstance(part, Reasoning) or any(key in part.extras for key in _SIGNATURES)
+        for part in message.parts
+    )

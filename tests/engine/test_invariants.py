@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import enfold
 from enfold import wire as dialects
 from enfold.engine import Engine, Session
-from enfold.history import is_said_by_user, orphans
+from enfold.history import is_from_user, orphans
 from enfold.messages import Conversation, Message
 from enfold.testing import ScriptedSummarizer
 from enfold.tokens import count_conversation
@@ -51,7 +51,7 @@ def check(view: View, said: Sequence[Message], depths: dict[str, int]) -> None:
     """The view is one that a model may be sent, and nothing of the branch is unaccounted for."""
     shown = view.messages
     assert len(orphans(shown)) <= len(orphans(said))
-    spoken = [message for message in said if is_said_by_user(message)]
+    spoken = [message for message in said if is_from_user(message)]
     if spoken:
         assert spoken[-1] in shown
     places = [depths[each.id] for each in view.shown]

@@ -147,11 +147,14 @@ async def test_the_answer_may_be_used(
 async def test_what_must_stay_stays(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
-    _, _, answer = await run(messages, name, config)
+    _, plan, answer = await run(messages, name, config)
     last = last_user_message(messages)
     assert last is None or KeptMessage(last) in answer.entries
+    assert not plan.protected.intersection(edit.index for edit in answer.edits)
     loop = open_loop_start(messages)
-    assert all(edit.index < loop for edit in answer.edits)
+    for index, message in enumerate(messages[loop:], loop):
+        if message.role == "assistant" and any(isinstance(p, Reasoning) for p in message.parts):
+            assert not any(edit.index == index for edit in answer.edits)
     for edit in answer.edits:
         assert frame(edit.message) == frame(messages[edit.index])
         assert not any(isinstance(part, Reasoning) for part in edit.message.parts)

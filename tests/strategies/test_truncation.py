@@ -114,11 +114,14 @@ async def test_errors_stay_unless_they_need_not_and_are_errors_all_the_same() ->
     assert text(part).endswith("line 100 of the output")
 
 
-async def test_a_running_tool_loop_is_not_touched() -> None:
+async def test_a_running_tool_loop_is_cut_short_up_to_what_stays() -> None:
     running = (*CHAT, assistant("", call("3", "read", {"note": CODE})), result("3", OUTPUT))
-    shown, answer = await condense((*running, *_more_rounds(6)), preserveRecentCount=1)
-    assert max(edit.index for edit in answer.edits) < len(CHAT)
-    assert shown[len(CHAT) :] == [*running[len(CHAT) :], *_more_rounds(6)]
+    signed = assistant("", call("4", "read", {"note": CODE}), thinking="Hm.")
+    messages = (*running, signed, result("4", OUTPUT), *_more_rounds(6))
+    shown, answer = await condense(messages, preserveRecentCount=4)
+    assert {9, 10, 12, len(messages) - 5} <= {edit.index for edit in answer.edits}
+    assert shown[11] == signed
+    assert shown[-4:] == list(messages[-4:])
 
 
 def _more_rounds(number: int) -> tuple[Message, ...]:

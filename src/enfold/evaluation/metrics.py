@@ -20,7 +20,7 @@ from enfold.errors import BlockedError, CompressionError
 from enfold.evaluation import cases as formats
 from enfold.evaluation.cases import Case
 from enfold.evaluation.measures import CondensedCase, Method, condense_case
-from enfold.history import is_said_by_user
+from enfold.history import is_from_user
 from enfold.llm.costs import Candidate, Figures, compare
 from enfold.messages import Conversation, Message, ToolCall, text_of
 from enfold.sample import sample_messages
@@ -151,7 +151,7 @@ async def _users(cases: Sequence[Case]) -> list[Metric]:
 
 def _users_kept(case: Case, view: CondensedCase) -> list[float]:
     shown = {text_of(message.parts) for message in view.messages}
-    users = [text_of(each.parts) for each in case.messages if is_said_by_user(each)]
+    users = [text_of(each.parts) for each in case.messages if is_from_user(each)]
     return [sum(text in shown for text in users) / len(users)] if users else []
 
 

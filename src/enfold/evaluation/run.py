@@ -34,7 +34,7 @@ from enfold.evaluation.measures import (
     sending_cost,
     store_case,
 )
-from enfold.history import is_said_by_user
+from enfold.history import is_from_user
 from enfold.llm.calls import Gateway
 from enfold.messages import text_of
 from enfold.strategies.contract import Strategy
@@ -189,7 +189,7 @@ async def _outcome(
     case: Case, file: str, way: Method, view: CondensedCase, session: Session
 ) -> CaseResult:
     shown = {text_of(message.parts) for message in view.messages}
-    users = [text_of(message.parts) for message in case.messages if is_said_by_user(message)]
+    users = [text_of(message.parts) for message in case.messages if is_from_user(message)]
     return CaseResult(
         case.id,
         file,

@@ -57,13 +57,15 @@ def test_histories_of_any_shape_hold(messages: list[Message], config: LosslessCo
 
 
 @given(sessions(), configs, retentions)
-def test_open_loops_and_the_last_user_message_are_left_alone(
+def test_protected_messages_stay_as_they_are(
     messages: list[Message], config: LosslessConfig, retention: Retention
 ) -> None:
     plan = plan_for(messages, retention)
+    assert plan.zones is not None
     answer = shorten(plan, config)
     touched = {entry.index for entry in answer.entries if isinstance(entry, EditedMessage)}
-    assert not touched & set(range(open_loop_start(messages), len(messages)))
+    kept_in_loop = range(max(plan.zones.recent, open_loop_start(messages)), len(messages))
+    assert not touched & set(kept_in_loop)
     assert not touched & plan.protected
     protected = {edit.index for edit in answer.edits if not edit.lossless}
     assert protected <= set(plan.editable)

@@ -115,9 +115,13 @@ def test_an_edit_in_a_protected_place_that_hides_something_is_refused() -> None:
         validate(plan_for(messages, Retention("messages", 9, keep_first=9)), answer)
 
 
-def test_an_open_loop_is_left_alone() -> None:
-    messages = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).messages
-    assert shorten(plan_for(messages)).is_unchanged
+def test_results_in_a_running_loop_are_shortened_but_for_those_that_stay() -> None:
+    session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP))
+    session.read("a.py", numbered(APP))
+    plan = plan_for(session.messages)
+    answer = shorten(plan, LosslessConfig(reencode=False))
+    assert [edit.index for edit in answer.edits] == [4]
+    validate(plan, answer)
 
 
 def test_a_reference_whose_source_is_gone_is_refused() -> None:
