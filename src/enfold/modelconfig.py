@@ -20,7 +20,7 @@ Source: TypeAlias = Literal["api", "library", "manual", "default"]
 
 FALLBACK_MAX_INPUT = 128_000
 FALLBACK_MAX_OUTPUT = 4_096
-_LARGEST = 10**12
+LARGEST = 10**12
 """Far beyond any model, and within what a database column holds."""
 
 
@@ -56,9 +56,9 @@ class ModelConfig:
             ("retention_tokens", self.retention_tokens, 0),
             ("correction", self.correction, 0.1),
         ):
-            if not lowest <= value <= _LARGEST:
+            if not lowest <= value <= LARGEST:
                 raise ConfigError(
-                    f"model {self.id}: {name} is {value}, expected {lowest} to {_LARGEST:,}"
+                    f"model {self.id}: {name} is {value}, expected {lowest} to {LARGEST:,}"
                 )
 
     @property

@@ -6,13 +6,72 @@ from dataclasses import replace
 from typing import Any
 
 from enfold import tokens
+from enfold.budget import MIN_CONDENSE_THRESHOLD
 from enfold.errors import ConfigError
+from enfold.fields import DescribedModel, describe, described
 from enfold.llm.prices import detect, of_window
-from enfold.modelconfig import ModelConfig, from_row, to_row
+from enfold.modelconfig import LARGEST, ModelConfig, from_row, to_row
 from enfold.store import catalog
 from enfold.store.store import Store
 
-_EDITABLE = ("max_input", "max_output", "threshold", "retention_tokens", "tokenizer", "correction")
+_WHOLE = "a whole number, {} or more"
+
+
+class ModelChanges(DescribedModel):
+    """New values of a model config; a value that is absent stays as it is."""
+
+    max_input: int | None = described(
+        "Maximum input",
+        "The largest input, in the model's tokens. Most models accept at least 128,000.",
+        default=None,
+        ge=1,
+        le=LARGEST,
+        unit="tokens",
+        unset="unchanged",
+        expected=_WHOLE.format(1),
+    )
+    max_output: int | None = described(
+        "Maximum output",
+        "The longest reply, in the model's tokens.",
+        default=None,
+        ge=0,
+        le=LARGEST,
+        unit="tokens",
+        unset="unchanged",
+        expected=_WHOLE.format(0),
+    )
+    threshold: float | None = described(
+        "Threshold",
+        "The share of the limit at which a compression is due: 0.95 is 95 %.",
+        default=None,
+        ge=MIN_CONDENSE_THRESHOLD / 100,
+        le=1,
+        unset="unchanged",
+    )
+    retention_tokens: int | None = described(
+        "Recent tokens kept",
+        "Number of recent tokens kept verbatim.",
+        default=None,
+        ge=0,
+        le=LARGEST,
+        unit="tokens",
+        unset="unchanged",
+        expected=_WHOLE.format(0),
+    )
+    tokenizer: str | None = described(
+        "Tokenizer",
+        "The tokenizer that counts for the model.",
+        default=None,
+        choices={name: name for name in tokens.NAMES},
+    )
+    correction: float | None = described(
+        "Correction",
+        "The model's tokens per counted token.",
+        default=None,
+        ge=0.1,
+        le=100,
+        unset="unchanged",
+    )
 
 
 class Models:
@@ -32,9 +91,10 @@ class Models:
 
     async def edit(self, id: str, **values: Any) -> ModelConfig:
         """Change some values of a config, or add a model."""
-        unknown = sorted(set(values) - set(_EDITABLE))
+        names = describe(ModelChanges)
+        unknown = sorted(set(values) - set(names))
         if unknown:
-            raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(_EDITABLE)}")
+            raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(names)}")
         row = await self._store.read(catalog.model_config, id)
         current = detect(id) if row is None else from_row(row)
         changed = replace(current, **values, source="manual")

@@ -1,4 +1,4 @@
-"""Models: found, added with a suggestion, edited, reset, forgotten."""
+"""Models: found, added with a suggestion, edited, reset, deleted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) ->
     page = await visit("/settings/models")
     await page.get_by_role("button", name="Add model").click()
     dialog = page.get_by_role("dialog", name="Add model")
-    size = dialog.get_by_role("spinbutton", name="Maximum input tokens")
+    size = dialog.get_by_role("spinbutton", name="Maximum input")
     await expect(size).to_have_value("128000")
     await expect(dialog).to_contain_text("Most models accept at least 128,000")
     await dialog.get_by_role("textbox", name="Model (provider:model)").fill("mine")
@@ -24,7 +24,8 @@ async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) ->
     await expect(dialog).to_contain_text("expected provider:model")
     await dialog.get_by_role("textbox", name="Model (provider:model)").fill("mine:tiny")
     await size.fill("0")
-    await expect(dialog).to_contain_text("max_input is 0, expected 1")
+    await expect(dialog).to_contain_text("expected a whole number, 1 or more, found 0")
+    await expect(dialog.get_by_role("button", name="Save model")).to_be_disabled()
     await size.fill("32000")
     await dialog.get_by_role("button", name="Save model").click()
     await expect(dialog).not_to_be_visible()
@@ -35,14 +36,14 @@ async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) ->
     assert api.ask("GET", "/models/mine:tiny")["max_input"] == 32_000
 
 
-async def test_a_model_is_edited_reset_and_forgotten(visit: Visit, api: Api) -> None:
+async def test_a_model_is_edited_reset_and_deleted(visit: Visit, api: Api) -> None:
     page = await visit("/settings/models")
     await page.get_by_role("searchbox", name="Search models").fill("gpt-4-turbo")
     row = page.get_by_role("listitem", name="openai:gpt-4-turbo", exact=True)
     await expect(row).to_contain_text("from: shipped with enfold")
     await row.get_by_role("button", name="Edit openai:gpt-4-turbo").click()
     dialog = page.get_by_role("dialog", name="Edit openai:gpt-4-turbo")
-    await dialog.get_by_role("spinbutton", name="Threshold (share of the limit)").fill("0.7")
+    await dialog.get_by_role("spinbutton", name="Threshold").fill("0.7")
     await dialog.get_by_role("button", name="Save model").click()
     await expect(row).to_contain_text("threshold 70 %")
     await expect(row).to_contain_text("from: set by hand")
@@ -52,7 +53,7 @@ async def test_a_model_is_edited_reset_and_forgotten(visit: Visit, api: Api) -> 
     await expect(row).not_to_be_visible()
 
 
-async def test_what_nobody_says_looks_like_an_estimate(visit: Visit, api: Api) -> None:
+async def test_assumed_limits_look_like_an_estimate(visit: Visit, api: Api) -> None:
     api.ask("GET", "/models/nobody:knows")
     page = await visit("/settings/models")
     await page.get_by_role("searchbox", name="Search models").fill("nobody")
@@ -90,5 +91,5 @@ async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Ap
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_who_says_so(config: ModelConfig, words: str) -> None:
+def test_the_source_of_limits_is_named(config: ModelConfig, words: str) -> None:
     assert source_words(config) == words

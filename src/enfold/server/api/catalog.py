@@ -8,6 +8,7 @@ from typing import Annotated, Any, TypeAlias
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field, SecretStr
 
+from enfold.engine.models import ModelChanges
 from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
@@ -33,26 +34,6 @@ router = APIRouter(prefix="/api", tags=["models"], route_class=StrictRoute)
 Model: TypeAlias = Annotated[
     str, Path(max_length=256, description="As provider:model.", examples=["openai:gpt-4o"])
 ]
-
-
-class ModelChanges(Shape):
-    """New values; what is absent stays as it is."""
-
-    max_input: int | None = Field(
-        None, ge=1, le=10**12, description="The largest input, in the model's tokens."
-    )
-    max_output: int | None = Field(None, ge=0, le=10**12, description="The longest reply.")
-    threshold: float | None = Field(
-        None, ge=0.05, le=1, description="The share of the limit at which a compression is due."
-    )
-    retention_tokens: int | None = Field(
-        None, ge=0, le=10**12, description="So many of the newest tokens stay."
-    )
-    tokenizer: str | None = Field(None, description="Who counts for it.")
-    correction: float | None = Field(
-        None, ge=0.1, le=100, description="The model's tokens for one counted token."
-    )
-    model_config = example(max_input=128_000, threshold=0.9)
 
 
 @router.get("/models", name="list", summary="List models")

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from typing import Any, TypeAlias
@@ -17,8 +26,9 @@ from typing import Any, TypeAlias
 from nicegui import ui
 from nicegui.events import SortableEventArguments, ValueChangeEventArguments
 
+from enfold.errors import EnfoldError
 from enfold.fields import Fault, FieldDescription, ModelType, describe, write
-from enfold.ui.widgets import icon_button, labelled
+from enfold.ui.widgets import icon_button, labelled, titled_dialog
 
 Holder: TypeAlias = dict[str, Any]
 """A JSON object that a form edits in place."""
@@ -390,6 +400,46 @@ class ObjectList:
     def _changed(self) -> None:
         self._show()
         self._form.changed()
+
+
+class FormDialog:
+    """A dialog with a form. It is validated while it is edited, and closes when it is saved."""
+
+    def __init__(
+        self,
+        faults: Callable[[], Sequence[Fault]],
+        save: Callable[[], Awaitable[None]],
+        *,
+        choices: Mapping[str, Mapping[str, str]] | None = None,
+    ) -> None:
+        self._faults = faults
+        self._save = save
+        self.form = ConfigForm(self._check, choices=choices)
+
+    @contextmanager
+    def opened(self, title: str, action: str) -> Iterator[None]:
+        """Open the dialog, to be filled with fields; `action` is the text of its button."""
+        with titled_dialog(title) as self._dialog:
+            yield
+            self._fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
+            with ui.element("div").classes("ef-row ef-end"):
+                ui.button("Cancel", on_click=self._dialog.close).props("flat")
+                self._button = ui.button(action, on_click=self._keep).props("unelevated")
+        self._dialog.props("persistent").on("hide", self._dialog.delete)
+        self._dialog.open()
+
+    def _check(self) -> None:
+        faults = self._faults()
+        self._fault.text = "; ".join(map(str, self.form.show_faults(faults)))
+        self._button.set_enabled(not faults)
+
+    async def _keep(self) -> None:
+        try:
+            await self._save()
+        except EnfoldError as error:
+            self._fault.text = str(error)
+        else:
+            self._dialog.close()
 
 
 def _parse(about: FieldDescription, value: Any) -> Any:
