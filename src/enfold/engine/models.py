@@ -20,6 +20,10 @@ _WHOLE = "a whole number, {} or more"
 class ModelChanges(DescribedModel):
     """New values of a model config; a value that is absent stays as it is."""
 
+    model_config = {  # noqa: RUF012 - pydantic's own form
+        "json_schema_extra": {"examples": [{"max_input": 128_000, "threshold": 0.9}]}
+    }
+
     max_input: int | None = described(
         "Maximum input",
         "The largest input, in the model's tokens. Most models accept at least 128,000.",
