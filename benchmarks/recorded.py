@@ -6,10 +6,12 @@ Most machines have none, and benchmarks then make do with what `conversations` g
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from enfold import transcripts, wire
+from enfold.messages import Conversation
 
 DATA = Path(
     os.environ.get("ENFOLD_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -26,6 +28,25 @@ AGENTS = (
     "swe_agent_traj",
 )
 """Files with sessions of agents."""
+SINGLE_PROMPT = ("mini_swe_gemini3", "swe_agent_traj")
+"""Of these, the files in which one instruction starts a long tool loop."""
+MEETINGS = ("qmsum", "qmsum_train")
+"""Files in which every message is a person's."""
+
+
+def all_sets() -> tuple[str, ...]:
+    """Return the names of all files; end the program if there are none."""
+    names = tuple(sorted(file.stem for file in DATA.glob("*.jsonl")))
+    if not names:
+        raise SystemExit(f"no conversations in {DATA}; set ENFOLD_DATA to a folder of .jsonl files")
+    return names
+
+
+def conversations(names: Iterable[str]) -> Iterator[tuple[str, Conversation]]:
+    """Yield the id and the main branch of every conversation of these files."""
+    for name in names:
+        for number, each in enumerate(transcripts.read(DATA / f"{name}.jsonl")):
+            yield each.id or f"{name}/{number}", each.conversation()
 
 
 def longest_session(limit: int) -> list[dict[str, Any]] | None:
