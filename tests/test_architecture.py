@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("queue",),
     ("pipeline",),
     ("llm", "settings", "store", "strategies", "transcripts"),
-    ("estimates", "modelconfig", "report", "view"),
+    ("estimates", "modelconfig", "report", "standing", "view"),
     ("summaries", "wire"),
     ("condensation",),
     ("budget", "retention"),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from enfold import wire
 from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.pipeline import Outcome
+from enfold.standing import Why
 from enfold.view import View
 
 
@@ -61,6 +62,25 @@ class Preview:
     """The expected cost of model calls in US dollars. None is unknown."""
     steps: tuple[Step, ...] = ()
     """The steps of a strategy that has several."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingMessage:
+    """A message that compressions leave in the view, and the reason."""
+
+    JSON_FIELDS: ClassVar = ("message", "position", "role", "why", "tokens", "in_view", "text")
+    message: str
+    """The id of the message."""
+    position: int
+    """Its place on the branch; the first is 1."""
+    role: str
+    why: Why
+    """`pinned`, `system`, `context`, `rule` or `words`."""
+    tokens: int
+    in_view: bool
+    """False if it was summarized before it was pinned; the next compression shows it again."""
+    text: str
+    """The beginning of its text."""
 
 
 @dataclass(frozen=True, slots=True)

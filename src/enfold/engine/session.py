@@ -13,7 +13,7 @@ from enfold.budget import AUTO_FLOOR, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
 from enfold.engine.presets import check_strategies
-from enfold.engine.results import Prepared, Preview, Status
+from enfold.engine.results import Prepared, Preview, StandingMessage, Status
 from enfold.engine.state import (
     CallOptions,
     KeepAmount,
@@ -29,6 +29,8 @@ from enfold.engine.state import (
     read_session_settings,
     read_state,
     retention_of,
+    search_text,
+    view_of,
 )
 from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
 from enfold.llm.prices import prices
@@ -39,13 +41,14 @@ from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
 from enfold.settings import Settings, check
-from enfold.store import catalog, sessions, snapshots, tree
+from enfold.standing import Why, find_standing
+from enfold.store import catalog, pins, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.search import search
 from enfold.store.store import Result
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
-from enfold.view import View
+from enfold.view import ShownMessage, View
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
@@ -297,6 +300,48 @@ class Session:
         )
         return await self._store.read(search, query, where, limit=limit, best_first=best_first)
 
+    async def pin(self, message: str) -> None:
+        """Keep a message of this branch in the view, word for word, in every later compression."""
+        row = await self.message(message)
+        await self._store.write(pins.put, self.key, row.id, pinned=True)
+
+    async def unpin(self, message: str) -> None:
+        """Take back a pin; a message that stands without one is released instead.
+
+        Later compressions may summarize a released message. `pin` makes it stand again.
+        """
+        row = await self.message(message)
+        await self._store.write(pins.remove, self.key, row.id)
+
+    async def pins(self) -> tuple[StandingMessage, ...]:
+        """Return the pinned and the standing messages of this branch, each with the reason."""
+        state, model = await self._state()
+        view = view_of(state.rows, model.tokenizer)
+        marks = {
+            index: state.pins[shown.id]
+            for index, shown in enumerate(view.shown)
+            if shown.id in state.pins
+        }
+        counts = [shown.tokens for shown in view.shown]
+        found = [
+            _standing_message(view.shown[each.index], each.why)
+            for each in find_standing(view.messages, counts, marks)
+        ]
+        missing = {id for id, is_pinned in state.pins.items() if is_pinned}
+        missing.difference_update(shown.id for shown in view.shown)
+        return (*await self._store.read(self._pinned_out_of_view, missing), *found)
+
+    def _pinned_out_of_view(
+        self, db: Database, ids: Collection[str]
+    ) -> tuple[StandingMessage, ...]:
+        found = []
+        for id in ids:
+            row = tree.get(db, self.key, id)
+            if tree.on_path(db, tree.tip_node(db, self.key, self.tip).key, [row.key]):
+                shown = ShownMessage(row.id, message_of(row), row.tokens, depth=row.depth)
+                found.append(_standing_message(shown, "pinned", in_view=False))
+        return tuple(sorted(found, key=lambda each: each.position))
+
     async def undo(self) -> records.Snapshot | None:
         """Undo the compression in use and return it; None if there is none."""
         state, _ = await self._state()
@@ -477,3 +522,20 @@ class Session:
             may_truncate=settings.on_failure == "truncate",
             prices=prices(provider, name, state.own_prices),
         )
+
+
+_EXCERPT = 200
+"""Characters of a message's text in a list."""
+
+
+def _standing_message(shown: ShownMessage, why: Why, *, in_view: bool = True) -> StandingMessage:
+    text = " ".join(search_text(shown.message).split())
+    return StandingMessage(
+        message=shown.id,
+        position=shown.depth,
+        role=shown.message.role,
+        why=why,
+        tokens=shown.tokens,
+        in_view=in_view,
+        text=text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 1]}…",
+    )

@@ -40,7 +40,7 @@ from enfold.records import (
 )
 from enfold.retention import Measure, Retention
 from enfold.settings import Settings, resolve, retention_policy
-from enfold.store import catalog, sessions, snapshots
+from enfold.store import catalog, pins, sessions, snapshots
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.summaries import summary_tokens
@@ -228,6 +228,8 @@ class SessionState:
     threshold: Threshold
     undo: Undo | None
     """The last undo on the branch."""
+    pins: Mapping[str, bool] = field(default_factory=dict)
+    """Ids of pinned messages (True) and of released ones (False)."""
     own_prices: Mapping[str, Any] | None = None
     """Those that the profile states itself."""
     notes: tuple[str, ...] = ()
@@ -261,6 +263,7 @@ def read_state(
         model=model,
         threshold=threshold_of(fields, model, settings),
         undo=snapshots.last_undo(db, key, tip),
+        pins=pins.read(db, key),
         own_prices=fields.get("prices"),
         notes=notes,
     )
