@@ -1,4 +1,4 @@
--- Version 8. Messages that a person pinned (1), or standing messages that a person released (0).
+-- Version 9. Messages that a person pinned (1), or standing messages that a person released (0).
 
 CREATE TABLE pins (
     session BIGINT NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,
