@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
@@ -18,12 +17,9 @@ from enfold.condensation import (
     receipt_for,
     unchanged,
 )
-from enfold.errors import CompressionError, NoGainError, ReceiptError
-from enfold.messages import Message
+from enfold.errors import CompressionError, NoGainError
 from enfold.receipt import ItemCount
-from enfold.retention import Retention, Split
-from enfold.strategies.contract import Estimate, EstimatedCost, Prices, Reduction
-from enfold.strategies.fallback import WithFallback
+from enfold.retention import Split
 from enfold.testing import assistant, call, result, user
 
 PATHS = [f"src/part_{n}.py" for n in range(10)]
@@ -57,11 +53,13 @@ def test_an_answer_is_taken_with_its_receipt() -> None:
     assert accept(PLAN, taken) is taken, "the receipt is not made out twice"
 
 
-def test_a_summary_without_what_the_user_said_is_refused() -> None:
-    with pytest.raises(ReceiptError, match="0 of 10"):
-        accept(PLAN, folded("They talked."))
+def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
+    taken = accept(PLAN, folded("They talked."))
+    assert taken.receipt is not None
+    assert taken.receipt.warnings == taken.warnings
+    assert "0 of 10 (0%) path items in users' words" in taken.warnings[0]
     tight = replace(PLAN, summary_tokens=64)
-    assert accept(tight, folded("They talked.")).receipt is not None
+    assert accept(tight, folded("They talked.")).warnings == ()
 
 
 def test_where_nothing_can_be_restored_it_is_lost() -> None:
@@ -110,30 +108,3 @@ def test_what_was_edited_before_counts_as_it_was_said() -> None:
     said = user("once it said docs/long.md")
     plan = replace(PLAN, originals={1: said})
     assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]
-
-
-@dataclass(frozen=True)
-class Says:
-    """A strategy that folds with these words."""
-
-    text: str
-    id: str = "says"
-    retention = Retention("messages", 1)
-
-    def touches(self, _task: Plan) -> Sequence[int]:
-        return (1, 2, 3)
-
-    async def condense(self, _task: Plan) -> Condensation:
-        return replace(folded(self.text), strategy=self.id)
-
-    async def estimate(self, plan: Plan, _prices: Prices | None = None) -> Estimate:
-        return Estimate(Reduction(plan.tokens, 1), EstimatedCost())
-
-
-async def test_what_is_refused_leaves_its_place_to_the_next_strategy() -> None:
-    ladder = WithFallback(Says("They talked.", "terse"), Says(" ".join(PATHS), "careful"))
-    answer = await ladder.condense(PLAN)
-    assert answer.strategy == "careful"
-    assert "terse failed, careful took its place: 0 of 10" in answer.warnings[0]
-    message: Message = CHAT[1]
-    assert str(message.parts[0]) not in str(answer.warnings)

@@ -13,7 +13,7 @@ from enfold import wire as dialects
 from enfold import wiring
 from enfold.engine import stateless
 from enfold.engine.stateless import CondenseOptions
-from enfold.errors import ConfigError, ReceiptError, RestoreError
+from enfold.errors import ConfigError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.llm.prices import Prices
 from enfold.messages import Conversation, Message
@@ -122,9 +122,10 @@ async def test_the_receipt_says_what_became_of_every_exact_item() -> None:
     assert b"lib/part_5.rs" in dumps(done.ledger.as_json())
 
 
-async def test_a_summary_that_keeps_nothing_of_what_users_said_is_refused() -> None:
-    with pytest.raises(ReceiptError, match="path items in users' words"):
-        await enfold.condense(NAMED, summarizer=ScriptedSummarizer("They talked."))
+async def test_a_summary_that_keeps_nothing_of_what_users_said_is_mended() -> None:
+    done = await enfold.condense(NAMED, summarizer=ScriptedSummarizer("They talked."))
+    assert done.receipt.stated["path"].kept
+    assert "- Mentioned: lib/part_" in str(done.messages)
 
 
 async def test_the_report_says_what_it_cost_and_what_it_saves() -> None:

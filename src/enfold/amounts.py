@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from datetime import datetime
 
 
@@ -54,3 +56,38 @@ class CallUsage:
     """Of the input, the tokens read from the provider's cache; null is unknown."""
     cache_write_tokens: int | None = None
     """Of the input, the tokens written to the provider's cache; null is unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The costs of model calls, also of calls whose answers were not used."""
+
+    costs: list[float | None] = field(default_factory=list)
+
+    def total(self, otherwise: float | None = 0.0) -> float | None:
+        """Return the sum, None if a cost is unknown; `otherwise` if nothing was recorded."""
+        return add(self.costs) if self.costs else otherwise
+
+
+_spending: ContextVar[tuple[Spending, ...]] = ContextVar("spending", default=())
+
+
+@contextmanager
+def track_spending() -> Iterator[Spending]:
+    """Collect the costs that are recorded inside the block, in tasks that it starts too.
+
+    A call that is cancelled or whose answer is refused leaves no result to carry its cost, so the
+    costs are collected here and not added up from results.
+    """
+    spending = Spending()
+    token = _spending.set((*_spending.get(), spending))
+    try:
+        yield spending
+    finally:
+        _spending.reset(token)
+
+
+def record_cost(cost: float | None) -> None:
+    """Add a cost to every `track_spending` block that this code runs in."""
+    for spending in _spending.get():
+        spending.costs.append(cost)

@@ -23,7 +23,7 @@ from enfold.history import (
 from enfold.jsontext import loads
 from enfold.ledger import Shortening, explains, unresolved
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
-from enfold.receipt import Receipt, RestorableBy, check, make_receipt
+from enfold.receipt import ItemReview, Receipt, RestorableBy, with_warnings
 from enfold.retention import Split, Zones
 
 TIGHTEST_SUMMARY = 64
@@ -242,13 +242,17 @@ def with_middle_summarized(
 
 
 def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
-    """Return the answer with its receipt; raise `CompressionError` if it may not be used."""
+    """Return the answer with its receipt; raise `CompressionError` if it may not be used.
+
+    A floor of the receipt that is not reached is a warning, not an error: strategies mend what
+    they can, and a view with fewer items is better than none.
+    """
     validate(plan, answer, may_be_unchanged=may_be_unchanged)
     if answer.receipt is not None:
         return answer
-    made = receipt_for(plan, answer)
-    check(made, summary_tokens=plan.summary_tokens if answer.summary is not None else None)
-    return replace(answer, receipt=made)
+    limit = plan.summary_tokens if answer.summary is not None else None
+    made = with_warnings(receipt_for(plan, answer), summary_tokens=limit)
+    return replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
 
 
 def validate(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
@@ -402,7 +406,20 @@ def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
     """Return what becomes of the exact items that the answer takes out of the view."""
     removed = tuple(_removed(plan, answer))
     view = tuple(_view(plan, answer)) if removed else ()
-    return make_receipt(removed, view, plan.restorable_by is not None, by=plan.restorable_by)
+    return ItemReview(
+        removed, view, plan.restorable_by is not None, by=plan.restorable_by
+    ).receipt()
+
+
+def review_for(plan: Plan, answer: Condensation) -> ItemReview:
+    """Return the review of the summary that the answer has a place for, whatever its text."""
+    return ItemReview(
+        tuple(_removed(plan, answer)),
+        tuple(answer.shown(plan).values()),
+        plan.restorable_by is not None,
+        by=plan.restorable_by,
+        summary_tokens=plan.summary_tokens,
+    )
 
 
 def _removed(plan: Plan, answer: Condensation) -> Iterator[Message]:

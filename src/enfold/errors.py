@@ -11,7 +11,6 @@ EnfoldError
 ├── CompressionError           a compression did not end in a usable view
 │   ├── SummaryError           the summarizer failed, or gave nothing usable
 │   ├── NoGainError            the result would not have been smaller
-│   ├── ReceiptError           too few exact items would be kept or restorable
 │   ├── UncompressibleError    what must stay is larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
 ├── GatewayError               a model could not be asked, or gave no answer
@@ -92,15 +91,15 @@ class CompressionError(EnfoldError):
 
 
 class SummaryError(CompressionError):
-    """The summarizer failed, or gave nothing usable."""
+    """The summarizer failed, or gave nothing usable; `cost` is what its answer cost."""
+
+    def __init__(self, reason: str, *, cost: float | None = 0.0) -> None:
+        super().__init__(reason)
+        self.cost = cost
 
 
 class NoGainError(CompressionError):
     """The result would not have been smaller. Nothing was changed."""
-
-
-class ReceiptError(CompressionError):
-    """Too few of the exact items that leave the view would be kept or restorable."""
 
 
 class UncompressibleError(CompressionError):
@@ -217,7 +216,6 @@ FACTS: dict[type[EnfoldError], ErrorFacts] = {
     CompressionError: ErrorFacts("compression_failed", 502, 4, retryable=True),
     SummaryError: ErrorFacts("summary_failed", 502, 4, retryable=True),
     NoGainError: ErrorFacts("no_gain", 409, 4),
-    ReceiptError: ErrorFacts("items_lost", 502, 4, retryable=True),
     UncompressibleError: ErrorFacts("uncompressible", 413, 4),
     ConflictError: ErrorFacts("conflict", 409, 4, retryable=True),
     GatewayError: ErrorFacts("model_failed", 502, 5),

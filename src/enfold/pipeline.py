@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from enfold.amounts import track_spending
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
     Condensation,
@@ -35,7 +36,7 @@ from enfold.receipt import Receipt, RestorableBy
 from enfold.report import Report
 from enfold.retention import Retention, Split, split, zones
 from enfold.strategies.contract import Strategy
-from enfold.strategies.fallback import OPERATION, truncated
+from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
 from enfold.summaries import fence_tokens
 from enfold.view import ShownMessage, View
 
@@ -46,6 +47,10 @@ SUMMARY_SHARE = 10
 """One token of summary for this many tokens of the messages it replaces."""
 SMALLEST_SUMMARY = 256
 """The lowest limit of a summary that is not tightened, in tokens."""
+
+Fallback: TypeAlias = Literal["local", "truncate"]
+FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
+"""The values of the setting `on_failure` that let a failed compression end in a view."""
 
 _TIGHTER = ((1.0, 1.0), (1.0, 0.5), (0.5, 0.5), (0.25, 0.25), (0.0, 0.25), (0.0, 0.05))
 """Shares of the retention and of the summary's limit that are tried, from loose to tight."""
@@ -92,8 +97,9 @@ class Request:
     """The name of the summarizer."""
     timeout: float | None = None
     """Seconds after which the strategy is cancelled. None: never."""
-    may_truncate: bool = False
-    """True if old content may go without a summary where a due summary fails."""
+    fallback: Fallback | None = None
+    """What takes the place of a due summary that failed: the built-in summarizer's, or none at all
+    and old content is left out. None: the failure is an error."""
     may_be_unchanged: bool = False
     """True if an answer that changes nothing is accepted. False: it is a `NoGainError`."""
     prices: Prices | None = None
@@ -312,17 +318,20 @@ async def run_strategy(
 ) -> Condensation:
     """Return the strategy's answer, accepted; raise `CompressionError` if there is none.
 
-    Where a compression is due and may truncate, truncation takes the place of a failed summary;
-    `on_fallback` is awaited with the error before it does.
+    Where a compression is due and has a fallback, that takes the place of a failed summary;
+    `on_fallback` is awaited with the error before it does. The cost is that of all calls, also of
+    those that failed.
     """
-    try:
-        return await _accept(request, plan, await _answer(request, plan))
-    except CompressionError as error:
-        if not (request.is_due and request.may_truncate):
-            raise
-        if on_fallback is not None:
-            await on_fallback(error)
-        return await _truncate(request, plan, error)
+    with track_spending() as spent:
+        try:
+            answer = await _accept(request, plan, await _answer(request, plan))
+        except CompressionError as error:
+            if not request.is_due or request.fallback is None:
+                raise
+            if on_fallback is not None:
+                await on_fallback(error)
+            answer = await _fall_back(request, plan, error)
+    return replace(answer, cost=spent.total(otherwise=answer.cost))
 
 
 async def _answer(request: Request, plan: Plan) -> Condensation:
@@ -353,15 +362,19 @@ async def _accept(request: Request, plan: Plan, answer: Condensation) -> Condens
     return answer
 
 
-async def _truncate(request: Request, plan: Plan, error: CompressionError) -> Condensation:
-    """Return the view with old content cut or left out; raise the error if that fails too."""
+async def _fall_back(request: Request, plan: Plan, error: CompressionError) -> Condensation:
+    """Return the answer of the request's fallback; raise the error if that fails too."""
     target = request.goal if request.allowed is None else min(request.goal, request.allowed)
     plan = replace(plan, target=target)
     try:
-        answer = await asyncio.to_thread(truncated, plan, str(error))
+        if request.fallback == "local":
+            answer = await summarized_locally(plan, str(error))
+        else:
+            answer = await asyncio.to_thread(truncated, plan, str(error))
         return await _accept(request, plan, answer)
     except CompressionError as other:
-        raise type(error)(f"{error}; truncating did not help either: {other}") from error
+        what = "the built-in summarizer" if request.fallback == "local" else "truncating"
+        raise type(error)(f"{error}; {what} did not help either: {other}") from error
 
 
 def tokens_after(request: Request, plan: Plan, answer: Condensation) -> int:

@@ -9,7 +9,8 @@ and commands. Each is
   restores the conversation from the `ledger`;
 - lost: neither.
 
-`make_receipt` computes a receipt, `check` refuses one that falls below a floor.
+`make_receipt` computes a receipt, `shortfalls` finds the floors that it does not reach, and
+`ItemReview` compares drafts of a summary with what it replaces.
 
 The JSON form of a receipt, whose field names do not change:
 
@@ -17,6 +18,7 @@ The JSON form of a receipt, whose field names do not change:
      "said": {CLASS: {…}, …},           of these, items in users' words and in decisions
      "restorable_by": "ledger",         or "store", "recall", null
      "seconds": 0.02,
+     "warnings": ["2 of 40 (5%) path items …", …],      floors that were not reached
      "kept": [{"class": CLASS, "item": "src/a.py"}, …],
      "restorable": […],
      "lost": […],
@@ -27,12 +29,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
-from enfold.errors import ConfigError, ReceiptError
+from enfold.errors import ConfigError
 from enfold.messages import Message, Text
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.items import extract, items_of, texts
@@ -83,8 +85,12 @@ class Receipt:
     """The items in short messages of users and in decisions."""
     restorable_by: RestorableBy | None = None
     """The way to get restorable items back. None if there is none."""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
     """The time that it took to compute this receipt."""
+    stated_unkept: Mapping[ItemClass, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    """The items in short messages of users and in decisions that are not in the view."""
+    warnings: tuple[str, ...] = ()
+    """The floors that were not reached."""
 
     @property
     def counts(self) -> dict[ItemClass, ItemCount]:
@@ -108,6 +114,7 @@ class Receipt:
             "said": {name: count.as_json() for name, count in self.stated.items()},
             "restorable_by": self.restorable_by,
             "seconds": self.seconds,
+            "warnings": list(self.warnings),
         }
 
     def as_json(self, limit: int | None = MAX_LISTED) -> dict[str, Any]:
@@ -142,6 +149,12 @@ class Receipt:
         return f"{count.kept:,} kept, {restorable}{count.lost:,} lost"
 
 
+def with_warnings(receipt: Receipt, *, summary_tokens: int | None = None) -> Receipt:
+    """Return the receipt with a warning for each floor that it does not reach."""
+    found = shortfalls(receipt, summary_tokens=summary_tokens)
+    return replace(receipt, warnings=tuple(map(str, found))) if found else receipt
+
+
 def make_receipt(
     gone: Sequence[Message],
     view: Sequence[Message],
@@ -155,24 +168,69 @@ def make_receipt(
     True if items outside the view can be restored, or a function that tells it for one item; `by`
     names the way.
     """
-    started = perf_counter()
-    view_text = ViewText(view)
+    return ItemReview(gone, view, restorable, by=by).receipt()
 
-    def fate_of(item: str) -> Fate:
-        if view_text.contains(item):
-            return "kept"
-        is_restorable = restorable(item) if callable(restorable) else restorable
-        return "restorable" if is_restorable else "lost"
 
-    fates = {
-        name: {item: fate_of(item) for item in found} for name, found in items_of(gone).items()
-    }
-    stated_items = extract("\n".join(_stated_texts(gone)))
-    stated = {
-        name: ItemCount.of(fates[name][item] for item in stated_items[name] if item in fates[name])
-        for name in ITEM_CLASSES
-    }
-    return Receipt(fates, stated, by if restorable else None, perf_counter() - started)
+class ItemReview:
+    """The exact items of what leaves a view, to compare with drafts of the summary.
+
+    The messages are read once, however many drafts there are.
+    """
+
+    def __init__(
+        self,
+        gone: Sequence[Message],
+        kept: Sequence[Message],
+        restorable: bool | Callable[[str], bool] = False,  # noqa: FBT001, FBT002 - or by item
+        *,
+        by: RestorableBy | None = None,
+        summary_tokens: int | None = None,
+    ) -> None:
+        started = perf_counter()
+        self._items = items_of(gone)
+        self._stated = extract("\n".join(_stated_texts(gone)))
+        self._kept = ViewText(kept)
+        self._restorable = restorable
+        self._by = by if restorable else None
+        self._summary_tokens = summary_tokens
+        self._seconds = perf_counter() - started
+
+    def receipt(self, summary: str | None = None) -> Receipt:
+        """Return the receipt for a view with this summary. None: `kept` is the whole view."""
+        started = perf_counter()
+        views = [self._kept]
+        if summary is not None:
+            views.append(ViewText((Message("system", (Text(summary),)),)))
+
+        def fate_of(item: str) -> Fate:
+            if any(view.contains(item) for view in views):
+                return "kept"
+            restorable = self._restorable
+            is_restorable = restorable(item) if callable(restorable) else restorable
+            return "restorable" if is_restorable else "lost"
+
+        fates = {
+            name: {item: fate_of(item) for item in found} for name, found in self._items.items()
+        }
+        stated = {
+            name: {item: fates[name][item] for item in self._stated[name] if item in fates[name]}
+            for name in ITEM_CLASSES
+        }
+        return Receipt(
+            fates,
+            {name: ItemCount.of(found.values()) for name, found in stated.items()},
+            self._by,
+            self._seconds + perf_counter() - started,
+            {
+                name: tuple(item for item, fate in found.items() if fate != "kept")
+                for name, found in stated.items()
+            },
+        )
+
+    def missing(self, summary: str) -> tuple[str, ...]:
+        """Return the items that a summary must mention to reach the floors, and does not."""
+        found = shortfalls(self.receipt(summary), summary_tokens=self._summary_tokens)
+        return tuple(dict.fromkeys(item for each in found for item in each.missing))
 
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
@@ -278,10 +336,30 @@ TOKENS_PER_ITEM = 150
 """Tokens of a summary for each item that a floor may require: the item and its sentence."""
 
 
-def check(
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """A floor that a receipt does not reach."""
+
+    reached: int
+    required: int
+    total: int
+    floor: float
+    what: str
+    """The items and where they should be, for the message."""
+    missing: tuple[str, ...]
+    """Items that would reach the floor if they were in the view: the first that are missing."""
+
+    def __str__(self) -> str:
+        return (
+            f"{self.reached:,} of {self.total:,} ({self.reached / self.total:.0%}) {self.what}, "
+            f"where at least {self.floor:.1%} are expected"
+        )
+
+
+def shortfalls(
     receipt: Receipt, floors: Floors | None = None, *, summary_tokens: int | None = None
-) -> None:
-    """Raise `ReceiptError`, naming class, share and floor, if the receipt falls below one.
+) -> tuple[Shortfall, ...]:
+    """Return the floors that the receipt does not reach.
 
     The default floors depend on whether items are restorable. `summary_tokens` is the length that
     the summary was allowed, which limits the number of required items. None is no limit.
@@ -289,24 +367,32 @@ def check(
     chosen = floors or (FLOORS_WITHOUT_RESTORE if receipt.restorable_by is None else FLOORS)
     most = None if summary_tokens is None else summary_tokens // TOKENS_PER_ITEM
     counts = receipt.counts
+    found: list[Shortfall | None] = []
     for name, floor in chosen.within_reach.items():
         count = counts[name]
-        reached = count.kept + count.restorable
-        _refuse_below(floor, reached, count, most, f"{name} items are kept or restorable")
+        lost = [item for item, fate in receipt.items[name].items() if fate == "lost"]
+        reached, what = count.kept + count.restorable, f"{name} items are kept or restorable"
+        found.append(_shortfall(floor, reached, count, most, what, lost))
     for name, floor in chosen.stated.items():
         count = receipt.stated[name]
         what = f"{name} items in users' words and decisions are kept"
-        _refuse_below(floor, count.kept, count, most, what)
+        unkept = receipt.stated_unkept.get(name, ())
+        found.append(_shortfall(floor, count.kept, count, most, what, unkept))
+    return tuple(each for each in found if each is not None)
 
 
-def _refuse_below(
-    floor: float, reached: int, count: ItemCount, most: int | None, what: str
-) -> None:
+def _shortfall(
+    floor: float,
+    reached: int,
+    count: ItemCount,
+    most: int | None,
+    what: str,
+    missing: Sequence[str],
+) -> Shortfall | None:
     required = int(count.total * floor)
     if most is not None:
         required = min(required, most)
-    if reached < required:
-        raise ReceiptError(
-            f"{reached:,} of {count.total:,} ({reached / count.total:.0%}) {what}, where at least "
-            f"{floor:.1%} are expected; nothing was changed"
-        )
+    if reached >= required:
+        return None
+    chosen = tuple(missing[: required - reached])
+    return Shortfall(reached, required, count.total, floor, what, chosen)

@@ -97,14 +97,16 @@ class Settings(DescribedModel):
         unset="not used",
         is_advanced=True,
     )
-    on_failure: Literal["block", "truncate", "pass"] = described(
+    on_failure: Literal["block", "local", "truncate", "pass"] = described(
         "If a compression fails",
         "Handling of a request whose compression was due and failed: `block` holds it back, "
-        "`truncate` leaves out old content, `pass` sends it unchanged.",
+        "`local` lets the built-in summarizer write the summary, `truncate` leaves out old "
+        "content, `pass` sends it unchanged.",
         default="block",
         group="When to compress",
         choices={
             "block": "Hold the request back until you decide",
+            "local": "Let the built-in summarizer write the summary",
             "truncate": "Leave out old content and report it",
             "pass": "Send the request unchanged",
         },

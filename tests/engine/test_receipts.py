@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.engine import Session
-from enfold.errors import BlockedError, NotFoundError, ReceiptError
+from enfold.errors import NotFoundError
 from enfold.jsontext import dumps
 from enfold.testing import assistant, user
 from tests.engine.conftest import Bench
@@ -113,23 +113,25 @@ async def test_edited_messages_have_a_receipt_too(bench: Bench) -> None:
     assert (await session.receipt(done.snapshot)).items == done.receipt.items
 
 
-async def test_a_summary_that_drops_what_the_user_named_is_not_recorded(bench: Bench) -> None:
+async def test_a_summary_that_drops_what_the_user_named_is_written_again(bench: Bench) -> None:
     session = await project(bench)
-    bench.summarizer.script("They talked.")
-    with pytest.raises(ReceiptError, match="path items in users' words"):
-        await session.compress()
-    assert await session.summaries() == ()
-    assert "compression.failed" in bench.names()
+    bench.summarizer.script("They talked.", kept(10))
+    done = await session.compress()
+    assert done.summary == kept(10)
+    first, second = bench.summarizer.requests[-2:]
+    assert first.draft is None
+    assert second.draft == "They talked."
+    assert "src/file_0.py" in second.missing
 
 
-async def test_where_it_was_due_the_session_is_blocked_and_can_be_retried(bench: Bench) -> None:
+async def test_items_that_are_still_missing_are_added_and_nothing_is_blocked(bench: Bench) -> None:
     session = await project(bench, 45)
     bench.summarizer.script("They talked.")
-    with pytest.raises(BlockedError):
-        await session.prepare("And now?")
-    bench.summarizer.script(kept(30))
-    assert (await session.retry()).compressed
-    assert (await session.prepare("And now?")).view.summary is not None
+    prepared = await session.prepare("And now?")
+    assert prepared.view.summary is not None
+    assert prepared.view.summary.startswith("They talked.\n- Mentioned: src/file_")
+    assert any("they were added to it as a list" in each for each in prepared.warnings)
+    assert len(bench.summarizer.requests) == 2, "one summary and one revision are paid"
 
 
 async def test_there_is_no_receipt_of_what_was_never_compressed(bench: Bench) -> None:

@@ -14,6 +14,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
+from enfold.llm.prices import Prices
 from enfold.llm.profiles import (
     NO_HANDLER,
     CandidateSummarizer,
@@ -107,7 +108,7 @@ async def test_the_first_writes_and_nobody_else_is_asked() -> None:
     [
         (UnavailableError("the server is down"), "the server is down"),
         ("", "the answer was empty"),
-        ("I cannot do that.", "declined"),
+        ("no " * 40, "the answer repeats"),
     ],
     ids=["failing", "empty", "refusing"],
 )
@@ -173,3 +174,22 @@ async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
     assert summary.text == "So far."
     assert asked(crew)[0] == 1
     assert asked(crew)[1] > 2
+
+
+async def test_after_an_author_come_the_rest_of_the_chain() -> None:
+    chain = SummarizerChain(writers(["First."], ["Second."]))
+    rest = chain.after("w0")
+    assert rest is not None
+    assert (await rest.summarize(REQUEST)).author == "w1"
+    assert rest.after("w1") is None
+
+
+async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
+    crew = writers(["no " * 40], ["Second."])
+    for writer in crew:
+        object.__setattr__(writer.summarizer, "prices", Prices(input=1.0, output=2.0))
+    alone = await SummarizerChain(crew[1:]).summarize(REQUEST)
+    both = await SummarizerChain(crew).summarize(REQUEST)
+    assert alone.cost is not None
+    assert both.cost is not None
+    assert both.cost > alone.cost * 1.5

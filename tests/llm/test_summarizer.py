@@ -84,8 +84,6 @@ def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> Mod
         (_answer(Text("<think>Let me see")), "still thinking"),
         (_answer(Text("The map is in the"), ending="length"), "cut off"),
         (_answer(ToolCall("1", "search", {}), ending="tool_call"), "called a tool"),
-        (_answer(Text("I'm sorry, but I can't help with that.")), "declined"),
-        (_answer(Text("I cannot summarize this conversation.")), "declined"),
     ],
     ids=str,
 )
@@ -99,9 +97,9 @@ async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words
     [
         ("<think>Drawer?</think>\n\nIn the drawer.", "In the drawer."),
         ("Sorrel grows there.", "Sorrel grows there."),
-        ("I'm sorry, said the user. " + "They went on. " * 40, None),
+        ("I'm sorry, said the user; the map was in the drawer.", None),
     ],
-    ids=["thinking", "a word that looks like one", "a long text"],
+    ids=["thinking", "a word that looks like one", "a text that begins like a refusal"],
 )
 async def test_what_only_looks_like_it_is(said: str, taken: str | None) -> None:
     summary = await writer(ScriptedGateway(said)).summarize(REQUEST)

@@ -32,11 +32,11 @@ from enfold.engine.state import (
     search_text,
     view_of,
 )
-from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError
+from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError, SummaryError
 from enfold.llm.prices import prices
 from enfold.messages import Message, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
-from enfold.pipeline import Outcome, Request
+from enfold.pipeline import FALLBACKS, Outcome, Request
 from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
@@ -48,6 +48,7 @@ from enfold.store.search import search
 from enfold.store.store import Result
 from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
+from enfold.summaries.local import LOCAL
 from enfold.view import ShownMessage, View
 
 if TYPE_CHECKING:
@@ -493,7 +494,7 @@ class Session:
         """Return the request of the pipeline for the view that was decided on."""
         state, model, sent, decision = found
         settings = state.settings
-        summarizer = roster.summarizer(settings, state.rows.session.profile, options.client_model)
+        summarizer, notes = _summarizer(roster, state, options)
 
         def by_profile(name: str) -> Summarizer:
             return roster.summarizer(settings.model_copy(update={"summarizer": name}), None)
@@ -506,7 +507,7 @@ class Session:
         provider, _, name = model.id.partition(":")
         return Request(
             view=view,
-            strategy=self._engine.strategy(settings, summarizer, by_profile, state.notes),
+            strategy=self._engine.strategy(settings, summarizer, by_profile, notes),
             retention=keeping_instructions(retention_of(state, model, keep), sent.messages),
             goal=goal,
             target=goal if is_due or view.tokens > goal else None,
@@ -519,7 +520,7 @@ class Session:
             restorable_by=options.restorable_by,
             author=summarizer.name,
             timeout=settings.timeout,
-            may_truncate=settings.on_failure == "truncate",
+            fallback=FALLBACKS.get(settings.on_failure),
             prices=prices(provider, name, state.own_prices),
         )
 
@@ -539,3 +540,21 @@ def _standing_message(shown: ShownMessage, why: Why, *, in_view: bool = True) ->
         in_view=in_view,
         text=text if len(text) <= _EXCERPT else f"{text[: _EXCERPT - 1]}…",
     )
+
+
+def _summarizer(
+    roster: Roster, state: SessionState, options: CallOptions
+) -> tuple[Summarizer, tuple[str, ...]]:
+    """Return the summarizer of the session, and the notes for the report.
+
+    If there is none, because a key is missing for instance, and `on_failure` is `local`, it is the
+    built-in one.
+    """
+    settings, profile = state.settings, state.rows.session.profile
+    try:
+        return roster.summarizer(settings, profile, options.client_model), state.notes
+    except SummaryError as error:
+        if settings.on_failure != "local":
+            raise
+        note = f"the built-in summarizer writes the summary, because no other can: {error}"
+        return roster.summarizers[LOCAL], (*state.notes, note)

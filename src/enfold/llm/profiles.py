@@ -321,34 +321,55 @@ class SummarizerChain:
         """Of the one that is asked first."""
         return self._writers[0].summarizer.max_input
 
+    def after(self, author: str) -> SummarizerChain | None:
+        """Return the candidates after the author of a summary. None if that was the last."""
+        names = [writer.summarizer.name for writer in self._writers]
+        rest = self._writers[names.index(author) + 1 :] if author in names else []
+        return SummarizerChain(rest) if rest else None
+
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """Return the first summary that succeeds; its notes name the candidates that failed."""
+        """Return the first summary that succeeds; its notes name the candidates that failed.
+
+        Its cost includes theirs.
+        """
         failed: list[str] = []
+        costs: list[float | None] = []
         for writer in tuple(self._writers):
             try:
                 summary = await _in_sequence(writer.summarizer, request)
             except SummaryError as error:
                 reason = f"{writer.title}: {_without_name(str(error), writer)}"
                 failed.append(reason)
+                costs.append(error.cost)
                 if _is_final(error) and len(self._writers) > 1:
                     self._writers.remove(writer)
                     self._passed_over.append(reason)
                 continue
             passed = dict.fromkeys((*self._passed_over, *failed))
             notes = (f"{each}; {summary.author} wrote instead" for each in passed)
-            return replace(summary, notes=(*summary.notes, *notes))
-        raise SummaryError(_no_handler(dict.fromkeys((*self._passed_over, *failed))))
+            cost = add([*costs, summary.cost])
+            return replace(summary, cost=cost, notes=(*summary.notes, *notes))
+        reasons = dict.fromkeys((*self._passed_over, *failed))
+        raise SummaryError(_no_handler(reasons), cost=add(costs))
 
 
 async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
     """The summary of all, piece by piece where it is more than this one can read."""
-    written: list[Summary] = []
+    costs: list[float | None] = []
+    summary: Summary | None = None
     for piece in pieces(request, summarizer.max_input):
-        previous = written[-1].text if written else request.previous
-        written.append(
-            await summarizer.summarize(replace(request, messages=piece, previous=previous))
-        )
-    return replace(written[-1], cost=add([each.cost for each in written]))
+        previous = summary.text if summary is not None else request.previous
+        try:
+            summary = await summarizer.summarize(
+                replace(request, messages=piece, previous=previous)
+            )
+        except SummaryError as error:
+            error.cost = add([*costs, error.cost])
+            raise
+        costs.append(summary.cost)
+    if summary is None:
+        raise SummaryError("there is nothing to summarize")
+    return replace(summary, cost=add(costs))
 
 
 def _is_final(error: SummaryError) -> bool:

@@ -19,6 +19,7 @@ from enfold.llm.prices import Prices
 from enfold.messages import Message, Text, text_of
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import Summary, SummaryRequest, Usage
+from enfold.summaries.checks import fault_of
 from enfold.summaries.prompts import build
 from enfold.tokens import get
 
@@ -33,13 +34,6 @@ _LEAST_OUTPUT = 4_096
 
 _THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
 _UNFINISHED_THINKING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
-_REFUSAL = re.compile(
-    r"(?:i['’]?m sorry|i am sorry|sorry|i apologi[sz]e|i can['’]?t|i cannot|i can not|"
-    r"i['’]?m (?:unable|not able)|i am (?:unable|not able)|i won['’]?t|as an ai)\b",
-    re.IGNORECASE,
-)
-_LONGEST_REFUSAL = 400
-"""Characters. A summary may begin with such words, but then it goes on."""
 
 
 def _ignore_usage(_usage: CallUsage, _cost: float | None) -> None:
@@ -73,7 +67,7 @@ class ModelSummarizer:
         usage = reply.usage
         cost = cost_of_call(usage, self.prices)
         self.tell(usage, cost)
-        text = self._checked(reply)
+        text = self._checked(reply, request, cost)
         return Summary(
             text,
             self.name,
@@ -106,12 +100,12 @@ class ModelSummarizer:
             temperature=TEMPERATURE,
         )
 
-    def _checked(self, reply: ModelReply) -> str:
+    def _checked(self, reply: ModelReply, request: SummaryRequest, cost: float | None) -> str:
         """The summary in the reply, without the thinking that some servers leave before it."""
         text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
-        fault = _fault(text, reply)
+        fault = _fault(text, reply) or fault_of(text, request)
         if fault:
-            raise SummaryError(f"{self.name}: {fault}; nothing was changed")
+            raise SummaryError(f"{self.name}: {fault}; nothing was changed", cost=cost)
         return text
 
 
@@ -125,8 +119,6 @@ def _fault(text: str, reply: ModelReply) -> str:
         return "the answer was empty"
     if _UNFINISHED_THINKING.match(text):
         return "the model was still thinking when its answer ended"
-    if len(text) <= _LONGEST_REFUSAL and _REFUSAL.match(text):
-        return "the model declined to write a summary"
     return ""
 
 

@@ -128,6 +128,8 @@ class Summarizers:
     """Return the summarizer of a profile; `SummaryError` if there is no such profile."""
     parallel: int = PARALLEL_SUMMARIES
     """Maximum number of summaries written at the same time."""
+    reviewed: bool = True
+    """True if summaries are compared with what they replace. False for an estimate."""
 
 
 class Strategy(Protocol):

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from enfold.amounts import track_spending
 from enfold.condensation import (
     Condensation,
     Plan,
@@ -22,9 +23,11 @@ from enfold.condensation import (
 )
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
-from enfold.strategies.contract import Estimate, Prices, Strategy
+from enfold.strategies.contract import Estimate, Prices, Strategy, Summarizers
+from enfold.strategies.native import Native, NativeConfig
 from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
-from enfold.summaries import summary_tokens
+from enfold.summaries import Style, summary_tokens
+from enfold.summaries.local import LocalSummarizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +57,11 @@ class WithFallback:
         return touched
 
     async def condense(self, plan: Plan) -> Condensation:
-        """The first's answer, or the second's with the reason."""
-        answer = await self._answer(plan)
-        return replace(answer, warnings=(*self.notes, *answer.warnings))
+        """The first's answer, or the second's with the reason. The cost is that of both."""
+        with track_spending() as spent:
+            answer = await self._answer(plan)
+        cost = spent.total(otherwise=answer.cost)
+        return replace(answer, cost=cost, warnings=(*self.notes, *answer.warnings))
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """That of the first."""
@@ -145,6 +150,24 @@ def truncated(plan: Plan, reason: str) -> Condensation:
         warnings=(f"truncated, because the summary failed: {reason}", _WAYS_BACK),
         operations=(*answer.operations, OPERATION),
         receipt=receipt_for(plan, answer),
+    )
+
+
+LOCAL_OPERATION = "local_summary_completed"
+"""Among a compression's operations: the built-in summarizer wrote what a model should have."""
+
+
+async def summarized_locally(plan: Plan, reason: str, style: Style = "default") -> Condensation:
+    """Return the plan with its middle summarized by the built-in summarizer, and the reason."""
+    strategy = Native(NativeConfig(style=style), Summarizers(LocalSummarizer()))
+    answer = await strategy.condense(plan)
+    if answer.is_unchanged:
+        return answer
+    note = f"the built-in summarizer wrote the summary, because no other did: {reason}"
+    return replace(
+        answer,
+        warnings=(note, *answer.warnings),
+        operations=(*answer.operations, LOCAL_OPERATION),
     )
 
 

@@ -1,13 +1,16 @@
 """The native strategy: old messages become one summary.
 
 The summarizer is given the previous summary, the messages since its cutoff, and, marked as context
-only, the messages that stay. A summary over its limit is asked for again, tighter each time. More
-than the summarizer can read at once is folded in sequence: the summary of one piece is the
-previous summary of the next, and every message is in one of them.
+only, the messages that stay. More than the summarizer can read at once is summarized in sequence:
+the summary of one piece is the previous summary of the next, and every message is in one of them.
+
+A summary that falls short is mended, not refused: one that is too long loses its last sentences,
+one that leaves out exact items is revised once and gets a list of those that are still missing.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
@@ -15,61 +18,190 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
-from enfold.amounts import add
+from enfold.amounts import number, record_cost, track_spending
 from enfold.condensation import (
     Condensation,
     Plan,
     Step,
     SummarizedMessages,
+    review_for,
     unchanged,
     with_middle_summarized,
 )
 from enfold.errors import ConfigError, SummaryError
 from enfold.fields import CamelModel
 from enfold.messages import Message, Text
+from enfold.receipt import ItemReview, with_warnings
 from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.simulation import simulate
-from enfold.summaries import HEADING, Style, Summarizer, Summary, SummaryRequest, summary_tokens
+from enfold.summaries import (
+    HEADING,
+    Style,
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    fence_tokens,
+    summary_tokens,
+)
+from enfold.summaries.checks import shorten, with_mentioned
+from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
-from enfold.summaries.request import pieces
+from enfold.summaries.request import SummarizerGroup, pieces
+from enfold.tokens import get
 
-ATTEMPTS = 3
-"""Maximum number of requests for a summary that is too long."""
+_LITTLE_OVER = 1.5
+"""A summary of up to this many times its limit is accepted if the view meets its goal."""
+_FAR_OVER = 2.0
+"""A summary of more than this many times its limit is asked for once more, shorter."""
+_SMALLEST_SUMMARY = 16
+"""Tokens. A summary is not shortened to fewer to make space for a list of items."""
 
 
-async def summarize_in_pieces(summarizer: Summarizer, request: SummaryRequest) -> Summary:
-    """The summary of the request, or `SummaryError`. Its cost and notes are of all attempts.
+async def write_summary(
+    summarizer: Summarizer,
+    request: SummaryRequest,
+    review: ItemReview | None = None,
+    *,
+    most: int | None = None,
+) -> Summary:
+    """Return the summary of the request, mended where it falls short; `SummaryError` without one.
 
-    What is more than the summarizer can read is folded in sequence: the summary of one piece is
-    the previous summary of the next.
+    `review` finds exact items that a summary must mention. The model is asked once more for those
+    that are missing, then the next model of a chain; what is still missing is added as a list.
+    `most` is the number of tokens with which the view meets its goal. None is no goal.
     """
-    written: list[Summary] = []
+    best, missing = await _revised(summarizer, request, review, most)
+    notes, author = list(best.notes), best.author
+    group = summarizer
+    while missing and isinstance(group, SummarizerGroup):
+        successor = group.after(author)
+        if successor is None:
+            break
+        group = successor
+        try:
+            other, still = await _revised(group, request, review, most)
+        except SummaryError as error:
+            notes.append(str(error))
+            break
+        author = other.author
+        if len(still) < len(missing):
+            notes += [f"{other.author} wrote instead of {best.author}, which left out items"]
+            best, missing = other, still
+    notes += [note for note in best.notes if note not in notes]
+    if missing:
+        best = _with_items(best, request, missing, most)
+        notes += best.notes[-1:]
+    return replace(best, notes=tuple(dict.fromkeys(notes)))
+
+
+async def _revised(
+    summarizer: Summarizer, request: SummaryRequest, review: ItemReview | None, most: int | None
+) -> tuple[Summary, tuple[str, ...]]:
+    """Return a summary and the items that it still lacks after one revision."""
+    summary = await summarize_in_pieces(summarizer, request, most=most)
+    if review is None:
+        return summary, ()
+    missing = await asyncio.to_thread(review.missing, summary.text)
+    # The built-in summarizer would write the same again.
+    if not missing or isinstance(summarizer, LocalSummarizer):
+        return summary, missing
+    again = replace(request, draft=summary.text, missing=missing)
+    try:
+        revised = await summarize_in_pieces(summarizer, again, most=most)
+    except SummaryError as error:
+        return replace(summary, notes=(*summary.notes, str(error))), missing
+    still = await asyncio.to_thread(review.missing, revised.text)
+    return (revised, still) if len(still) <= len(missing) else (summary, missing)
+
+
+def _with_items(
+    summary: Summary, request: SummaryRequest, missing: tuple[str, ...], most: int | None
+) -> Summary:
+    """Return the summary with a list of the missing items; sentences make way for it."""
+    tokenizer = get(request.tokenizer)
+    limit = max(summary.tokens, _allowed(request.max_tokens, most))
+    text = with_mentioned(summary.text, missing)
+    surplus = tokenizer.count(text) - limit
+    if surplus > 0:
+        shorter = shorten(summary.text, max(_SMALLEST_SUMMARY, summary.tokens - surplus), tokenizer)
+        text = with_mentioned(shorter, missing) if shorter else summary.text
+    if tokenizer.count(text) > limit:
+        return replace(summary, notes=(*summary.notes, _left_out(summary, missing)))
+    note = () if summary.author == LOCAL else (_added(summary, missing),)
+    return replace(summary, text=text, tokens=tokenizer.count(text), notes=(*summary.notes, *note))
+
+
+def _left_out(summary: Summary, missing: tuple[str, ...]) -> str:
+    return f"the summary by {summary.author!r} leaves out {number(len(missing), 'exact item')}"
+
+
+def _added(summary: Summary, missing: tuple[str, ...]) -> str:
+    return f"{_left_out(summary, missing)}; they were added to it as a list"
+
+
+async def summarize_in_pieces(
+    summarizer: Summarizer, request: SummaryRequest, *, most: int | None = None
+) -> Summary:
+    """Return the summary of the request, or raise `SummaryError`. Its cost is of all calls.
+
+    What is more than the summarizer can read is summarized in sequence: the summary of one piece
+    is the previous summary of the next.
+    """
     summary: Summary | None = None
-    for piece in pieces(request, summarizer.max_input):
-        previous = request.previous if summary is None else summary.text
-        piece_request = replace(request, messages=piece, previous=previous)
-        summary = await _summarize(summarizer, piece_request, written)
+    notes: list[str] = []
+    with track_spending() as spent:
+        for piece in pieces(request, summarizer.max_input):
+            previous = request.previous if summary is None else summary.text
+            piece_request = replace(request, messages=piece, previous=previous)
+            summary = await _summarize(summarizer, piece_request, most)
+            notes += summary.notes
     if summary is None:
         raise SummaryError("there is nothing to summarize")
-    notes = dict.fromkeys(note for each in written for note in each.notes)
-    return replace(summary, cost=add([each.cost for each in written]), notes=tuple(notes))
+    return replace(summary, cost=spent.total(), notes=tuple(dict.fromkeys(notes)))
 
 
-async def _summarize(
-    summarizer: Summarizer, request: SummaryRequest, written: list[Summary]
-) -> Summary:
-    for tightness in range(ATTEMPTS):
-        summary = await summarizer.summarize(replace(request, tightness=tightness))
-        written.append(summary)
-        if not summary.text.strip():
-            raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
-        if summary.tokens <= request.max_tokens:
-            return summary
-    raise SummaryError(
-        f"the summarizer {summary.author!r} gave {summary.tokens:,} tokens where "
-        f"{request.max_tokens:,} were asked for, {ATTEMPTS} times"
+async def _summarize(summarizer: Summarizer, request: SummaryRequest, most: int | None) -> Summary:
+    """Return a summary of about the requested length, after two calls at most."""
+    summary = await _ask(summarizer, request)
+    if summary.tokens > request.max_tokens * _FAR_OVER:
+        again = await _ask(summarizer, replace(request, tightness=1))
+        summary = min(summary, again, key=lambda each: each.tokens)
+    allowed = _allowed(request.max_tokens, most)
+    if summary.tokens <= allowed:
+        return summary
+    tokenizer = get(request.tokenizer)
+    text = shorten(summary.text, allowed, tokenizer)
+    if not text:
+        raise SummaryError(
+            f"the summarizer {summary.author!r} gave {summary.tokens:,} tokens without the end of "
+            f"a sentence in the first {allowed:,}"
+        )
+    tokens = tokenizer.count(text)
+    note = (
+        f"the summary by {summary.author!r} had {summary.tokens:,} tokens where "
+        f"{request.max_tokens:,} were requested; its last sentences were left out"
     )
+    return replace(summary, text=text, tokens=tokens, notes=(*summary.notes, note))
+
+
+def _allowed(limit: int, most: int | None) -> int:
+    """Return the tokens that a summary may have: a little over its limit if the goal is met."""
+    little_over = int(limit * _LITTLE_OVER)
+    return little_over if most is None else max(limit, min(little_over, most))
+
+
+async def _ask(summarizer: Summarizer, request: SummaryRequest) -> Summary:
+    """Return the summarizer's answer, its cost recorded even if it cannot be used."""
+    try:
+        summary = await summarizer.summarize(request)
+    except SummaryError as error:
+        record_cost(error.cost)
+        raise
+    record_cost(summary.cost)
+    if not summary.text.strip():
+        raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
+    return summary
 
 
 def is_instruction(message: Message) -> bool:
@@ -175,18 +307,31 @@ class Native:
             style=self.config.style,
             prompt=self.config.prompt,
         )
-        summary = await summarize_in_pieces(self.means.summarizer, request)
+        # The view without the text of its summary: what stays, and what the summary must mention.
+        frame = self._answer(plan, SummarizedMessages(indexes, "", 0, ""))
+        review = None
+        if self.means.reviewed:
+            review = await asyncio.to_thread(review_for, plan, frame)
+        most = None
+        if plan.target is not None:
+            most = plan.target - frame.tokens(plan) - fence_tokens(plan.tokenizer)
+        with track_spending() as spent:
+            summary = await write_summary(self.means.summarizer, request, review, most=most)
         tokens = summary_tokens(summary.text, plan.tokenizer)
         folded = SummarizedMessages(indexes, summary.text, tokens, summary.author)
-        answer = Condensation(
-            self.id,
-            with_middle_summarized(plan, folded),
-            operations=("summarize_completed",),
-            cost=summary.cost,
-            warnings=summary.notes,
-        )
+        answer = self._answer(plan, folded, summary.notes)
+        if review is not None:
+            limit = plan.summary_tokens
+            made = with_warnings(review.receipt(summary.text), summary_tokens=limit)
+            answer = replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
         step = Step("summarize", plan.tokens, answer.tokens(plan))
-        return replace(answer, steps=(step,))
+        return replace(answer, steps=(step,), cost=spent.total())
+
+    def _answer(
+        self, plan: Plan, summary: SummarizedMessages, notes: tuple[str, ...] = ()
+    ) -> Condensation:
+        entries = with_middle_summarized(plan, summary)
+        return Condensation(self.id, entries, operations=("summarize_completed",), warnings=notes)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With one call, or as many as it takes to read everything."""

@@ -117,6 +117,7 @@ async def simulate(strategy: Simulated, plan: Plan, prices: Prices | None = None
         stand_in(means.summarizer),
         lambda name: stand_in(means.by_profile(name)),
         means.parallel,
+        reviewed=False,
     )
     dataclass_strategy: Any = strategy
     answer = await replace(dataclass_strategy, means=understudied).condense(plan)

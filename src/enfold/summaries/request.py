@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from enfold.errors import ConfigError
 from enfold.history import cut_points
@@ -43,6 +43,10 @@ class SummaryRequest:
     """A custom prompt in place of the style's. The built-in summarizer ignores it."""
     tightness: int = 0
     """The number of earlier attempts that were too long."""
+    draft: str | None = None
+    """A summary of the same messages that is to be written again. None for the first attempt."""
+    missing: tuple[str, ...] = ()
+    """Exact items that the draft must mention, and does not."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
@@ -103,6 +107,15 @@ class Summarizer(Protocol):
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Return the summary of the request, or raise `SummaryError`."""
+        ...
+
+
+@runtime_checkable
+class SummarizerGroup(Protocol):
+    """Several summarizers that take turns."""
+
+    def after(self, author: str) -> Summarizer | None:
+        """Return those to ask after the author of a summary. None if that was the last."""
         ...
 
 

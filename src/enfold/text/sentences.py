@@ -105,14 +105,20 @@ def _add_prose(text: str, found: list[TextPiece]) -> None:
 def sentences(line: str) -> list[TextPiece]:
     """Return the sentences of a line; long ones are divided into clauses."""
     found: list[TextPiece] = []
+    for sentence in whole_sentences(line):
+        _add_sentence(sentence, found)
+    return found
+
+
+def whole_sentences(line: str) -> list[str]:
+    """Return the sentences of a line with the spaces after them; together they are the line."""
+    found: list[str] = []
     start = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
         if not _NO_SENTENCE_END.search(line, max(start, end - _ABBREVIATION), end):
-            _add_sentence(line[start:end], found)
+            found.append(line[start:end])
             start = end
-    if start < len(line):
-        _add_sentence(line[start:], found)
-    return found
+    return [*found, line[start:]] if start < len(line) else found
 
 
 def phrases(line: str) -> list[TextPiece]:

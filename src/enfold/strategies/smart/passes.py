@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
 from typing import Any, TypeAlias
 
+from enfold.amounts import track_spending
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
     Condensation,
@@ -35,9 +36,10 @@ from enfold.messages import (
     ToolCall,
     ToolResult,
 )
+from enfold.receipt import ItemReview
 from enfold.retention import Split, Zones
 from enfold.strategies.contract import Summarizers
-from enfold.strategies.native import is_instruction, is_worth_summarizing, summarize_in_pieces
+from enfold.strategies.native import is_instruction, is_worth_summarizing, write_summary
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
     Edit,
@@ -461,11 +463,22 @@ class SummaryWriter:
     costs: list[float | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    async def write(self, profile: str | None, request: SummaryRequest) -> Summary:
-        """A summary by the profile's model, when it is its turn."""
+    async def write(
+        self,
+        profile: str | None,
+        request: SummaryRequest,
+        review: ItemReview | None = None,
+        *,
+        most: int | None = None,
+    ) -> Summary:
+        """A summary by the profile's model, when it is its turn; see `write_summary`."""
         async with self.turns:
-            summary = await summarize_in_pieces(self._summarizer(profile), request)
-        self.costs.append(summary.cost)
+            with track_spending() as spent:
+                try:
+                    writer = self._summarizer(profile)
+                    summary = await write_summary(writer, request, review, most=most)
+                finally:
+                    self.costs.append(spent.total())
         self._warn(*summary.notes)
         return summary
 
@@ -538,7 +551,11 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
         tokenizer=plan.tokenizer,
         prompt=how.custom_prompt,
     )
-    summary = await crew.write(how.api_profile, request)
+    review = None
+    if crew.means.reviewed:
+        review = await asyncio.to_thread(_review, working, request, new)
+    most = None if plan.target is None else _left_of_target(working, tokens)
+    summary = await crew.write(how.api_profile, request, review, most=most)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
     size = summary_tokens(summary.text, plan.tokenizer)
     return working.with_folded(SummarizedMessages(indexes, summary.text, size, summary.author))
@@ -546,12 +563,31 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
 
 def _room_for_summary(working: WorkingView, folded: int) -> int:
     """Half of what is folded at most, the plan's limit, and what the rest leaves of the target."""
-    plan, earlier = working.plan, working.folded
+    plan = working.plan
     most = min(plan.summary_tokens, folded // 2)
     if plan.target is not None:
-        stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
-        most = min(most, plan.target - stays - fence_tokens(plan.tokenizer))
+        most = min(most, _left_of_target(working, folded))
     return max(TIGHTEST_SUMMARY, most)
+
+
+def _left_of_target(working: WorkingView, folded: int) -> int:
+    """Return the tokens that the rest of the view leaves of the target for the summary."""
+    plan, earlier = working.plan, working.folded
+    stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
+    return (plan.target or 0) - stays - fence_tokens(plan.tokenizer)
+
+
+def _review(working: WorkingView, request: SummaryRequest, new: Collection[int]) -> ItemReview:
+    """Return the review of a summary that takes the place of the new messages."""
+    plan = working.plan
+    earlier = (Message("system", (Text(request.previous),)),) if request.previous else ()
+    return ItemReview(
+        (*earlier, *request.messages),
+        [message for index, message in working.messages.items() if index not in new],
+        plan.restorable_by is not None,
+        by=plan.restorable_by,
+        summary_tokens=request.max_tokens,
+    )
 
 
 def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:

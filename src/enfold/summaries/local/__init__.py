@@ -16,6 +16,8 @@ from enfold.summaries.local.composition import Composition, Material, gather_mat
 from enfold.summaries.request import Summary, SummaryRequest
 from enfold.tokens import get
 
+LOCAL = "local"
+"""The name of the built-in summarizer."""
 _CONCISE = 0.6
 """The share of the limit that the concise style uses."""
 _MAX_SHARE = 0.5
@@ -28,7 +30,7 @@ _MIN_TOKENS = 40
 class LocalSummarizer:
     """Selects the sentences with most content. It ignores `prompt`, which is for models."""
 
-    name: str = "local"
+    name: str = LOCAL
     max_input: int | None = None
 
     async def summarize(self, request: SummaryRequest) -> Summary:
@@ -51,7 +53,7 @@ def summarize(request: SummaryRequest) -> Summary:
     text = Composition(material, limit, tokenizer, headings=headings).compose()
     if not text:
         raise SummaryError(f"no summary fits into {limit:,} tokens; allow more")
-    return Summary(text, "local", tokenizer.count(text))
+    return Summary(text, LOCAL, tokenizer.count(text))
 
 
 def _useful_length(request: SummaryRequest, material: Material) -> int:

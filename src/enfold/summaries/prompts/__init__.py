@@ -48,6 +48,13 @@ def preview(style: Style, prompt: str | None) -> Prompt:
     return build(SummaryRequest(_SAMPLE, style=style, prompt=prompt))
 
 
+@cache
+def prompt_texts() -> tuple[str, ...]:
+    """Return the texts of all prompts."""
+    found = (each for each in files(__name__).iterdir() if each.name.endswith(".txt"))
+    return tuple(each.read_text(encoding="utf-8") for each in found)
+
+
 def validate(template: str) -> None:
     """Raise `ConfigError` with the reason if the text is not a valid custom prompt."""
     if not template.strip():
@@ -95,8 +102,19 @@ def _frame(request: SummaryRequest) -> str:
         earlier=earlier,
         messages=transcript(request.messages),
         recent=recent,
+        revision=_revision(request),
         reminder=reminder,
     ).rstrip()
+
+
+def _revision(request: SummaryRequest) -> str:
+    """Return the request to write a draft again, with what is wrong with it."""
+    if request.draft is None:
+        return ""
+    missing = ""
+    if request.missing:
+        missing = _fill("missing", items="\n".join(f"- {escape(each)}" for each in request.missing))
+    return _fill("revision", draft=escape(request.draft.strip()), missing=missing)
 
 
 def _fill(name: str, **values: str) -> str:

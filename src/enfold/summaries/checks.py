@@ -1,0 +1,203 @@
+"""Checks of summaries: whether a text is a summary of its input, and mending of one that is.
+
+`fault_of` needs no list of phrases and no list of languages. It compares the text with the
+vocabulary of its input. A word that is rare in the input and occurs in the text is evidence that
+the text is about the input; a refusal, a greeting or an instruction to the reader has little of it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
+
+from enfold.summaries.prompts import prompt_texts
+from enfold.summaries.request import SummaryRequest
+from enfold.text.items import texts
+from enfold.text.sentences import whole_sentences
+from enfold.text.words import texts_of_terms
+from enfold.tokens import Tokenizer
+
+# Measured on 112 recorded conversations in English, Chinese and French: of 562 summaries by people
+# and by the built-in summarizer 560 pass; of 5,490 pairs with a refusal in one of 17 languages, a
+# greeting, an instruction or repeated words 97 % are refused. Those that pass are long English
+# refusals next to conversations in which the assistant says the same words.
+
+_SHORT = 0.08
+"""A text of fewer words than this share of its limit, or of its input if that is less, is short."""
+_MIN_EVIDENCE = 3.0
+_MIN_EVIDENCE_IF_SHORT = 4.5
+"""The least sum of the rarities, 0 to 1, of words that the text shares with its input."""
+_MAX_EVIDENCE_SHARE = 0.03
+"""No more is required than this share of all the evidence that the input has."""
+_MIN_INPUT_EVIDENCE = 12.0
+"""An input with less evidence, which is a dozen different words, gives no measure."""
+_MIN_COVERAGE = 0.3
+_MIN_COVERAGE_IF_SHORT = 0.45
+"""The least share of the words, weighted by rarity, that are words of the input."""
+_FREQUENT = 80
+"""The most frequent words of the input that are taken as the common words of its language."""
+_SAME_LANGUAGE = 0.08
+"""The share of these among the words of a text in the same language, at least.
+
+A summary in another language shares names, numbers and identifiers with its input and few other
+words, so its coverage says nothing."""
+_VARIETY = 0.6
+"""A text of n words has at least n to this power different words."""
+_FEW_WORDS = 12
+"""Words of a text whose variety says nothing."""
+_STEM = 5
+"""Letters. Longer words with the same beginning count as the same word in another form."""
+
+_PIECE = re.compile(r"\n|(?<=[.!?。！？]) ?")  # noqa: RUF001 - other scripts' full stops
+
+
+class _Vocabulary(NamedTuple):
+    """The words of a summary's input."""
+
+    pieces: int
+    """The number of lines and sentences."""
+    counts: Counter[str]
+    """The number of pieces that have a word."""
+    stems: Counter[str]
+    """The same for the beginnings of long words."""
+
+    @classmethod
+    def of(cls, source: Iterable[str]) -> _Vocabulary:
+        counts: Counter[str] = Counter()
+        stems: Counter[str] = Counter()
+        number = 0
+        for text in source:
+            for piece in _PIECE.split(text):
+                words = set(texts_of_terms(piece))
+                number += bool(words)
+                counts.update(words)
+                stems.update({word[:_STEM] for word in words if len(word) > _STEM})
+        return cls(number, counts, stems)
+
+    def rarity(self, word: str) -> float | None:
+        """Return the rarity of a word from 0, in every piece, to 1; None if it does not occur."""
+        count = self.counts.get(word) or (self.stems.get(word[:_STEM]) if len(word) > _STEM else 0)
+        if not count:
+            return None
+        return math.log((self.pieces + 1) / min(count, self.pieces)) / math.log(self.pieces + 1)
+
+
+def fault_of(text: str, request: SummaryRequest) -> str:
+    """Return the reason why a text is no summary of the request's input; empty if it is one."""
+    words = texts_of_terms(text)
+    distinct = set(words)
+    if not words:
+        return "the answer has no words"
+    if len(words) >= _FEW_WORDS and len(distinct) < len(words) ** _VARIETY:
+        return f"the answer repeats {len(distinct):,} words over {len(words):,}"
+    source = _Vocabulary.of(chain(texts(request.messages), filter(None, (request.previous,))))
+    ignored = _prompt_words(request.prompt)
+    evidence = unknown = 0.0
+    for word in distinct:
+        rarity = source.rarity(word)
+        if rarity is None:
+            unknown += 1
+        elif word not in ignored:
+            evidence += rarity
+    total = sum(source.rarity(word) or 0.0 for word in source.counts if word not in ignored)
+    if total < _MIN_INPUT_EVIDENCE:
+        return ""
+    length = sum(source.counts.values())
+    is_short = len(words) < _SHORT * min(request.max_tokens, length)
+    required = _MIN_EVIDENCE_IF_SHORT if is_short else _MIN_EVIDENCE
+    if evidence < min(required, _MAX_EVIDENCE_SHARE * total):
+        return "the answer says hardly anything of the conversation"
+    coverage = evidence / (evidence + unknown)
+    if is_short and coverage < _MIN_COVERAGE_IF_SHORT:
+        return "the answer is short and not about the conversation"
+    frequent = {word for word, _ in source.counts.most_common(_FREQUENT)}
+    is_same_language = sum(word in frequent for word in words) >= _SAME_LANGUAGE * len(words)
+    if is_same_language and coverage < _MIN_COVERAGE:
+        return "the answer is not about the conversation"
+    return ""
+
+
+@cache
+def _prompt_words(custom: str | None) -> frozenset[str]:
+    """Return the words of the prompts. A refusal repeats them, so they are no evidence."""
+    return frozenset(texts_of_terms("\n".join((*prompt_texts(), custom or ""))))
+
+
+_SECTION = re.compile(r"^#{1,6} ")
+
+
+def shorten(text: str, limit: int, tokenizer: Tokenizer) -> str:
+    """Return the text with at most `limit` tokens, without its last sentences or list items.
+
+    They are taken from the end of the longest section, so that each section keeps its beginning.
+    The text is empty if not even one sentence fits.
+    """
+    lines = [whole_sentences(line) for line in text.splitlines()]
+    sections = _sections(text.splitlines())
+    while (size := tokenizer.count(_joined(lines))) > limit:
+        surplus = size - limit
+        sizes = [
+            sum(len(piece) for index in section for piece in lines[index]) for section in sections
+        ]
+        longest = max(range(len(sections)), key=sizes.__getitem__, default=0)
+        if not sections or not sizes[longest]:
+            return ""
+        _drop_last(lines, sections[longest], surplus, tokenizer)
+    return _joined(lines)
+
+
+def _sections(lines: list[str]) -> list[list[int]]:
+    """Return the indexes of the lines of each section, without its heading."""
+    found: list[list[int]] = [[]]
+    for index, line in enumerate(lines):
+        if _SECTION.match(line):
+            found.append([])
+        else:
+            found[-1].append(index)
+    return [section for section in found if section]
+
+
+def _drop_last(
+    lines: list[list[str]], section: list[int], surplus: int, tokenizer: Tokenizer
+) -> None:
+    """Remove the last sentences of a section, one at least, until the surplus is gone."""
+    freed = 0
+    for index in reversed(section):
+        while lines[index] and (not freed or freed < surplus // 4):
+            freed += max(1, tokenizer.count(lines[index].pop()))
+
+
+def _joined(lines: list[list[str]]) -> str:
+    """Return the text without lines that lost all sentences, and headings that lost all lines."""
+    kept: list[str] = []
+    for pieces in lines:
+        line = "".join(pieces).rstrip()
+        if _SECTION.match(line) and kept and _SECTION.match(kept[-1]):
+            kept.pop()
+        if line or (kept and kept[-1]):
+            kept.append(line)
+    while kept and (not kept[-1] or _SECTION.match(kept[-1])):
+        kept.pop()
+    return "\n".join(kept)
+
+
+MENTIONED = "Mentioned"
+"""Begins the line that lists exact items without their sentences."""
+
+
+def with_mentioned(text: str, items: Iterable[str]) -> str:
+    """Return the summary with further items in its line of mentioned items."""
+    added = ", ".join(items)
+    if not added:
+        return text
+    lines = text.splitlines()
+    for index in range(len(lines) - 1, -1, -1):
+        if lines[index].startswith(f"- {MENTIONED}: "):
+            lines[index] += f", {added}"
+            return "\n".join(lines)
+    return f"{text.rstrip()}\n- {MENTIONED}: {added}"
