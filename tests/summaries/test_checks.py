@@ -70,8 +70,8 @@ def test_a_text_that_is_no_summary_is_refused(text: str) -> None:
         "Tomatoes overwatered, basil eaten by snails; advice: dry soil, nettle manure, copper.",
         (
             "## Context\nThe user's balcony tomatoes have yellow lower leaves because the saucer "
-            "stays full.\n\n## Decisions and Outcomes\n- Let the soil dry, then feed nettle manure.\n- "
-            "Compost coffee grounds first.\n- Copper tape keeps snails from the basil."
+            "stays full.\n\n## Decisions and Outcomes\n- Let the soil dry, then feed nettle "
+            "manure.\n- Compost coffee grounds first.\n- Copper tape keeps snails from the basil."
         ),
     ],
     ids=["one line", "terse", "sections"],
