@@ -52,8 +52,8 @@ NO_SUMMARIES = (
     "word " * 60,
     "The user asked and the assistant answered. " * 20,
     (
-        "The ferry leaves Brest at dawn with forty lorries of salted herring, the pilot hums a hymn, "
-        "and gulls quarrel above the mast while the harbour master counts his invoices in silence."
+        "The ferry leaves Brest at dawn with forty lorries of salted herring, the pilot hums "
+        "a hymn, and gulls quarrel above the mast while the harbour master counts his invoices."
     ),
 )
 
