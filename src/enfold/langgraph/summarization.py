@@ -34,7 +34,6 @@ from enfold.flush import Hook, hand_over
 from enfold.langgraph.running_summary import RunningSummary, SummarizationResult
 from enfold.messages import Message, text_of
 from enfold.retention import Retention, Split, split
-from enfold.strategies.native import ATTEMPTS
 from enfold.summaries import fence
 from enfold.summaries.request import runs
 from enfold.wire.langchain import parse_message
@@ -109,6 +108,8 @@ DEFAULT_FINAL_SUMMARY_PROMPT = ChatPromptTemplate.from_messages(
     ]
 )
 
+ATTEMPTS = 3
+"""Maximum number of requests for a summary that does not fit what is reserved for it."""
 TIGHTER = (
     "That summary takes {tokens} tokens, and there is room for {limit}. Write it again, shorter: "
     "keep names, numbers, decisions and what is still open; leave out how things were said."
