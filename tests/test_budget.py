@@ -138,6 +138,7 @@ def test_the_constants_have_the_published_values() -> None:
         ({"call": 0.3, "session": 0.5}, 0.3, "call"),
         ({"profile": 5}, 0.05, "profile"),
         ({"profile": 100}, 1.0, "profile"),
+        ({"profile": 0.5}, 0.5, "profile"),
     ],
 )
 def test_the_first_level_that_is_set_wins(
@@ -146,8 +147,8 @@ def test_the_first_level_that_is_set_wins(
     assert budget.resolve_threshold(**levels) == Threshold(share, source)
 
 
-@pytest.mark.parametrize("percent", [4, 101, 0, -2])
-def test_a_profile_outside_the_range_is_passed_over_with_a_note(percent: float) -> None:
+@pytest.mark.parametrize("percent", [4, 1.5, 101, 0, -2])
+def test_a_profile_outside_the_range_is_ignored_with_a_note(percent: float) -> None:
     resolved = budget.resolve_threshold(profile=percent, model=0.9)
     assert (resolved.share, resolved.source) == (0.9, "model")
     assert f"{percent}" in resolved.note

@@ -53,6 +53,9 @@ def test_settings_are_found_by_their_words() -> None:
         ("auto_compress", "off", False),
         ("auto_compress", "TRUE", True),
         ("threshold", "0.9", 0.9),
+        ("threshold", 95, 0.95),
+        ("threshold", "5", 0.05),
+        ("threshold", 1, 1),
         ("keep_first", "3", 3),
         ("model", "openai:gpt-5", "openai:gpt-5"),
         ("style", "code", "code"),
@@ -66,7 +69,9 @@ def test_text_is_read_as_the_type_of_the_setting(name: str, given: object, value
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("threshold", 95, "0.05 to 1"),
+        ("threshold", 3, "0.05 to 1"),
+        ("threshold", "1.5", "5 to 100 is read as a percentage"),
+        ("threshold", 101, "0.05 to 1"),
         ("threshold", True, "0.05 to 1"),
         ("keep_first", 1.5, "whole number"),
         ("keep_first", -1, "0 or more"),
@@ -89,7 +94,7 @@ def test_a_bad_value_is_refused_by_name_with_what_is_allowed(
 
 def test_the_level_of_a_bad_value_is_named() -> None:
     with pytest.raises(ConfigError, match="config file: threshold"):
-        resolve([("config file", {"threshold": 7})])
+        resolve([("config file", {"threshold": 3})])
 
 
 def test_names_of_other_systems_are_understood() -> None:

@@ -271,8 +271,8 @@ def resolve_threshold(
 ) -> Threshold:
     """The threshold in force: the first that is set, from the call down to the default.
 
-    A profile's is a percentage, 5 to 100; −1 inherits, and anything else is passed over with a
-    note, because it may have been stored by hand. All others are shares of 1.
+    A profile's is a percentage, 5 to 100, or a share; −1 inherits, and anything else is ignored
+    with a note, because it may have been stored by hand. All others are shares of 1.
     """
     from_profile, note = _share_of_profile(profile)
     levels = {"call": call, "session": session, "profile": from_profile, "model": model}
@@ -285,7 +285,23 @@ def resolve_threshold(
 def _share_of_profile(percent: float | None) -> tuple[float | None, str]:
     if percent is None or percent == -1:
         return None, ""
-    if MIN_CONDENSE_THRESHOLD <= percent <= MAX_CONDENSE_THRESHOLD:
-        return percent / 100, ""
-    allowed = f"{MIN_CONDENSE_THRESHOLD} to {MAX_CONDENSE_THRESHOLD}"
-    return None, f"the profile's threshold {percent:g} is not {allowed} and was passed over"
+    try:
+        return threshold_share(percent), ""
+    except ConfigError as error:
+        return None, f"the profile's threshold was ignored: {error}"
+
+
+def threshold_share(value: float) -> float:
+    """Return a threshold as a share of the limit; 5 to 100 is read as a percentage.
+
+    Raises `ConfigError` for other values: between 1 and 5 the meaning would be a guess.
+    """
+    lowest, highest = MIN_CONDENSE_THRESHOLD / 100, MAX_CONDENSE_THRESHOLD / 100
+    if lowest <= value <= highest:
+        return value
+    if MIN_CONDENSE_THRESHOLD <= value <= MAX_CONDENSE_THRESHOLD:
+        return value / 100
+    raise ConfigError(
+        f"{value:g} is neither a share, {lowest:g} to {highest:g}, nor a percentage, "
+        f"{MIN_CONDENSE_THRESHOLD} to {MAX_CONDENSE_THRESHOLD}"
+    )

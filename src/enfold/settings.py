@@ -58,11 +58,12 @@ class Settings(DescribedModel):
     )
     threshold: float | None = described(
         "Threshold",
-        "Share of the limit at which a compression is due, 0.05 to 1: 0.95 is 95 %.",
+        "Share of the limit at which a compression is due, 0.05 to 1: 0.95 is 95 %. 5 to 100 is "
+        "read as a percentage.",
         default=None,
         ge=_LOWEST_SHARE,
         le=1,
-        hint=_PERCENT,
+        hint=f"{_PERCENT}, and 5 to 100 is read as a percentage",
         group="When to compress",
         unset="the model's threshold",
     )
@@ -384,6 +385,8 @@ def check(name: str, value: Any) -> tuple[str, Any]:
         setting = "threshold"
         given = _number(value) if isinstance(value, str) else value
         given = given / 100 if isinstance(given, int | float) else given
+    elif setting == "threshold":
+        given = _as_share(given)
     if setting not in fields():
         close = get_close_matches(name, fields(), 1)
         guess = f"did you mean {close[0]}? " if close else ""
@@ -395,6 +398,15 @@ def check(name: str, value: Any) -> tuple[str, Any]:
     except (ValidationError, InputError):
         allowed = fields()[setting].allowed
         raise ConfigError(f"{name} = {value!r}: expected {allowed}") from None
+
+
+def _as_share(value: Any) -> Any:
+    """Return a threshold in percent as a share; other values as they are."""
+    given = _number(value) if isinstance(value, str) else value
+    try:
+        return budget.threshold_share(given)
+    except (ConfigError, TypeError):
+        return value
 
 
 def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:

@@ -139,12 +139,12 @@ def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) ->
     [
         (["--provider", "acme", "--model", "m"], ["provider: no provider 'acme'"]),
         (["--provider", "compatible", "--model", "m"], ["base_url: compatible needs"]),
-        ([*WORK, "--threshold", "4"], ["threshold: 4 is not 5 to 100"]),
+        ([*WORK, "--threshold", "4"], ["threshold: 4 is neither a share"]),
         ([*WORK, "--option", "region"], ["--option: expected name=value"]),
         ([*WORK, "--setting", "colour=red"], ["settings: no setting 'colour'"]),
         ([*WORK, "--condensing-profile", "gone"], ["there is no profile 'gone'"]),
         ([*WORK, "--key", KEY], ["key: expected env:NAME, file:PATH or stored"]),
-        ([*WORK, "--input-price", "-1"], ["prices: the input price is -1"]),
+        ([*WORK, "--input-price", "-1"], ["prices.input: expected 0 or more, found -1"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -83,7 +83,7 @@ async def test_one_that_is_there_is_replaced_only_if_that_is_said(engine: Engine
     ("name", "change", "words"),
     [
         ("local", {}, "'local' is the name of a summarizer"),
-        ("x", {"threshold": 3}, "threshold: 3 is not 5 to 100"),
+        ("x", {"threshold": 3}, "threshold: 3 is neither a share"),
         ("x", {"condensing_profile": "gone"}, "condensing_profile: there is no profile 'gone'"),
         ("x", {"settings": {"colour": 1}}, "settings: no setting 'colour'"),
         ("x", {"settings": {"strategy": "magic"}}, "settings: no strategy 'magic'"),

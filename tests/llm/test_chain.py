@@ -27,12 +27,14 @@ from enfold.modelconfig import ModelConfig
 from enfold.summaries import SummaryRequest
 from enfold.testing import Answer, ScriptedGateway, user
 
-WORK = Profile("work", "openai", "gpt-4o", condensing_profile="cheap")
-CHEAP = Profile("cheap", "anthropic", "claude-haiku-4-5")
-PLAIN = Profile("plain", "openai", "gpt-4o")
-SMALL = Profile("small", "openai", "gpt-4o-mini")
-SELF = Profile("self", "openai", "gpt-4o", condensing_profile="self")
-SERVER = Profile("server", "compatible", "llama", base_url="http://127.0.0.1:1/v1")
+WORK = Profile(name="work", provider="openai", model="gpt-4o", condensing_profile="cheap")
+CHEAP = Profile(name="cheap", provider="anthropic", model="claude-haiku-4-5")
+PLAIN = Profile(name="plain", provider="openai", model="gpt-4o")
+SMALL = Profile(name="small", provider="openai", model="gpt-4o-mini")
+SELF = Profile(name="self", provider="openai", model="gpt-4o", condensing_profile="self")
+SERVER = Profile(
+    name="server", provider="compatible", model="llama", base_url="http://127.0.0.1:1/v1"
+)
 KNOWN = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
 REQUEST = SummaryRequest((user("Where is the map?"),), max_tokens=500)
 

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from enfold.errors import ConfigError
+from enfold.fields import describe
+from enfold.jsontext import dumps
 from enfold.llm.calls import Secret
 from enfold.llm.prices import Prices
-from enfold.llm.profiles import Profile, check_threshold, read
+from enfold.llm.profiles import Profile, ProfilePrices, read
 
 PLAIN = {"provider": "openai", "model": "gpt-4o"}
 FULL = {
@@ -36,7 +38,7 @@ def test_what_is_written_is_read_again(fields: dict[str, Any]) -> None:
 
 def test_what_is_not_set_is_left_to_others() -> None:
     profile = read("work", {**PLAIN, "key": None, "threshold": None})
-    assert profile == Profile("work", "openai", "gpt-4o")
+    assert profile == Profile(name="work", provider="openai", model="gpt-4o")
     assert profile.id == "openai:gpt-4o"
 
 
@@ -56,14 +58,14 @@ def test_names_of_other_systems_are_understood() -> None:
         "cheap",
         "Short.",
     )
-    assert profile.prices == Prices(3, 15)
+    assert profile.own_prices == Prices(3, 15)
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"provider": "acme"}, "provider: no provider 'acme'"),
-        ({"provider": None}, "provider: missing"),
+        ({"provider": None}, "provider: is missing"),
         ({"model": " "}, "model: expected a text"),
         ({"base_url": "here"}, "base_url: expected an address"),
         ({"base_url": "http://[::1"}, "base_url: expected an address"),
@@ -75,15 +77,16 @@ def test_names_of_other_systems_are_understood() -> None:
         ({"options": ["region"]}, "options: expected texts by name"),
         ({"key": "sk-hush"}, "key: expected env:NAME, file:PATH or stored"),
         ({"key": 7}, "key: expected env:NAME"),
-        ({"prices": {"coffee": 1}}, "prices: no price 'coffee'"),
-        ({"prices": {"input": -1}}, "prices: the input price is -1"),
-        ({"prices": 3}, "prices: expected US dollars"),
-        ({"threshold": "high"}, "threshold: 'high' is no number"),
-        ({"threshold": True}, "threshold: True is no number"),
+        ({"prices": {"coffee": 1}}, "prices.coffee: unknown field; there are input, output"),
+        ({"prices": {"input": -1}}, "prices.input: expected 0 or more, found -1"),
+        ({"prices": {"input": float("inf")}}, "prices.input: expected 0 or more, found inf"),
+        ({"prices": 3}, "prices: expected an object, found 3"),
+        ({"threshold": "high"}, "threshold: expected 5 to 100, or -1 to inherit, found 'high'"),
+        ({"threshold": True}, "threshold: expected 5 to 100, or -1 to inherit, found True"),
         ({"prompt": ""}, "prompt: the custom prompt is empty"),
         ({"prompt": "{nonsense}"}, "prompt: the custom prompt has unknown placeholders"),
         ({"settings": []}, "settings: expected an object"),
-        ({"colour": "red"}, "colour: unknown field; there are provider"),
+        ({"colour": "red"}, "colour: unknown field; there are name, provider"),
         ({"provider": "compatible"}, "base_url: compatible needs the server's address"),
     ],
     ids=str,
@@ -101,16 +104,56 @@ def test_a_name_is_a_word_or_a_few(name: str) -> None:
         read(name, PLAIN)
 
 
-@pytest.mark.parametrize("percent", [None, -1, 5, 62.5, 100])
-def test_thresholds_within_bounds_are_saved(percent: float | None) -> None:
-    check_threshold(read("work", {**PLAIN, "threshold": percent}))
+@pytest.mark.parametrize(
+    ("given", "percent"),
+    [(None, None), (-1, -1), (5, 5), (62.5, 62.5), (100, 100), (0.05, 5), (0.55, 55), (1, 100)],
+)
+def test_a_threshold_is_a_percentage_also_if_a_share_is_given(
+    given: float | None, percent: float | None
+) -> None:
+    profile = read("work", {**PLAIN, "threshold": given})
+    assert profile.threshold == percent
+    assert profile.as_json().get("threshold") == percent
 
 
-@pytest.mark.parametrize("percent", [-2, 0, 4.9, 101, float("nan")])
-def test_others_are_not_but_what_was_stored_still_serves(percent: float) -> None:
-    profile = read("work", {**PLAIN, "threshold": percent})
-    with pytest.raises(ConfigError, match=r"is not 5 to 100, nor -1 to inherit"):
-        check_threshold(profile)
+@pytest.mark.parametrize("percent", [-2, 0, 1.01, 3, 4.9, 101])
+def test_other_thresholds_are_refused_but_a_stored_profile_can_be_used(percent: float) -> None:
+    fields = {**PLAIN, "threshold": percent}
+    with pytest.raises(ConfigError) as caught:
+        read("work", fields)
+    assert str(caught.value) == (
+        f"threshold: {percent:g} is neither a share, 0.05 to 1, nor a percentage, 5 to 100, "
+        "nor -1 to inherit"
+    )
+    assert read("work", fields, is_stored=True).threshold == percent
+
+
+def test_all_faults_are_named_at_once() -> None:
+    with pytest.raises(ConfigError) as caught:
+        read("work", {"provider": "acme", "threshold": 3, "colour": "red"})
+    for start in ("provider: no provider", "model: is missing", "threshold: 3", "colour: unknown"):
+        assert start in str(caught.value)
+
+
+def test_a_name_is_not_a_field() -> None:
+    with pytest.raises(ConfigError, match="name: a profile's name is not one of its fields"):
+        read("work", {**PLAIN, "name": "other"})
+
+
+def test_numbers_are_written_as_they_were_given() -> None:
+    fields = {**PLAIN, "threshold": 80, "prices": {"input": 3, "output": 7.5}}
+    assert dumps(read("work", fields).as_json()) == dumps(
+        {**PLAIN, "prices": {"input": 3, "output": 7.5}, "threshold": 80}
+    )
+
+
+def test_every_field_is_described() -> None:
+    for model in (Profile, ProfilePrices):
+        for field in describe(model).values():
+            assert field.title
+            assert field.help.endswith(".")
+    assert describe(Profile)["prices"].model is ProfilePrices
+    assert describe(Profile)["provider"].choices
 
 
 def test_prices_are_the_librarys_under_the_profiles_own() -> None:

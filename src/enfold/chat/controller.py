@@ -180,6 +180,6 @@ def _answerer(roster: Roster, profile: Profile, model: str | None) -> Answerer:
     except ConfigError as error:
         raise ConfigError(f"profile {profile.name!r}: {error}") from None
     # Prices that the profile sets are for its own model only.
-    override = profile.prices if connection.model == profile.model else None
+    override = profile.own_prices if connection.model == profile.model else None
     model_prices = prices(connection.provider, connection.model, override)
     return Answerer(roster.gateway, connection, profile.name, model_prices)

@@ -65,7 +65,7 @@ def read_profiles(db: Database) -> StoredProfiles:
 
 def _profile(row: ProfileRow) -> Profile | str:
     try:
-        return read(row.name, row.fields)
+        return read(row.name, row.fields, is_stored=True)
     except ConfigError as error:
         return f"it cannot be used: {error}"
 
@@ -146,7 +146,7 @@ class Roster:
             raise ConfigError(candidate.fault)
         # A model on a small machine reads for long before it gives a sign of life.
         connection = replace(self.connection(profile, candidate.model), timeout=seconds)
-        own_prices = profile.prices if candidate.model == profile.model else None
+        own_prices = profile.own_prices if candidate.model == profile.model else None
         summarizer = self._by_model(
             self.gateway, connection, candidate.name, profile.name, own_prices
         )
@@ -285,7 +285,6 @@ class Profiles:
     async def save(self, name: str, fields: Mapping[str, Any], *, replace: bool = False) -> Profile:
         """Keep a profile, if need be in place of the one of that name."""
         profile = profiles.read(name, fields)
-        profiles.check_threshold(profile)
         if name in self._summarizers:
             raise ConfigError(f"name: {name!r} is the name of a summarizer; choose another")
         try:

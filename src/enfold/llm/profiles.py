@@ -1,24 +1,28 @@
-"""Profiles: which model is asked, where, with whose key, and who condenses for it.
+"""Profiles: a model, its address, the source of its key, and the profile that condenses for it.
 
-A profile is stored under its name as a JSON object, its fields. It says where its key is found,
-never the key.
+A profile is stored under its name as a JSON object, its fields. It names the source of its key,
+never the key. Every field is described once, in `Profile`; forms, command line and documentation
+read `describe(Profile)`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
+
 from enfold.amounts import add
-from enfold.budget import MAX_CONDENSE_THRESHOLD, MIN_CONDENSE_THRESHOLD
+from enfold.budget import threshold_share
 from enfold.errors import AuthenticationError, ConfigError, GatewayError, SummaryError
+from enfold.fields import ContradictionError, DescribedModel, Fault, config_error, described, write
 from enfold.llm.calls import Connection, Secret
 from enfold.llm.keys import check_source
-from enfold.llm.prices import NAMES, Prices, prices
-from enfold.llm.providers import provider
+from enfold.llm.prices import PROFILE_NAMES, Prices, prices
+from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.summaries import Summary, SummaryRequest, prompts
 from enfold.summaries.request import pieces
@@ -27,46 +31,210 @@ INHERIT = -1
 """A threshold that leaves it to the model and the settings."""
 LONGEST_NAME = 100
 
+ALIASES: Mapping[str, str] = {
+    "autoCondenseContextPercent": "threshold",
+    "condensingApiConfigId": "condensing_profile",
+    "customCondensingPrompt": "prompt",
+}
+"""Names that other systems use for a field."""
+
 _NAME = re.compile(r"[\w][\w .@+-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """One way of asking a model."""
+class ProfilePrices(DescribedModel):
+    """Prices in US dollars per million tokens, in place of the list prices."""
 
-    name: str
-    provider: str
-    """The provider's name."""
-    model: str
-    """As the provider names it."""
-    base_url: str | None = None
-    """In place of the provider's public address."""
-    options: Mapping[str, str] = field(default_factory=dict)
-    """What the provider asks for beside the model, such as a region."""
-    key: str | None = None
-    """Where the key is: env:NAME, file:PATH or stored. None: the provider's usual variable."""
-    prices: Prices | None = None
-    """US dollars for a million tokens, over what the library knows."""
-    threshold: float | None = None
-    """The percentage at which a compression is due, 5 to 100; None and -1 inherit."""
-    prompt: str | None = None
-    """What a summarizing model is told in sessions with this profile."""
-    condensing_profile: str | None = None
-    """The profile that condenses for this one. None: the provider's cheap model."""
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    """Settings of the sessions with this profile."""
+    input: float | None = described("Input", "Price of input tokens.", default=None, ge=0)
+    output: float | None = described("Output", "Price of output tokens.", default=None, ge=0)
+    cache_writes: float | None = described(
+        "Cache writes", "Price of tokens written to the provider's cache.", default=None, ge=0
+    )
+    cache_reads: float | None = described(
+        "Cache reads", "Price of tokens read from the provider's cache.", default=None, ge=0
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _our_names(cls, given: Any) -> Any:
+        return _renamed(given, PROFILE_NAMES)
+
+
+class Profile(DescribedModel):
+    """A model and everything that a call to it needs."""
+
+    name: str = described("Name", "The profile's name.")
+    provider: str = described(
+        "Provider",
+        "The provider of the model.",
+        kind="choice",
+        choices={each.id: each.title for each in PROVIDERS.values()},
+    )
+    model: str = described("Model", "The model's name at the provider.")
+    base_url: str | None = described(
+        "Base URL",
+        "The server's address.",
+        default=None,
+        unset="the provider's public address",
+    )
+    options: Mapping[str, str] = described(
+        "Options", "Options of the provider, such as a region.", default={}
+    )
+    key: str | None = described(
+        "Key source",
+        "The source of the key: env:NAME, file:PATH or stored.",
+        default=None,
+        unset="the provider's usual variable",
+    )
+    prices: ProfilePrices | None = described(
+        "Prices", "US dollars per million tokens.", default=None, unset="the list prices"
+    )
+    threshold: float | None = described(
+        "Threshold",
+        "Percentage of the limit at which a compression is due, 5 to 100. A share of 0.05 to 1 "
+        "is read as a percentage too; -1 inherits.",
+        default=None,
+        expected="5 to 100, or -1 to inherit",
+        unit="%",
+        unset="the threshold of the model and the settings",
+    )
+    prompt: str | None = described(
+        "Prompt",
+        "The prompt for summaries of sessions with this profile.",
+        default=None,
+        unset="the prompt of the settings",
+    )
+    condensing_profile: str | None = described(
+        "Condensing profile",
+        "The profile that condenses for this one.",
+        default=None,
+        unset="the provider's low-cost model, otherwise this profile",
+    )
+    settings: Mapping[str, Any] = described(
+        "Settings", "Settings of the sessions with this profile.", default={}
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _our_names(cls, given: Any) -> Any:
+        return _renamed(given, ALIASES)
+
+    @field_validator("name")
+    @classmethod
+    def _valid_name(cls, value: str) -> str:
+        if len(value) > LONGEST_NAME or not _NAME.fullmatch(value):
+            raise ValueError(
+                f"{value!r} cannot be one; use letters, digits, blanks and . _ @ + -, at most "
+                f"{LONGEST_NAME}"
+            )
+        return value
+
+    @field_validator("provider", "model", "condensing_profile", mode="before")
+    @classmethod
+    def _stripped(cls, value: Any) -> Any:
+        text = value.strip() if isinstance(value, str) else value
+        if text == "":
+            raise ValueError("expected a text")
+        return text
+
+    @field_validator("provider")
+    @classmethod
+    def _listed_provider(cls, value: str) -> str:
+        try:
+            return provider(value).id
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    # The errors of the next three do not repeat the value: it may hold a key.
+    @field_validator("base_url", mode="before")
+    @classmethod
+    def _address_without_key(cls, value: Any) -> str:
+        text = value.strip() if isinstance(value, str) else ""
+        try:
+            parts = urlsplit(text)
+            is_address = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+        except ValueError:
+            is_address = False
+        if not is_address:
+            raise ValueError("expected an address such as http://127.0.0.1:8080/v1")
+        if parts.username is not None or parts.query or parts.fragment:
+            raise ValueError("leave out user, password and everything from ? or # on; see `key`")
+        return text
+
+    @field_validator("key", mode="before")
+    @classmethod
+    def _key_source(cls, value: Any) -> str:
+        try:
+            return check_source(value if isinstance(value, str) else "")
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _texts(cls, value: Any) -> dict[str, str]:
+        if isinstance(value, Mapping) and all(
+            isinstance(part, str) and part for pair in value.items() for part in pair
+        ):
+            return dict(value)
+        raise ValueError("expected texts by name")
+
+    @field_validator("threshold")
+    @classmethod
+    def _percentage(cls, value: float | None, info: ValidationInfo) -> float | None:
+        """Return the threshold as a percentage.
+
+        One that an older version stored otherwise is kept: it is ignored with a note where the
+        threshold is resolved, and the profile can still be used.
+        """
+        if value is None or value == INHERIT:
+            return value
+        try:
+            return round(threshold_share(value) * 100, 6)
+        except ConfigError as error:
+            if info.context == _STORED:
+                return value
+            raise ValueError(f"{error}, nor {INHERIT} to inherit") from None
+
+    @field_validator("prompt")
+    @classmethod
+    def _valid_prompt(cls, value: str) -> str:
+        try:
+            prompts.validate(value)
+        except ConfigError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    @model_validator(mode="after")
+    def _fits_provider(self) -> Profile:
+        """Check options and address against what the provider needs."""
+        facts = provider(self.provider)
+        strange = sorted(set(self.options) - set(facts.options))
+        if strange:
+            allowed = ", ".join(facts.options) or "none"
+            reason = f"no {strange[0]!r} for {facts.id}; there are: {allowed}"
+            raise ContradictionError(Fault("options", reason))
+        missing = [name for name in facts.needs_options if name not in self.options]
+        if missing:
+            raise ContradictionError(Fault("options", f"{facts.id} needs a {missing[0]}"))
+        if facts.needs_base_url and self.base_url is None:
+            raise ContradictionError(Fault("base_url", f"{facts.id} needs the server's address"))
+        return self
 
     @property
     def id(self) -> str:
         """The model's id, `provider:model`."""
         return f"{self.provider}:{self.model}"
 
+    @property
+    def own_prices(self) -> Prices | None:
+        """The prices that the profile states. None if it states none."""
+        return None if self.prices is None else Prices(**self.prices.model_dump())
+
     def known_prices(self) -> Prices | None:
         """Return the prices of its model: its own, else those of the library. None if unknown."""
-        return prices(self.provider, self.model, self.prices)
+        return prices(self.provider, self.model, self.own_prices)
 
     def connection(self, key: Secret | None, model: str | None = None) -> Connection:
-        """Where its model is, or another of the same provider."""
+        """Return the connection to its model, or to another model of the same provider."""
         return Connection(
             self.provider,
             model or self.model,
@@ -77,154 +245,42 @@ class Profile:
 
     def as_json(self) -> dict[str, Any]:
         """Return the fields as they are stored; unset fields are left out."""
-        given = {
-            each.name: getattr(self, each.name) for each in fields(self) if each.name != "name"
-        }
-        if self.prices is not None:
-            own = {name: getattr(self.prices, name) for name in NAMES}
-            given["prices"] = {name: price for name, price in own.items() if price is not None}
-        return {name: value for name, value in given.items() if value not in (None, {})}
+        written = {name: value for name, value in write(self).items() if value != {}}
+        del written["name"]
+        return {name: _whole(value) for name, value in written.items()}
 
 
-def read(name: str, stored: Mapping[str, Any]) -> Profile:
-    """The profile of that name from its fields; `ConfigError` names the one that is wrong."""
-    named: dict[str, Any] = {ALIASES.get(key, key): value for key, value in stored.items()}
-    unknown = sorted(set(named) - set(CHECKS))
-    if unknown:
-        raise ConfigError(f"{unknown[0]}: unknown field; there are {', '.join(CHECKS)}")
-    values: dict[str, Any] = {}
-    for key, value in named.items():
-        if value is None:
-            continue
-        try:
-            values[key] = CHECKS[key](value)
-        except ConfigError as error:
-            raise ConfigError(f"{key}: {error}") from None
-    for key in ("provider", "model"):
-        if key not in values:
-            raise ConfigError(f"{key}: missing")
-    profile = Profile(_checked_name(name), **values)
-    _check_fit(profile)
-    return profile
+_STORED = {"is_stored": True}
+"""The context in which a profile from the database is validated."""
 
 
-def check_threshold(profile: Profile) -> None:
-    """Raise `ConfigError` if a threshold is out of bounds.
+def _renamed(given: Any, aliases: Mapping[str, str]) -> Any:
+    """Return an object with our names of its fields, without those that are null."""
+    if not isinstance(given, Mapping):
+        return given
+    return {aliases.get(key, key): value for key, value in given.items() if value is not None}
 
-    Asked when a profile is saved. One that was stored otherwise is passed over with a note where
-    the threshold is resolved, and the profile still serves.
+
+def _whole(value: Any) -> Any:
+    """Return 80.0 as 80, also inside an object: JSON writes them differently."""
+    if isinstance(value, dict):
+        return {name: _whole(inner) for name, inner in value.items()}
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def read(name: str, fields: Mapping[str, Any], *, is_stored: bool = False) -> Profile:
+    """Return the profile with that name and these fields.
+
+    Raises `ConfigError` that names every field that is wrong. With `is_stored` a threshold out of
+    bounds is accepted.
     """
-    percent = profile.threshold
-    if percent in (None, INHERIT):
-        return
-    if not MIN_CONDENSE_THRESHOLD <= (percent or 0) <= MAX_CONDENSE_THRESHOLD:
-        allowed = f"{MIN_CONDENSE_THRESHOLD} to {MAX_CONDENSE_THRESHOLD}"
-        raise ConfigError(f"threshold: {percent:g} is not {allowed}, nor {INHERIT} to inherit")
-
-
-def _check_fit(profile: Profile) -> None:
-    """Check options and address against what the provider needs."""
-    known = provider(profile.provider)
-    strange = sorted(set(profile.options) - set(known.options))
-    if strange:
-        allowed = ", ".join(known.options) or "none"
-        raise ConfigError(f"options: no {strange[0]!r} for {known.id}; there are: {allowed}")
-    missing = [name for name in known.needs_options if name not in profile.options]
-    if missing:
-        raise ConfigError(f"options: {known.id} needs a {missing[0]}")
-    if known.needs_base_url and profile.base_url is None:
-        raise ConfigError(f"base_url: {known.id} needs the server's address")
-
-
-def _checked_name(name: str) -> str:
-    if len(name) > LONGEST_NAME or not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"name: {name!r} cannot be one; use letters, digits, blanks and . _ @ + -, at most "
-            f"{LONGEST_NAME}"
-        )
-    return name
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str) and value.strip():
-        return value.strip()
-    raise ConfigError("expected a text")
-
-
-def _provider(value: Any) -> str:
-    return provider(_text(value)).id
-
-
-def _address(value: Any) -> str:
-    """Return an address without a key; errors do not repeat the value, which may hold one."""
+    if "name" in fields:
+        raise ConfigError("name: a profile's name is not one of its fields")
+    given = {"name": name, **fields}
     try:
-        parts = urlsplit(_text(value))
-        host, _ = parts.hostname, parts.port
-    except ValueError:
-        host, parts = None, urlsplit("")
-    if parts.scheme not in {"http", "https"} or not host:
-        raise ConfigError("expected an address such as http://127.0.0.1:8080/v1")
-    if parts.username is not None or parts.query or parts.fragment:
-        raise ConfigError("leave out user, password and everything from ? or # on; see `key`")
-    return _text(value)
-
-
-def _texts(value: Any) -> dict[str, str]:
-    if isinstance(value, Mapping) and all(
-        isinstance(part, str) and part for pair in value.items() for part in pair
-    ):
-        return dict(value)
-    raise ConfigError("expected texts by name")
-
-
-def _source(value: Any) -> str:
-    # Not even its type is told of what may be a key.
-    return check_source(value if isinstance(value, str) else "")
-
-
-def _prices(value: Any) -> Prices:
-    if isinstance(value, Mapping):
-        return Prices.of(value)
-    raise ConfigError('expected US dollars for a million tokens, such as {"input": 2.5}')
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    raise ConfigError(f"{value!r} is no number")
-
-
-def _prompt(value: Any) -> str:
-    prompts.validate(value if isinstance(value, str) else "")
-    return str(value)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise ConfigError("expected an object")
-
-
-CHECKS: Mapping[str, Callable[[Any], Any]] = {
-    "provider": _provider,
-    "model": _text,
-    "base_url": _address,
-    "options": _texts,
-    "key": _source,
-    "prices": _prices,
-    "threshold": _number,
-    "prompt": _prompt,
-    "condensing_profile": _text,
-    "settings": _object,
-}
-"""What the value of each field must be; None is as if it were not there."""
-
-ALIASES: Mapping[str, str] = {
-    "autoCondenseContextPercent": "threshold",
-    "condensingApiConfigId": "condensing_profile",
-    "customCondensingPrompt": "prompt",
-}
-"""Names that other systems use for a field."""
+        return Profile.model_validate(given, context=_STORED if is_stored else None)
+    except ValidationError as error:
+        raise config_error(Profile, error) from None
 
 
 NO_HANDLER = "No valid API handler available"

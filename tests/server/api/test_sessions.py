@@ -90,7 +90,7 @@ async def test_branches_are_listed_and_switched(client: Client, engine: Engine) 
         ({"id": ""}, "body.id"),
         ({"id": 3}, "body.id"),
         ({"name": "chat"}, "body.name"),
-        ({"settings": {"threshold": 7}}, "threshold"),
+        ({"settings": {"threshold": 3}}, "threshold"),
         ({"settings": {"self": 7}}, "self"),
     ],
     ids=str,

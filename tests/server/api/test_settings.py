@@ -19,7 +19,7 @@ async def test_the_stronger_level_wins_and_is_named(client: Client) -> None:
 
 
 async def test_nothing_is_changed_if_anything_is_wrong(client: Client) -> None:
-    wrong = {"settings": {"keep_first": 3, "threshold": 95}}
+    wrong = {"settings": {"keep_first": 3, "threshold": 3}}
     answer = await client.patch("/api/settings", json=wrong)
     assert answer.status_code == 400
     assert "0.95" in answer.json()["error"]["message"]

@@ -90,7 +90,7 @@ async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Ap
     await page.get_by_text("Summaries, threshold, prices").click()
     percent = page.get_by_role("spinbutton", name="Threshold in percent")
     await percent.fill("3")
-    await expect(dialog.get_by_role("alert")).to_contain_text("threshold: 3 is not 5 to 100")
+    await expect(dialog.get_by_role("alert")).to_contain_text("threshold: 3 is neither a share")
     await percent.fill("80")
     await page.get_by_role("spinbutton", name="Input price").fill("0.5")
     await save(page)

@@ -196,7 +196,6 @@ class ProfileForm:
             return  # the form is not complete yet
         try:
             profile = profiles_module.read(self._name.value or "", self._fields())
-            profiles_module.check_threshold(profile)
         except ConfigError as error:
             self._fault.text = str(error)
             self._save.disable()
@@ -333,7 +332,7 @@ def candidates_of(listed: Sequence[ListedProfile]) -> tuple[list[Candidate], Map
         profile = each.profile
         if profile is None:
             continue
-        found.append(Candidate.of(profile.name, profile.id, profile.prices))
+        found.append(Candidate.of(profile.name, profile.id, profile.own_prices))
         models[profile.name] = profile.id
         cheap = provider(profile.provider).cheap_model
         if cheap is not None and cheap != profile.model:
