@@ -158,7 +158,12 @@ def _describe(owner: type, path: tuple[str, ...]) -> tuple[Any, str | None]:
 
 
 def _field_docstrings(kind: type) -> dict[str, str]:
-    """Return the docstrings below a class's fields, with those of its parents."""
+    """Return the descriptions of a model's fields, or the docstrings below a class's fields.
+
+    Those of its parents are included.
+    """
+    if issubclass(kind, BaseModel):
+        return {name: info.description or "" for name, info in kind.model_fields.items()}
     texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         definition = _classes_of(each.__module__).get(each.__name__)
