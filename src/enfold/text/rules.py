@@ -1,0 +1,621 @@
+"""Rules: the sentences in which a person states what is to hold from now on.
+
+A sentence is scored by its cues, which `rules.toml` lists by language: words of duration and
+frequency, duty and prohibition, scope, wishes addressed to the reader, orders; and against it words
+of questions, narration, guesses and statements about others. Quoted text, code, fences and the
+text of clients have no cues. Corrections and decisions are found in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Literal, NamedTuple, TypeAlias
+
+from enfold.text import harness
+from enfold.text.cues import is_content_word
+from enfold.text.questions import stem
+from enfold.text.scripts import (
+    COLONS,
+    COMMAS,
+    QUESTION_MARKS,
+    SEMICOLONS,
+    STOPS,
+    UNSPACED,
+    UNSPACED_PAUSES,
+    UNSPACED_STOPS,
+)
+from enfold.text.sentences import whole_sentences
+from enfold.text.words import texts_of_terms
+
+RuleKind: TypeAlias = Literal["rule", "correction", "decision"]
+
+
+class RuleSpan(NamedTuple):
+    """A sentence that states a rule, a correction or a decision, with what it refers to."""
+
+    start: int
+    end: int
+    kind: RuleKind
+
+
+_TOKEN = re.compile(r"[^\W_](?:[\w'\-]*\w)?|[^\w\s]")
+_ELISION = re.compile(r"(\w{1,2}|dell|nell|sull|all|dall|quest|jusqu|lorsqu)'(\w{3,})")
+"""A short French or Italian word and the word that it is joined to."""
+_LINE = re.compile(r"[^\n]*\n?")
+_BULLET = re.compile(r"[ \t]*(?:[-*•+–]|\(?\d{1,3}[.)]|[a-zA-Z][.)]|\[[ xX]\])\s+")
+_HEADING = re.compile(r"[ \t]*#{1,6}\s+")
+_FENCE = re.compile(r"[ \t]*(```|~~~)")
+_NOT_PROSE = re.compile(r"[ \t]*[>|{}<]|\t| {8}")
+_QUOTED = re.compile(
+    r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』"
+)
+_PLACEHOLDER = " \ufffc "
+"""Stands for quoted text and code, which has no cues."""
+_PAUSES = f"{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{UNSPACED_STOPS}{''.join(COLONS)}"
+_PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
+_CLAUSE = re.compile(f"[{_PAUSES}.]")
+_CLOSING = "\"'”»)*_ "
+
+_GAP = 6
+_UNSPACED_GAP = 12
+_MIN_WRAPPED_LENGTH = 50
+"""Characters of a line that may continue in the next one."""
+_MAX_POINTER_DISTANCE = 5
+"""Words of a sentence among which a pronoun refers to the sentence before."""
+_MAX_DROPPED = 2
+"""Words of a rule that a later rule about the same subject may replace."""
+_RULE = 3.0
+_CORRECTION = 2.5
+_SHORT = 10
+"""Words of a short sentence."""
+_EARLY = 3
+"""Words before the cue of a decision."""
+
+_DIRECTIVES = ("must", "forbid", "wish", "consult", "act", "stance", "lasting")
+"""Cues that address the reader; a rule has at least one."""
+_ADDED = (*_DIRECTIVES, "always", "you", "when", "generic", "request", "past", "guess")
+"""Cues that count once, however often they occur."""
+_UNHIDDEN = frozenset(
+    {"guess", "past", "question", "correct", "decide", "revoke", "allow", "request"}
+)
+"""Cues that count inside a phrase which only looks like a rule."""
+_NO_SUBJECT = (
+    *("lasting", "always", "must", "scope", "wish", "you", "request", "generic", "revoke", "allow"),
+    *("instead", "correct", "decide", "subject", "question", "common"),
+)
+"""Cues whose words do not name the subject of a rule."""
+
+_SCRIPTS = (
+    (re.compile("[\u3040-\u30ff]"), "ja"),
+    (re.compile("[\u4e00-\u9fff]"), "zh"),
+    (re.compile("[\u0e00-\u0e7f]"), "th"),
+    (re.compile("[\uac00-\ud7a3]"), "ko"),
+    (re.compile("[\u0456\u0457\u0454\u0491]"), "uk"),
+    (re.compile("[\u0400-\u04ff]"), "ru"),
+    (re.compile("[\u067e\u0686\u0698\u06af\u06cc\u06a9]"), "fa"),
+    (re.compile("[\u0600-\u06ff]"), "ar"),
+    (re.compile("[\u0590-\u05ff]"), "he"),
+    (re.compile("[\u0900-\u097f]"), "hi"),
+)
+"""Letters that tell a language; the first that occurs decides."""
+_BY_SCRIPT = frozenset(language for _, language in _SCRIPTS)
+_WITHOUT_SPACES = frozenset({"zh", "ja", "th"})
+
+
+class _Entry(NamedTuple):
+    cue: str
+    words: tuple[str, ...]
+    at_start: bool
+
+
+@dataclass(slots=True)
+class _Lexicon:
+    """The cues of one language, found by their first word."""
+
+    common: frozenset[str]
+    exact: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
+    stems: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
+    """By the first letter of the first word."""
+    endings: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
+    """By the last letter of the first word."""
+    unspaced: list[tuple[str, str, re.Pattern[str] | None]] = field(default_factory=list)
+    """Cue, entry and, where a plain search does not do, its pattern."""
+
+
+class _Tables(NamedTuple):
+    weights: dict[str, float]
+    fillers: frozenset[str]
+    specific: frozenset[str]
+    joints: frozenset[str]
+    pointers: frozenset[str]
+    lexicons: dict[str, _Lexicon]
+    values: frozenset[str]
+    """Stems of words of language, style and format."""
+    no_subject: frozenset[str]
+    """Words of cues that do not name the subject of a rule."""
+    instead: tuple[str, ...]
+    """Phrases that the old value follows, longest first."""
+
+
+@cache
+def _tables() -> _Tables:
+    path = files(__package__).joinpath("rules.toml")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    weights, words = table.pop("weights"), table.pop("words")
+    terms: dict[str, set[str]] = defaultdict(set)
+    for cues in table.values():
+        for cue, entries in cues.items():
+            # The words of a phrase ("final answer") may name a subject elsewhere.
+            single = (entry for entry in entries if cue == "manner" or " " not in entry)
+            terms[cue].update(term for entry in single for term in texts_of_terms(entry))
+    instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
+    return _Tables(
+        weights,
+        frozenset(words["fillers"]),
+        frozenset(words["specific"]),
+        frozenset(words["joints"]),
+        frozenset(words["pointers"]),
+        {language: _lexicon(language, cues) for language, cues in table.items()},
+        frozenset(map(stem, terms["manner"])),
+        frozenset().union(*(terms[cue] for cue in _NO_SUBJECT)),
+        tuple(sorted(instead, key=len, reverse=True)),
+    )
+
+
+def _lexicon(language: str, cues: dict[str, list[str]]) -> _Lexicon:
+    lexicon = _Lexicon(frozenset(cues["common"]))
+    for cue, entries in cues.items():
+        for entry in entries if cue != "common" else ():
+            if language in _WITHOUT_SPACES:
+                lexicon.unspaced.append((cue, entry, _unspaced_pattern(entry)))
+                continue
+            words = tuple(_entry_words(entry.removeprefix("^")))
+            found = _Entry(cue, words, entry.startswith("^"))
+            if words[0].startswith("*"):
+                lexicon.endings[words[0][-1]].append(found)
+            elif words[0].endswith("*"):
+                lexicon.stems[words[0][0]].append(found)
+            else:
+                lexicon.exact[words[0]].append(found)
+    # Phrases that only look like a rule are blanked before the other cues are looked for.
+    lexicon.unspaced.sort(key=lambda entry: entry[0] != "guess")
+    return lexicon
+
+
+def _unspaced_pattern(entry: str) -> re.Pattern[str] | None:
+    if ".." in entry:
+        first, last = (re.escape(part.strip()) for part in entry.split(".."))
+        return re.compile(f"{first}.{{0,{_UNSPACED_GAP}}}{last}")
+    if entry.startswith("^"):
+        return re.compile(rf"(?:^|[{_PAUSES}])\s*{re.escape(entry[1:])}")
+    return None
+
+
+def _entry_words(entry: str) -> Iterator[str]:
+    """Yield the words of a cue as they occur among the tokens of a sentence."""
+    for word in entry.split():
+        if "*" in word or word == ".." or word.endswith("'"):
+            yield word
+        else:
+            yield from (token for token in _tokens(word) if token not in _PAUSE)
+
+
+def _tokens(sentence: str) -> list[str]:
+    """Return the words and punctuation marks of a sentence in lower case."""
+    found: list[str] = []
+    for token in _TOKEN.findall(sentence.lower().replace("’", "'")):
+        if "'" in token and (elision := _ELISION.fullmatch(token)):
+            found += (f"{elision[1]}'", elision[2])
+        else:
+            found.append(token)
+    return found
+
+
+@lru_cache(maxsize=2048)
+def find_rules(text: str) -> tuple[RuleSpan, ...]:
+    """Return the rules, corrections and decisions that a person states in a text."""
+    found: list[RuleSpan] = []
+    for span in harness.spans(text):
+        if span.kind == "person":
+            _find_in_prose(text, span.start, span.end, found)
+    return tuple(found)
+
+
+class _Paragraph(NamedTuple):
+    """A line of prose with its wrapped rest, or a list item."""
+
+    start: int
+    end: int
+    is_item: bool
+
+
+def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> None:
+    tongue = _language(_tokens(text[start : min(start + 2000, end)]), None)
+    header = -1
+    previous = previous_end = start
+    for paragraph in _paragraphs(text, start, end):
+        if not paragraph.is_item:
+            header = -1
+        elif header >= 0:
+            # An item below "please follow these rules:" is a rule without a cue of its own.
+            if found and found[-1].start == header and found[-1].end <= previous_end:
+                found.pop()
+            is_first = not found or found[-1].start < header
+            found.append(RuleSpan(header if is_first else paragraph.start, paragraph.end, "rule"))
+            continue
+        for low, sentence in _sentences(text, paragraph):
+            high = low + len(sentence)
+            judgement = _judge(sentence, tongue)
+            if judgement.announces:
+                header = low
+            if judgement.kind:
+                refers = judgement.points_back and not (found and found[-1].end > previous)
+                found.append(RuleSpan(previous if refers else low, high, judgement.kind))
+            previous, previous_end = low, high
+
+
+def _sentences(text: str, paragraph: _Paragraph) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of a paragraph and where they begin."""
+    at = paragraph.start
+    for sentence in whole_sentences(text[paragraph.start : paragraph.end]):
+        bare = sentence.strip()
+        if bare:
+            yield at + sentence.index(bare), bare
+        at += len(sentence)
+
+
+def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
+    """Yield the lines of prose and the list items; not code, quotations, tables or markup."""
+    fence = ""
+    held: _Paragraph | None = None
+    for match in _LINE.finditer(text, start, end):
+        line = match.group().rstrip()
+        mark = _FENCE.match(line)
+        if mark or fence or not line or _NOT_PROSE.match(line):
+            if mark:
+                fence = "" if fence == mark[1] else fence or mark[1]
+            if held:
+                yield held
+            held = None
+            continue
+        bullet = _BULLET.match(line)
+        lead = bullet or _HEADING.match(line)
+        low, high = match.start() + (lead.end() if lead else 0), match.start() + len(line)
+        if held and not lead and _continues(text, held, low):
+            held = held._replace(end=high)
+            continue
+        if held:
+            yield held
+        held = _Paragraph(low, high, is_item=bullet is not None)
+    if held:
+        yield held
+
+
+def _continues(text: str, held: _Paragraph, start: int) -> bool:
+    """Return True if a line that was wrapped continues at a place."""
+    last_line = text.rfind("\n", held.start, held.end) + 1 or held.start
+    tail = text[last_line : held.end].rstrip()
+    following = text[start : start + 4].lstrip()[:1]
+    return (
+        len(tail) >= _MIN_WRAPPED_LENGTH
+        and not tail.endswith((*STOPS, *COLONS))
+        and (following.islower() or bool(UNSPACED.match(following)))
+    )
+
+
+class _Judgement(NamedTuple):
+    kind: RuleKind | None
+    points_back: bool = False
+    announces: bool = False
+    """True for a line such as "please follow these rules:"."""
+
+
+@dataclass(slots=True)
+class _Cues:
+    """The cues of a sentence: for each kind the places where they begin."""
+
+    places: dict[str, list[int]]
+    size: int
+    """Number of words."""
+    is_specific: bool = False
+    """True if the first order has a single thing as its object."""
+
+    def __contains__(self, cue: str) -> bool:
+        return bool(self.places.get(cue))
+
+    def any(self, *cues: str) -> bool:
+        """Return True if the sentence has one of the cues."""
+        return any(cue in self for cue in cues)
+
+
+def _judge(sentence: str, tongue: str) -> _Judgement:
+    bare = _QUOTED.sub(_PLACEHOLDER, sentence)
+    tokens = _tokens(bare)
+    if not tokens:
+        return _Judgement(None)
+    cues = _cues_of(bare, tokens, tongue)
+    asks = sentence.rstrip(_CLOSING).endswith(tuple(QUESTION_MARKS))
+    kind: RuleKind | None = None
+    if _rule_score(cues, asks=asks) >= _RULE:
+        kind = "rule"
+    elif not asks:
+        kind = _lesser_kind(tokens, cues)
+    points_back = not _tables().pointers.isdisjoint(tokens[:_MAX_POINTER_DISTANCE])
+    announces = sentence.endswith(COLONS) and (
+        kind == "rule" or cues.any("generic", "wish", "lasting")
+    )
+    return _Judgement(kind, points_back, announces)
+
+
+def _rule_score(cues: _Cues, *, asks: bool) -> float:
+    """Return how much a sentence looks like a rule."""
+    if cues.size <= 1 or not cues.any(*_DIRECTIVES):
+        return 0
+    weights = _tables().weights
+    total = sum(weights[cue] for cue in _ADDED if cue in cues)
+    for cue in ("scope", "manner"):
+        count = min(len(cues.places.get(cue, ())), 2)
+        total += weights[cue] * (count + 1) / 2 if count else 0
+    begins = {cue for cue, places in cues.places.items() if places[0] == 0}
+    if "must" in cues and begins.isdisjoint({"subject", "you", "when", "question"}):
+        # "Tests must …" speaks of all tests, "the test must …" of one.
+        total += 1
+    if "subject" in cues and not cues.any("must", "forbid", "wish", "consult", "you"):
+        total += weights["subject"]
+    asks = asks or ("question" in begins and not cues.any("act", "forbid", "when"))
+    is_polite = "request" in cues and cues.any("lasting", "always", "forbid")
+    if asks and not is_polite:
+        total += weights["question"]
+    return total + _object_score(cues)
+
+
+def _object_score(cues: _Cues) -> float:
+    """Return what the object of an order adds: a style counts for it, a single thing against it."""
+    if cues.is_specific and not cues.any("lasting", "always", "forbid"):
+        return -1
+    is_style = cues.any("act", "stance") and "manner" in cues and cues.size <= _SHORT
+    return 1 if is_style else 0
+
+
+def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
+    """Return the kind of a sentence that states no rule: a correction, a decision or None."""
+    if cues.size <= 1:
+        return None
+    if places := cues.places.get("correct"):
+        score = 1.5 * min(len(places), 2) + (places[0] == 0) - ("guess" in cues)
+        score += sum(cue in cues for cue in ("act", "must", "forbid", "decide"))
+        # "No tests failed" is no correction, "no, use the other one" is.
+        is_reply = places[0] > 0 or tokens[1] in _PAUSE or len(places) > 1
+        if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide", "scope"):
+            return "correction"
+    early = cues.places.get("decide", (len(tokens),))[0]
+    if early <= _EARLY and not cues.any("question", "guess", "past"):
+        return "decision"
+    return None
+
+
+def _language(tokens: Sequence[str], fallback: str | None) -> str:
+    """Return the language of a sentence, by its script or its small words."""
+    text = "".join(tokens)
+    if not text.isascii():
+        for script, language in _SCRIPTS:
+            if script.search(text):
+                return language
+    best, most = fallback or "en", 0
+    for language, lexicon in _tables().lexicons.items():
+        if language not in _BY_SCRIPT:
+            count = sum(token in lexicon.common for token in tokens) + (language == fallback)
+            if count > most:
+                best, most = language, count
+    return best if fallback is None or best not in _BY_SCRIPT else "en"
+
+
+def _cues_of(sentence: str, tokens: list[str], tongue: str | None) -> _Cues:
+    language = _language(tokens, tongue)
+    if language in _WITHOUT_SPACES:
+        return _unspaced_cues(sentence, language)
+    return _cues(tokens, language)
+
+
+def _cues(tokens: list[str], language: str) -> _Cues:
+    lexicon = _tables().lexicons[language]
+    starts = _clause_starts(tokens)
+    hits: list[tuple[str, int, int]] = []
+    anchored: list[tuple[str, int, int]] = []
+    for place, token in enumerate(tokens):
+        exact = lexicon.exact.get(token, ())
+        stems = lexicon.stems.get(token[0], ())
+        for entry in (*exact, *stems, *lexicon.endings.get(token[-1], ())):
+            end = _match(entry.words, tokens, place)
+            if not end:
+                continue
+            hit = (entry.cue, place, end)
+            (anchored if entry.at_start else hits).append(hit)
+            # A verb may follow an adverb or a negation: "always use", "don't touch".
+            if entry.cue in {"always", "lasting", "request", "forbid"} and place in starts:
+                starts.add(end)
+    hits += (hit for hit in anchored if hit[1] in starts)
+    return _settled(hits, tokens)
+
+
+def _clause_starts(tokens: list[str]) -> set[int]:
+    """Return the places at which a clause begins; fillers such as "please" may precede it."""
+    tables = _tables()
+    starts = {0}
+    for place, token in enumerate(tokens):
+        is_filler = token in tables.fillers and place in starts
+        if is_filler or token in _PAUSE or token in tables.joints:
+            starts.add(place + 1)
+    return starts
+
+
+def _match(words: tuple[str, ...], tokens: list[str], place: int) -> int:
+    """Return where the words of a cue end if they begin at a place, else 0."""
+    for number, word in enumerate(words):
+        if word == "..":
+            for skipped in range(place, min(place + _GAP, len(tokens))):
+                if end := _match(words[number + 1 :], tokens, skipped):
+                    return end
+            return 0
+        if place >= len(tokens) or not _is_word(word, tokens[place]):
+            return 0
+        place += 1
+    return place
+
+
+def _is_word(word: str, token: str) -> bool:
+    if "*" not in word:
+        return token == word
+    if word[0] == "*":
+        if word[-1] == "*":
+            return word[1:-1] in token
+        return token.endswith(word[1:]) and len(token) > len(word)
+    return token.startswith(word[:-1])
+
+
+def _settled(hits: list[tuple[str, int, int]], tokens: list[str]) -> _Cues:
+    """Return the cues without those in phrases which only look like a rule."""
+    hidden = {
+        place
+        for cue, start, end in hits
+        if cue in {"guess", "past"} and end - start > 1
+        for place in range(start, end)
+    }
+    places: dict[str, list[int]] = defaultdict(list)
+    covered: set[tuple[str, int]] = set()
+    for cue, start, end in sorted(hits, key=lambda hit: (hit[1], -hit[2])):
+        if cue not in _UNHIDDEN and not hidden.isdisjoint(range(start, end)):
+            continue
+        if (cue, start) not in covered:
+            covered.update((cue, place) for place in range(start, end))
+            places[cue].append(start)
+    size = sum(token not in _PAUSE for token in tokens)
+    verb = places["act"][0] if "act" in places else len(tokens)
+    specific = _tables().specific
+    is_specific = any(token in specific for token in tokens[verb + 1 : verb + 3])
+    return _Cues(places, size, is_specific)
+
+
+def _unspaced_cues(sentence: str, language: str) -> _Cues:
+    entries = _tables().lexicons[language].unspaced
+    places: dict[str, list[int]] = defaultdict(list)
+    rest = sentence
+    for cue, entry, pattern in entries:
+        if pattern is None:
+            at = rest.find(entry)
+        else:
+            match = pattern.search(rest)
+            at = match.start() if match else -1
+        if at >= 0:
+            places[cue].append(at)
+            if cue == "guess":
+                rest = rest.replace(entry, "\ufffc" * len(entry))
+    for found in places.values():
+        found.sort()
+    return _Cues(places, len(sentence) // 2)
+
+
+class _Stated(NamedTuple):
+    """A rule of a series of texts."""
+
+    text: int
+    number: int
+    terms: frozenset[str]
+    forbids: bool
+
+
+def withdrawn(texts: Sequence[str]) -> frozenset[tuple[int, int]]:
+    """Return the rules that a later sentence withdraws or replaces.
+
+    A pair is the index of a text and of the rule in what `find_rules` returns for it.
+    """
+    in_force: list[_Stated] = []
+    gone: set[tuple[int, int]] = set()
+    for index, text in enumerate(texts):
+        ends = {rule.end: number for number, rule in enumerate(find_rules(text))}
+        for start, sentence in _person_sentences(text):
+            number = ends.get(start + len(sentence))
+            new = None if number is None else _Stated(index, number, *_subject(sentence))
+            old = {(each.text, each.number) for each in _withdrawn_by(sentence, new, in_force)}
+            in_force = [each for each in in_force if (each.text, each.number) not in old]
+            gone |= old
+            if new:
+                in_force.append(new)
+    return frozenset(gone)
+
+
+def _person_sentences(text: str) -> Iterator[tuple[int, str]]:
+    for span in harness.spans(text):
+        if span.kind == "person":
+            for paragraph in _paragraphs(text, span.start, span.end):
+                yield from _sentences(text, paragraph)
+
+
+def _withdrawn_by(sentence: str, new: _Stated | None, in_force: list[_Stated]) -> list[_Stated]:
+    """Return the rules in force that a later sentence withdraws, allows or replaces."""
+    if not in_force or sentence.endswith(tuple(QUESTION_MARKS)):
+        return []
+    cues = _cues_of(sentence, _tokens(_QUOTED.sub(_PLACEHOLDER, sentence)), None)
+    terms, _ = _subject(sentence)
+    if "revoke" in cues and not (new and "forbid" in cues):
+        if terms:
+            return [old for old in in_force if _covers(terms, old.terms)]
+        is_general = "generic" in cues and "scope" in cues
+        return in_force if is_general else in_force[-1:]
+    if "allow" in cues and new is None:
+        return [old for old in in_force if old.forbids and _covers(terms, old.terms)]
+    named = _replaced_terms(sentence) if "instead" in cues else frozenset()
+    changes = cues.any("lasting", "correct", "instead")
+    return [
+        old
+        for old in in_force
+        if (named and len(named & old.terms) * 2 >= len(named))
+        or (new and _replaces(new, old, changes=changes))
+    ]
+
+
+def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
+    """Return True if a withdrawal speaks of an old rule."""
+    shared = len(terms & old)
+    return shared > 0 and (shared * 2 >= len(terms) or shared * 3 >= len(old) * 2)
+
+
+def _replaces(new: _Stated, old: _Stated, *, changes: bool) -> bool:
+    """Return True if a new rule sets the same thing as an old one to another value."""
+    shared = new.terms & old.terms
+    if not shared:
+        return False
+    if new.forbids != old.forbids:
+        return len(shared) * 4 >= len(old.terms) * 3
+    added, dropped = new.terms - shared, old.terms - shared
+    if new.forbids or not added or not dropped:
+        return False
+    values = _tables().values
+    if all(term.isdigit() or term in values for term in added | dropped):
+        return True
+    return changes and len(dropped) <= min(len(shared), _MAX_DROPPED)
+
+
+def _subject(sentence: str) -> tuple[frozenset[str], bool]:
+    """Return the terms that name the subject of a rule, and whether it forbids."""
+    no_subject = _tables().no_subject
+    terms = (term for term in texts_of_terms(sentence) if term not in no_subject)
+    cues = _cues_of(sentence, _tokens(sentence), None)
+    return frozenset(map(stem, filter(is_content_word, terms))), cues.any("forbid", "consult")
+
+
+def _replaced_terms(sentence: str) -> frozenset[str]:
+    """Return the terms that follow "instead of", up to the end of the clause."""
+    lower = sentence.lower()
+    for phrase in _tables().instead:
+        at = lower.find(phrase)
+        if at >= 0:
+            clause = _CLAUSE.split(sentence[at + len(phrase) :], maxsplit=1)[0]
+            return _subject(" ".join(clause.split()[:4]))[0]
+    return frozenset()

@@ -1,0 +1,83 @@
+"""Rules, corrections and decisions are found, and withdrawn ones are no longer in force."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.text.rules import find_rules, withdrawn
+
+
+def sentences(text: str, kind: str = "rule") -> list[str]:
+    return [text[rule.start : rule.end] for rule in find_rules(text) if rule.kind == kind]
+
+
+def test_rules_stand_among_other_sentences() -> None:
+    text = "The build is red. From now on, run the linter before every commit. Can you look at it?"
+    assert sentences(text) == ["From now on, run the linter before every commit."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```\n# never push to main\n```\nhave a look",
+        "> Always use tabs.\n\nThat is what he wrote.",
+        'The guide says "never push to main".',
+        "<system-reminder>\nNever push to main.\n</system-reminder>",
+        "[Previous conversation summary]\n<summary>\nAlways use tabs.\n</summary>",
+        "| always | use tabs |\n|---|---|",
+        "The log has `you must never do this` in it.",
+    ],
+)
+def test_quoted_text_and_code_state_no_rule(text: str) -> None:
+    assert find_rules(text) == ()
+
+
+def test_a_rule_keeps_the_sentence_that_it_refers_to() -> None:
+    text = "The script drops the tables first. Never do that on the shared server."
+    assert sentences(text) == [text]
+
+
+def test_items_below_an_announcement_are_rules() -> None:
+    text = "Please follow these conventions:\n- two spaces\n- no semicolons\n\nIt is broken."
+    assert sentences(text) == ["Please follow these conventions:\n- two spaces", "no semicolons"]
+
+
+def test_a_wrapped_rule_is_one_sentence() -> None:
+    text = "Whatever happens in the next steps, please never commit\nanything to a release branch."
+    assert sentences(text) == [text]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No, use the other port instead.", "Nein, ich meinte den anderen Ordner, nutze den."],
+)
+def test_corrections_are_found(text: str) -> None:
+    assert sentences(text, "correction") == [text]
+
+
+@pytest.mark.parametrize(
+    "text", ["Let's go with option B.", "We'll use PostgreSQL.", "就用第二个方案。"]
+)
+def test_decisions_are_found(text: str) -> None:
+    assert sentences(text, "decision") == [text]
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["Never push to main.", "You may push to main now."], {(0, 0)}),
+        (["Always indent by 4 spaces.", "Instead of 4 spaces use tabs."], {(0, 0)}),
+        (["Always answer in German.", "From now on answer in English."], {(0, 0)}),
+        (["Keep answers under 100 words.", "Keep answers under 50 words."], {(0, 0)}),
+        (["Ask me before deleting files.", "Forget the rule on deleting files."], {(0, 0)}),
+        (["Always sign your commits.", "Scrap that."], {(0, 0)}),
+        (["Nutze immer Tabs.", "Statt Tabs nutze ab jetzt Leerzeichen."], {(0, 0)}),
+        (["不要推送到main分支。", "现在可以推送到main分支了。"], {(0, 0)}),
+        (["Never push to main.", "Never push to develop."], set()),
+        (["Always write tests first.", "Run the tests."], set()),
+        (["Never use tabs.", "May I use tabs?"], set()),
+        (["Never use tabs.", "Fix the bug in the parser."], set()),
+    ],
+)
+def test_withdrawn_and_replaced_rules(texts: list[str], expected: set[tuple[int, int]]) -> None:
+    assert withdrawn(texts) == expected
