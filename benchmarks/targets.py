@@ -89,7 +89,7 @@ def run_all(chosen: Sequence[tuple[str, Conversation, int]]) -> Iterator[Run]:
                     done = enfold.condense_sync(
                         body, None if preset else strategy, preset=preset, target=target
                     )
-                except enfold.ConfigError:  # versions without this preset
+                except enfold.NotFoundError:  # versions without this preset
                     break
                 except enfold.EnfoldError as error:
                     yield Run(id, way, share, tokens, target, fixed, tokens, str(error))
