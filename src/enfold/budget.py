@@ -97,6 +97,7 @@ class Threshold:
     """A share of the limit, and who set it."""
 
     share: float
+    """Share of the limit at which a compression is due, 0.05 to 1."""
     source: str
     note: str = ""
     """What was passed over on the way to it, and why."""

@@ -298,7 +298,9 @@ class Snapshot:
     id: str
     """The snapshot's id."""
     kind: SnapshotKind
+    """`summary`, `title` or `memory`."""
     content: Mapping[str, Any] = field(repr=False)
+    """The summary's text, its range and further fields."""
     cutoff: str | None
     """The last message it covers."""
     cutoff_depth: int | None
@@ -320,6 +322,7 @@ class Snapshot:
     created_at: int
     """Milliseconds since 1970."""
     updated_at: int
+    """Milliseconds since 1970."""
 
     @property
     def text(self) -> str | None:

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from enfold.server.request_log import Lines, current_request, redacted
+from enfold.server.request_log import JsonLines, current_request, redacted
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_line_has_the_request_and_the_kind_of_error_but_not_its_words() -> Non
     record.route = "/api"
     held = current_request.set("id-1")
     try:
-        line = Lines().format(record)
+        line = JsonLines().format(record)
     finally:
         current_request.reset(held)
     assert "private words" not in line

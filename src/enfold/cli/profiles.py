@@ -145,7 +145,7 @@ async def add(
     async with open_engine(db) as engine:
         profile = await engine.profiles.save(name, fields, replace=replace)
         limits = await _limits(engine, name)
-    _show([ListedProfile(name, profile)], json=json)
+    _show([ListedProfile.of(profile)], json=json)
     if not json:
         say(f"{limits}\nTest it with `enfold profiles test {name}`")
 
@@ -154,7 +154,7 @@ async def add(
 async def show(name: Name, /, *, db: Db = None) -> None:
     """Show a profile as JSON; its key is never shown."""
     async with open_engine(db) as engine:
-        put_json(ListedProfile(name, await engine.profiles.get(name)))
+        put_json(ListedProfile.of(await engine.profiles.get(name)))
 
 
 @app.command(name="test")

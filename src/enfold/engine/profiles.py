@@ -215,6 +215,11 @@ class ListedProfile:
     fault: str = ""
     """Why it cannot be used; empty if it can."""
 
+    @classmethod
+    def of(cls, profile: Profile) -> ListedProfile:
+        """Return a profile that can be used, as in a list."""
+        return cls(profile.name, profile)
+
     @property
     def fields(self) -> Mapping[str, Any] | None:
         """The profile's fields; null if it cannot be used."""

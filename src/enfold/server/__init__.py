@@ -1,6 +1,7 @@
-"""The server: the JSON API, the proxy's place, health and figures, behind one address.
+"""The server: web UI, JSON API, proxy, health and metrics behind one address.
 
-`app` puts it together, `serving` runs it, `api` has a module for each noun.
+`app` builds the application and `serve` runs it. `api` has the JSON API, `proxy` forwards requests
+to providers.
 """
 
 from enfold.server.app import App, create_app

@@ -1,8 +1,8 @@
-"""The app: one ASGI application made of parts, with the same layers around all of them.
+"""The application: all routes behind the same layers.
 
-From the outside in: tracing (ids, log, figures), the guard against foreign pages, access (who
-calls), rates, bodies. Inside are the routes: whatever forwards to a provider comes first, because
-that is what must be quick, then health, then the API and its page. What is left is the web UI's.
+The layers, from the outermost: tracing (ids, log, metrics), the guard against foreign web pages,
+access, rates, bodies. Then the routes: those of the proxy first, because they must be fast, then
+health, the API and its documentation. All other paths belong to the web UI.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from enfold.server.metrics import Health, Metrics
 from enfold.server.request_log import Audit, Tracing
 from enfold.settings import ServerSettings
 
-_OF_THE_API = ("/api", "/docs", "/openapi.json")
+_API_PATHS = ("/api", "/docs", "/openapi.json")
 SOCKET = "/_nicegui_ws/"
-"""Where windows connect."""
+"""The path of the web UI's WebSocket."""
 
 _HEADERS = {
-    # Nothing is loaded from elsewhere, whatever a message says. The library's own pages have their
-    # scripts in them and make templates into code, hence the two exceptions.
+    # Nothing is loaded from other servers, whatever a message contains. NiceGUI has inline scripts
+    # and compiles templates, hence the two exceptions.
     "content-security-policy": "default-src 'self'; "
     "script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self' ws: wss:; "
@@ -43,7 +43,7 @@ _HEADERS = {
 
 
 class Front:
-    """Gives the API what is its own, and the rest to the web UI."""
+    """Sends requests to the API or to the web UI."""
 
     def __init__(self, api: ASGIApp, ui: ASGIApp) -> None:
         self._api = api
@@ -53,35 +53,28 @@ class Front:
         """Answer a request."""
         if scope["type"] == "websocket":
             await self._ui(scope, receive, send)
-        elif _is_of_the_api(scope["path"]) or scope["path"].startswith(SOCKET):
-            # A window that asks again and again, for want of a socket, would be let in by any
-            # page's origin and would hold up the server's end.
+        elif scope["path"] in _API_PATHS or scope["path"].startswith(("/api/", SOCKET)):
+            # The API answers 404 on the socket's path: HTTP polling in place of the WebSocket
+            # would pass the check of the page's origin and delay the server's end.
             await self._api(scope, receive, send)
         else:
             await self._ui(scope, receive, _with_headers(send))
 
 
-def _is_of_the_api(path: str) -> bool:
-    return path in _OF_THE_API or path.startswith("/api/")
-
-
 def _with_headers(send: Send) -> Send:
-    async def sending(message: Message) -> None:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in _HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return sending
-
-
-HERE = "127.0.0.1"
+    return send_with_headers
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """The application, and what must be told when the server stops."""
+    """The application and the parts that the server stops."""
 
     asgi: ASGIApp
     health: Health
@@ -89,7 +82,7 @@ class App:
     metrics: Metrics = field(repr=False)
 
     def drain(self) -> None:
-        """Nothing new is to come, and what would last for ever ends."""
+        """Report that the server stops, and end the event streams."""
         self.health.draining = True
         self.feeds.close()
 
@@ -97,18 +90,18 @@ class App:
 def create_app(
     engine: Engine,
     *,
-    host: str = HERE,
+    host: str = "127.0.0.1",
     serving: ServerSettings | None = None,
     token_required: bool = False,
     forwarding: Sequence[BaseRoute] = (),
     ui: ASGIApp | None = None,
     metrics: Metrics | None = None,
 ) -> App:
-    """The application over an engine. `forwarding` are the routes that go on to providers.
+    """Return the application over an engine.
 
-    `host` is where it listens: on loopback only names of this machine are answered to. `ui` has
-    everything that is nobody else's; where a token is needed, people sign in with it. `metrics` are
-    those of others who count too.
+    `host` is the address it listens on: on loopback, only requests to this machine's names are
+    answered. `forwarding` are the routes of the proxy, which counts into the same `metrics`. `ui`
+    gets all other paths; with `token_required` its users sign in.
     """
     options = serving or ServerSettings()
     metrics = metrics or Metrics()
@@ -132,17 +125,15 @@ def create_app(
 SAMPLE = "sample"
 """The session's name."""
 _DAYS = 9
-"""How long it is: most of the window of the model that is assumed where none is named."""
-_SCOPE, _GIVEN = "welcome", "sample"
-"""Where it is remembered that the sample was given."""
+"""Days of the sample: they fill most of the default model's window."""
 
 
 async def give_sample(engine: Engine) -> bool:
-    """Put the sample conversation into an empty store; return whether it was put there.
+    """Store the sample conversation if the store is empty; return True if it was stored.
 
-    A sample that was deleted is not put there again.
+    A sample that was deleted is not stored again.
     """
-    if await engine.sessions(limit=1) or not await engine.is_first_time(_SCOPE, _GIVEN):
+    if await engine.sessions(limit=1) or not await engine.is_first_time("welcome", "sample"):
         return False
     session = await engine.session(SAMPLE, title=TITLE)
     await session.append(*sample_messages(_DAYS))

@@ -1,4 +1,4 @@
-"""Bodies: what a request may bring, how long it may take to, and how large it may unpack."""
+"""Request bodies: limits on their size and their arrival time, and decompression."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from enfold.server.connections import is_whole
 from enfold.server.headers import find
 
 SECONDS = 30.0
-"""How long a body may take to arrive before its pace counts."""
+"""The time a body may take to arrive before its pace is checked."""
 PACE = 16 * 1024
-"""Bytes a second that it must keep up after that."""
+"""The bytes per second that it must reach after that."""
 _SLICE = 1024
-"""Bytes that are unpacked at a time: at most 32 MB, with the tightest packing there is."""
+"""Compressed bytes per step: at most 32 MB decompressed, at the highest ratio."""
 _LARGEST_WINDOW = 8 * 2**20
-"""Bytes that a zstd body may look back; what RFC 9659 lets a sender use."""
+"""The largest window of a zstd body, as RFC 9659 allows."""
 
 
 class Bodies:
-    """Passes bodies on as they come, and stops those that are too large or too slow."""
+    """Passes bodies on as they arrive; refuses those that are too large or too slow."""
 
     def __init__(self, app: ASGIApp, limit: int, seconds: float = SECONDS) -> None:
         self._app = app
@@ -39,7 +39,7 @@ class Bodies:
             announced = find(scope["headers"], b"content-length") or b""
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
-            if not (announced and is_whole(scope)):  # or there is nothing to watch any more
+            if not (announced and is_whole(scope)):  # else nothing is left to check
                 await self._watch(_Limited(receive, self._limit, self._seconds), scope, send)
                 return
         await self._app(scope, receive, send)
@@ -52,7 +52,7 @@ class Bodies:
 
 
 class _Limited:
-    """The body of one request. A long one comes in many pieces, and one clock serves them all."""
+    """The body of one request. One timer serves all its pieces."""
 
     def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
         self._receive = receive
@@ -63,11 +63,11 @@ class _Limited:
         self._whole = False
         self._clock: asyncio.TimerHandle | None = None
         self._waiting: asyncio.Task[Any] | None = None
-        """Who waits for the next piece."""
+        """The task that waits for the next piece."""
         self._is_late = False
 
     async def receive(self) -> Message:
-        """The next piece; after the last, word that the caller has gone, whenever that comes."""
+        """Return the next piece; after the last one, the message that the client disconnected."""
         if self._whole:
             return await self._receive()
         message = await self._in_time()
@@ -80,7 +80,7 @@ class _Limited:
         return message
 
     def stop_clock(self) -> None:
-        """Nothing more is waited for."""
+        """Cancel the timer."""
         if self._clock is not None:
             self._clock.cancel()
 
@@ -92,9 +92,9 @@ class _Limited:
             return await self._receive()
         except asyncio.CancelledError:
             if task is None or not self._is_late or task.uncancel():
-                raise  # somebody else wants it to end
+                raise  # it was cancelled for another reason
             raise TooSlowError(
-                f"the request's body did not arrive in time; {self._size:,} bytes came"
+                f"the request's body did not arrive in time; {self._size:,} bytes were received"
             ) from None
         finally:
             self._waiting = None
@@ -103,7 +103,7 @@ class _Limited:
         self._clock = asyncio.get_running_loop().call_later(max(0.0, self._left()), self._look)
 
     def _look(self) -> None:
-        """Stop whoever waits if it takes too long; whoever does not wait now looks again then."""
+        """Cancel the task that waits if it is late. Without one, the next wait starts the timer."""
         self._clock = None
         if self._waiting is None:
             return
@@ -114,18 +114,18 @@ class _Limited:
             self._waiting.cancel()
 
     def _left(self) -> float:
-        """Seconds until the next piece must be there."""
+        """Return the seconds until the next piece must arrive."""
         return self._seconds + self._size / PACE - (monotonic() - self._begin)
 
 
 def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
-    """The body that was packed as `Content-Encoding` says, if it is not larger than the limit."""
+    """Return the body, decompressed by its `Content-Encoding`, up to the limit."""
     name = encoding.strip().lower()
     if name in {"", "identity"}:
         return body
     if name not in _PACKED:
         raise InputError(
-            f"cannot unpack {name[:40]!r}; send {', '.join(_PACKED)} or nothing packed",
+            f"cannot decompress {name[:40]!r}; use {', '.join(_PACKED)} or no compression",
             place="content-encoding",
         )
     packing = _PACKED[name]()
@@ -135,12 +135,12 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
         raise InputError(f"the body is not {name}", place="content-encoding") from None
     except EOFError:
         raise InputError(
-            f"the body ends before its {name} does", place="content-encoding"
+            f"the body is incomplete: its {name} data ends too early", place="content-encoding"
         ) from None
 
 
 class _Unpacker(Protocol):
-    """What takes a packed body bit by bit, up to its end."""
+    """A decompressor of the standard library's kind."""
 
     @property
     def eof(self) -> bool: ...
@@ -153,7 +153,7 @@ class _Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """Who unpacks, how they say that it is something else, and how many parts may follow on."""
+    """A compression format: its decompressor, its error, and the maximum number of parts."""
 
     unpacker: Callable[[], _Unpacker]
     error: type[Exception]
@@ -161,7 +161,7 @@ class _Packing:
 
 
 def _pieces(packing: _Packing, body: bytes, limit: int) -> Iterator[bytes]:
-    """The body unpacked, a little at a time, so that no bomb goes off before it is noticed."""
+    """Yield the decompressed body in small steps, so that a bomb is found before it expands."""
     unpacker, parts, size = packing.unpacker(), 1, 0
     for start in range(0, len(body), _SLICE):
         packed = body[start : start + _SLICE]
@@ -170,7 +170,7 @@ def _pieces(packing: _Packing, body: bytes, limit: int) -> Iterator[bytes]:
                 unpacker, parts = packing.unpacker(), parts + 1
                 if parts > packing.most:
                     raise InputError(
-                        f"more packed parts than {packing.most:,} follow each other; pack it anew",
+                        f"more than {packing.most:,} compressed parts; compress the body as one",
                         place="content-encoding",
                     )
             piece = unpacker.decompress(packed)
@@ -202,5 +202,5 @@ _PACKED: Mapping[str, Callable[[], _Packing]] = {"gzip": _gzip, "deflate": _defl
 
 
 def too_large(limit: int) -> TooLargeError:
-    """The error for a body above the limit."""
-    return TooLargeError(f"the request's body is larger than {limit:,} bytes, which is the most")
+    """Return the error for a body above the limit."""
+    return TooLargeError(f"the request's body is larger than {limit:,} bytes")

@@ -1,6 +1,7 @@
-"""Connections: one that does not finish its request's head in time is closed.
+"""Connections: a time limit for request headers, and fewer writes.
 
-And what is answered at once goes out at once: head and body of a short answer in one piece.
+A connection whose request headers do not arrive in time is closed. Head and body of a short answer
+are written together. Both extend uvicorn's protocol class, which a test pins to tested versions.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 20.0
 _AT_ONCE = 64 * 1024
-"""Bytes that wait for more at most."""
+"""The most bytes that wait for the end of the step."""
 
 
 _WHOLE = "is_whole"
 
 
 def is_whole(scope: Scope) -> bool:
-    """Whether all of the request was here when its answering began."""
+    """True if the whole request had arrived before it was answered."""
     return _WHOLE in scope.get("state", ())
 
 
 class Joined:
-    """A transport that writes together what it is given in one step of the event loop."""
+    """A transport that joins the writes of one step of the event loop."""
 
     def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._transport = transport
@@ -34,7 +35,7 @@ class Joined:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        """Write soon; much is written now, so that whoever sends it hears when to pause."""
+        """Write at the end of the step, or now if much waits, so that flow control works."""
         if not self._waiting:
             self._loop.call_soon(self._write_all)
         self._waiting.append(data)
@@ -43,7 +44,7 @@ class Joined:
             self._write_all()
 
     def close(self) -> None:
-        """Write what waits, and close."""
+        """Write the waiting bytes and close."""
         self._write_all()
         self._transport.close()
 
@@ -57,19 +58,19 @@ class Joined:
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one of two classes
-    """The web server's protocol, which would otherwise wait for a head for ever."""
+    """The web server's protocol with a time limit for request headers."""
 
     head_seconds = HEAD_SECONDS
     _deadline: asyncio.TimerHandle | None = None
     _is_upgraded = False
 
     def connection_made(self, transport: Any) -> None:
-        """Somebody has connected, and should say what they want."""
+        """Start the time limit of a new connection."""
         super().connection_made(Joined(transport, self.loop))
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """Something came: a whole head, or a part of one."""
+        """Stop the time limit when the headers are complete."""
         super().data_received(data)
         if self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete):
             self._stop_waiting()
@@ -77,17 +78,17 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
             self._wait_for_head()
 
     def on_message_complete(self) -> None:
-        """All of a request is here; a short one is before anybody has begun to answer it."""
+        """Mark the request as whole; a short one is whole before it is answered."""
         super().on_message_complete()
         self.scope["state"][_WHOLE] = True
 
     def handle_websocket_upgrade(self, *event: Any) -> None:
-        """From here on it is another protocol's."""
+        """Hand the connection over to the WebSocket protocol."""
         self._is_upgraded = True
         super().handle_websocket_upgrade(*event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing more will come."""
+        """Stop the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
 

@@ -1,4 +1,4 @@
-"""Metrics: what the server did, in the text that Prometheus reads."""
+"""Metrics in the text format of Prometheus, and the health routes."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Labels = tuple[tuple[str, str], ...]
 
 @dataclass(slots=True)
 class Durations:
-    """How long things took, counted in buckets."""
+    """A histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total: float = 0.0
 
     def add(self, seconds: float) -> None:
-        """One more."""
+        """Add a duration."""
         self.counts[bisect_left(BUCKETS, seconds)] += 1
         self.total += seconds
 
@@ -57,18 +57,19 @@ class Metrics:
         self._warnings: dict[Labels, int] = defaultdict(int)
 
     def started(self) -> None:
-        """A request came."""
+        """Count the start of a request."""
         self._in_progress += 1
 
     def ended(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; status 0 if its caller left before."""
+        """Count the end of a request; status 0 if its caller disconnected before the answer."""
         self._in_progress -= 1
-        known = method if method in _METHODS else "other"
-        self._requests[("method", known), ("route", route), ("status", str(status))] += 1
+        # Callers choose the method, and every new value would be a new time series.
+        label = method if method in _METHODS else "other"
+        self._requests[("method", label), ("route", route), ("status", str(status))] += 1
         self._seconds[(("route", route),)].add(seconds)
 
     def listen(self, event: Event) -> None:
-        """Count what happens to sessions."""
+        """Count compressions."""
         if isinstance(event, CompressionFinished):
             self._compressions[_outcome("finished", automatic=event.automatic)] += 1
             self._compressing.add(event.seconds)
@@ -76,12 +77,12 @@ class Metrics:
         elif isinstance(event, CompressionFailed):
             self._compressions[_outcome(event.code, automatic=event.automatic)] += 1
 
-    def warned(self, of: str) -> None:
-        """Count what clients had to be warned of."""
-        self._warnings[(("warning", of),)] += 1
+    def warned(self, kind: str) -> None:
+        """Count a warning that a client got."""
+        self._warnings[(("warning", kind),)] += 1
 
     def used(self, event: UsageEvent) -> None:
-        """Count what a client's call used, by provider; models are named by callers."""
+        """Count a proxied call by provider. Callers choose the model, so it is no label."""
         provider = ("provider", (event.model or "").partition(":")[0])
         priced = ("cost", "unknown" if event.cost is None else "known")
         self._replies[provider, priced] += 1
@@ -94,7 +95,7 @@ class Metrics:
             self._tokens[provider, ("kind", kind)] += tokens or 0
 
     def write(self, gauges: Iterable[tuple[str, str, float]] = ()) -> str:
-        """All of it as text; `gauges` are name, explanation and value of what is true now."""
+        """Return all metrics as text; `gauges` are name, explanation and current value."""
         lines = [
             *_counter("enfold_requests_total", "Requests answered.", self._requests),
             *_histogram("enfold_request_seconds", "Time to answer a request.", self._seconds),
@@ -105,12 +106,16 @@ class Metrics:
             *_counter(
                 "enfold_tokens_freed_total", "Tokens that compressions freed.", {(): self._freed}
             ),
-            *_counter("enfold_replies_total", "Calls that providers answered.", self._replies),
-            *_counter("enfold_reply_tokens_total", "Tokens of these calls.", self._tokens),
-            *_counter("enfold_reply_dollars_total", "Their known costs.", self._dollars),
-            *_counter("enfold_warnings_total", "What was odd in replies.", self._warnings),
-            *_gauge("enfold_requests_in_progress", "Requests under way.", self._in_progress),
-            *_gauge("enfold_start_time_seconds", "When the process began.", self._since),
+            *_counter("enfold_replies_total", "Proxied calls with an answer.", self._replies),
+            *_counter("enfold_reply_tokens_total", "Tokens of proxied calls.", self._tokens),
+            *_counter(
+                "enfold_reply_dollars_total",
+                "Known costs of proxied calls.",
+                self._dollars,
+            ),
+            *_counter("enfold_warnings_total", "Warnings that clients got.", self._warnings),
+            *_gauge("enfold_requests_in_progress", "Requests in progress.", self._in_progress),
+            *_gauge("enfold_start_time_seconds", "Start time of the process.", self._since),
         ]
         for name, explanation, value in gauges:
             lines += _gauge(name, explanation, value)
@@ -161,16 +166,16 @@ _UNAVAILABLE = 503
 
 
 class Health:
-    """What is asked by whoever runs the server."""
+    """The routes for monitoring: `/healthz`, `/readyz` and `/metrics`."""
 
     def __init__(self, engine: Engine, metrics: Metrics) -> None:
         self._engine = engine
         self._metrics = metrics
         self.draining = False
-        """Set when the server stops: nothing new is to be sent here."""
+        """True while the server stops: it takes no new requests."""
 
     def routes(self) -> list[Route]:
-        """Where it is asked."""
+        """Return the routes."""
         return [
             Route("/healthz", self.alive, methods=["GET"]),
             Route("/readyz", self.ready, methods=["GET"]),
@@ -178,12 +183,12 @@ class Health:
         ]
 
     async def alive(self, request: Request) -> Response:
-        """The process answers."""
+        """Answer that the process runs."""
         request.state.route = "/healthz"
         return Json({"status": "ok"})
 
     async def ready(self, request: Request) -> Response:
-        """The store answers too, and the server does not stop."""
+        """Answer 200 if the store can be reached and the server is not stopping."""
         request.state.route = "/readyz"
         store = {"engine": self._engine.store.engine, "status": "ok"}
         queue: Mapping[str, Any] | None = None
@@ -197,7 +202,7 @@ class Health:
         return Json(body, 200 if ready else _UNAVAILABLE)
 
     async def figures(self, request: Request) -> Response:
-        """What the server did, for Prometheus."""
+        """Answer with the metrics."""
         request.state.route = "/metrics"
         gauges: list[tuple[str, str, float]] = []
         try:
@@ -207,7 +212,7 @@ class Health:
         else:
             gauges.append(("enfold_store_up", "1 if the store answers.", 1))
             waiting, failing = sum(queue.waiting.values()), queue.failing
-            gauges.append(("enfold_queue_waiting", "Work that waits in the outbox.", waiting))
-            gauges.append(("enfold_queue_failing", "Of it, what failed before.", failing))
+            gauges.append(("enfold_queue_waiting", "Entries that wait in the outbox.", waiting))
+            gauges.append(("enfold_queue_failing", "Those that have failed before.", failing))
         text = self._metrics.write(gauges)
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4")

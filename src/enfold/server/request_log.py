@@ -1,7 +1,7 @@
-"""Tracing: every request has an id, a line in the log and a place in the figures.
+"""The request log: an id, a log line and metrics for every request, and the audit log.
 
-The outermost layer. An error that nobody caught ends here: the caller gets the id, the log gets
-the kind of error and the line of code, and neither gets a word of a conversation.
+`Tracing` is the outermost layer. It answers uncaught errors: the caller gets the request's id, the
+log gets the type of the error and the line of code. Neither contains text of a conversation.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from enfold.server.metrics import Metrics
 
 HEADER = b"x-request-id"
 current_request: ContextVar[str] = ContextVar("current_request", default="")
-"""The id of the request that is being answered, for the log."""
+"""The id of the current request, for the log."""
 
 _NOT_ALLOWED = 1008
-"""How a socket that may not be opened is closed; a browser hears 403."""
+"""The close code of a refused WebSocket; a browser sees 403."""
 _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _log = logging.getLogger("enfold.server")
 
 
 class Tracing:
-    """Gives requests their ids, and says of each how it ended."""
+    """Gives every request an id, logs it and counts it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -56,86 +56,82 @@ class Tracing:
             await self._answer(request, receive)
         finally:
             self._metrics.ended(scope["method"], route_of(scope), request.status, request.seconds)
-            request.tell()
+            request.log()
             current_request.reset(token)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """A window's connection; one that is not let in is closed before it is open."""
+        """Open a WebSocket of the web UI, or close it if it is refused."""
         try:
             await self._app(scope, receive, send)
         except EnfoldError:
             await send({"type": "websocket.close", "code": _NOT_ALLOWED})
 
     async def _answer(self, request: _Request, receive: Receive) -> None:
-        """An error after the beginning cannot be told any more; the connection is closed then."""
+        """Answer errors. After the start of an answer an error only closes the connection."""
         try:
             await self._app(request.scope, receive, request.send)
         except EnfoldError as error:
-            if not request.has_begun:
+            if not request.status:
                 await error_response(error, request.scope)(request.scope, receive, request.send)
-        except Exception as error:  # noqa: BLE001 - the edge: an answer, and a line in the log
-            _log.error("a mistake of ours: %s", _without_text(error))
-            if not request.has_begun:
+        except Exception as error:  # noqa: BLE001 - the outermost layer answers and logs it
+            _log.error("unexpected error: %s", _without_text(error))
+            if not request.status:
                 await internal_error(request.scope)(request.scope, receive, request.send)
 
 
 class _Request:
-    """One request on its way through."""
+    """A request in progress."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self.scope = scope
         self._send = send
         self._begin = perf_counter()
         self.status = 0
+        """The status of the answer; 0 until it starts."""
         given = find(scope["headers"], HEADER)
         self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else token_hex(16)
         scope.setdefault("state", {})["request_id"] = self.id
 
     @property
-    def has_begun(self) -> bool:
-        """True once the caller has heard something."""
-        return bool(self.status)
-
-    @property
     def seconds(self) -> float:
-        """Since it came."""
+        """The seconds since the request arrived."""
         return perf_counter() - self._begin
 
     async def send(self, message: Message) -> None:
-        """Pass on what is answered, with the id."""
+        """Send a part of the answer; the id goes into its headers."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [pair for pair in message["headers"] if pair[0].lower() != HEADER]
             message = {**message, "headers": [*headers, (HEADER, self.id.encode())]}
         await self._send(message)
 
-    def tell(self) -> None:
-        """Write the line in the log."""
+    def log(self) -> None:
+        """Write the log line."""
         if not _log.isEnabledFor(logging.INFO):
             return
         caller: Caller | None = self.scope["state"].get("caller")
-        said = {
+        fields = {
             "method": self.scope["method"],
             "route": route_of(self.scope),
             "status": self.status or None,
             "milliseconds": round(self.seconds * 1000, 2),
             "caller": caller.name if caller is not None else None,
         }
-        # The shortest way that the library has: there is one such line for every request.
+        # The fastest call that logging has, because every request writes such a line.
         _log.handle(
-            _log.makeRecord(_log.name, logging.INFO, "", 0, "request", (), None, extra=said)
+            _log.makeRecord(_log.name, logging.INFO, "", 0, "request", (), None, extra=fields)
         )
 
 
 def route_of(scope: Scope) -> str:
-    """The route's pattern: few of them, and nothing in them that a caller wrote."""
+    """Return the pattern of the request's route. It contains no text of the caller."""
     state = scope.get("state", {})
     found = state.get("route") or getattr(scope.get("route"), "path", None)
     return str(found or "other")
 
 
 def _without_text(error: Exception) -> str:
-    """Kind and place of an error; its words might quote what somebody said."""
+    """Return the type and place of an error. Its message might quote a conversation."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f"{frames[-1].filename}:{frames[-1].lineno} in {frames[-1].name}" if frames else "?"
     return f"{type(error).__name__} at {place}"
@@ -153,22 +149,22 @@ _LEVELS = {
     "asyncio": logging.WARNING,
     "nicegui": logging.WARNING,
     "procrastinate": logging.WARNING,
-    "psycopg": logging.ERROR,  # the queue says itself that the database is out of reach
+    "psycopg": logging.ERROR,  # the queue logs itself that the database is unreachable
     "uvicorn": logging.WARNING,
 }
 _FIELDS = ("method", "route", "status", "milliseconds", "caller")
 
 
 def redacted(text: str) -> str:
-    """The text without what looks like a key, a token or a password."""
+    """Return the text with keys, tokens and passwords replaced by asterisks."""
     return _SECRET.sub(lambda match: next(filter(None, match.groups()), "") + _HIDDEN, text)
 
 
-class Lines(logging.Formatter):
-    """A record as a line of JSON."""
+class JsonLines(logging.Formatter):
+    """Writes a log record as a line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line. An error's own words stay out: they might quote what somebody said."""
+        """Return the line, without the message of an error: it might quote a conversation."""
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -184,12 +180,12 @@ class Lines(logging.Formatter):
 
 
 def log_to_standard_error() -> None:
-    """Send the logs of enfold and of what it runs on there."""
-    # No line says these, and each would be looked up for every request.
+    """Send the logs of enfold and its libraries to standard error."""
+    # No line contains these, and logging would look them up for every request.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    logging._srcfile = None  # noqa: SLF001 - as logging's manual says
+    logging._srcfile = None  # noqa: SLF001 - as the documentation of logging recommends
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(Lines())
+    handler.setFormatter(JsonLines())
     for name, level in _LEVELS.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
@@ -197,11 +193,11 @@ def log_to_standard_error() -> None:
         logger.propagate = False
 
 
-_ONLY_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 class Audit:
-    """Writes down every request that may have changed something."""
+    """Writes every request that may change data to the audit log."""
 
     def __init__(self, app: ASGIApp, engine: Engine) -> None:
         self._app = app
@@ -209,7 +205,7 @@ class Audit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        if scope["type"] != "http" or scope["method"] in _ONLY_READING:
+        if scope["type"] != "http" or scope["method"] in _READING:
             await self._app(scope, receive, send)
             return
         status = 0

@@ -1,4 +1,4 @@
-"""Serving: from an address to a server that runs until it is told to stop, and then finishes."""
+"""Run the server: listen, serve until a signal, finish the requests in progress."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ from enfold.settings import ServerSettings, server_settings
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
-"""How long requests may go on after the server was told to stop."""
+"""The time that requests in progress have to finish after the signal."""
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Their names in glibc begin with M_."""
+"""Parameters of glibc's mallopt: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
 _KEPT_BUFFER, _KEPT = 8 << 20, 16 << 20
-"""Bytes of a buffer that is given back when it is free, and of free memory that is kept."""
+"""Bytes: a larger freed buffer goes back to the system; at most this free memory is kept."""
 _NO_UI = (
-    "the web UI is not installed, the API and the proxy are served without it; "
-    "pip install 'enfold[ui]' installs it, --no-ui does without"
+    "the web UI is not installed; only the API and the proxy are served. "
+    "Install it with pip install 'enfold[ui]', or start with --no-ui"
 )
 _log = logging.getLogger("enfold.server")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What `enfold serve` can be told."""
+    """The options of `enfold serve`."""
 
     host: str = "127.0.0.1"
     port: int = 8787
-    """0 for any that is free."""
+    """0 for any free port."""
     db: str | None = None
     ui: bool = True
     sample: bool = False
-    """Begin with a sample conversation, if nothing is stored yet."""
+    """Store a sample conversation if the store is empty."""
 
 
 class Server(uvicorn.Server):
-    """The web server, which tells the app before it waits for requests to end."""
+    """The web server; it drains the app before it waits for requests to finish."""
 
     def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -70,18 +70,18 @@ class Server(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen."""
+        """Start to listen."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let what is under way finish, and end what would last for ever."""
+        """End the event streams and wait for the other requests."""
         self._app.drain()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop at a signal. It is not raised again afterwards: the engine is still to be closed."""
+        """Stop on a signal. It is not raised again: the engine must still be closed."""
         handled = (signal.SIGINT, signal.SIGTERM)
         before = {each: signal.signal(each, self._stop) for each in handled}
         try:
@@ -91,13 +91,13 @@ class Server(uvicorn.Server):
                 signal.signal(each, handler)
 
     def _stop(self, sent: int, _frame: FrameType | None) -> None:
-        """The second Ctrl+C does not wait."""
+        """Stop; the second Ctrl+C does not wait for requests."""
         self.force_exit = self.should_exit and sent == signal.SIGINT
         self.should_exit = True
 
 
 def run(options: Options, ready: Callable[[str], None]) -> None:
-    """Serve until a signal; `ready` is told the address once it answers."""
+    """Serve until a signal; call `ready` with the address when the server answers."""
     log_to_standard_error()
     _keep_some_memory()
     given = server_settings()
@@ -111,10 +111,10 @@ def run(options: Options, ready: Callable[[str], None]) -> None:
 
 
 def _keep_some_memory() -> None:
-    """Keep what a long body needs, and give back what many of them at once took.
+    """Set how much freed memory the C library keeps.
 
-    To take memory from the system anew for every long request costs as much as all the rest of it.
-    The C library finds out by itself how much to keep, and keeps too much. Only glibc has this.
+    Taking memory from the system for every long request costs as much as the rest of the request.
+    By default the library adapts the amount and keeps too much. Only glibc has this function.
     """
     tune = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if tune is not None:
@@ -144,7 +144,7 @@ async def _serve(
             ui=ui,
             metrics=metrics,
         )
-        # What is there now stays: looking for garbage in it would hold up requests now and then.
+        # All current objects stay: collecting garbage among them would delay requests.
         gc.collect()
         gc.freeze()
         config = uvicorn.Config(
@@ -164,13 +164,13 @@ async def _serve(
 
 @asynccontextmanager
 async def _open_ui(engine: Engine, *, wanted: bool) -> AsyncIterator[ASGIApp | None]:
-    """The web UI; None where it is not wanted, or not installed, and the rest is served then."""
+    """Open the web UI; yield None if it is not wanted or not installed."""
     if wanted and not has_ui():
         _log.warning("%s", _NO_UI)
     if not (wanted and has_ui()):
         yield None
         return
-    # A door of its own, and slow to load: only whoever wants it pays for it.
+    # The UI is slow to load, so it is imported only if it is served.
     ui = import_module("enfold.ui")
     host = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     async with ui.open_ui(engine, host, caller_in):
@@ -178,14 +178,14 @@ async def _open_ui(engine: Engine, *, wanted: bool) -> AsyncIterator[ASGIApp | N
 
 
 def has_ui() -> bool:
-    """Whether the web UI is installed."""
+    """True if the web UI is installed."""
     return find_spec("nicegui") is not None
 
 
 async def admit(engine: Engine, host: str, given: ServerSettings) -> bool:
-    """Let the environment's token in, and say whether one is required.
+    """Store the environment's token; return True if requests need a token.
 
-    Beyond this machine nobody is let in without one, so there must be one.
+    On other addresses than loopback they always do, so at least one token must exist.
     """
     if given.token is not None:
         await engine.access.put_first_token(given.token)
@@ -194,7 +194,7 @@ async def admit(engine: Engine, host: str, given: ServerSettings) -> bool:
         return False
     if not await engine.access.tokens():
         raise ConfigError(
-            f"host {host}: others can reach this address, so an access token is needed; set "
+            f"host {host}: other machines can reach it, so an access token is needed; set "
             "ENFOLD_TOKEN to a long random text, or listen on 127.0.0.1"
         )
     return True
@@ -216,7 +216,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listener.close()
         if error.errno == errno.EADDRINUSE:
             raise ConfigError(
-                f"port {port} on {host} is in use; stop what uses it, or choose another with --port"
+                f"port {port} on {host} is in use; choose another with --port"
             ) from None
         raise ConfigError(f"cannot listen on {host}, port {port}: {error.strerror}") from None
     return listener

@@ -1,4 +1,4 @@
-"""The JSON API: one router for each noun, and one shape for every error."""
+"""The JSON API: a router for each kind of resource."""
 
 from enfold.server.api.app import create_api
 

@@ -1,8 +1,9 @@
-"""The API as a whole: its routers, its errors, and its description."""
+"""The API application: routers, error responses and documentation."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,7 +18,7 @@ from enfold.engine import Engine
 from enfold.errors import EnfoldError
 from enfold.server.access import Tokens
 from enfold.server.api import catalog, compression, context, sessions, tokens, usage
-from enfold.server.api.shapes import Failure
+from enfold.server.api.shapes import ErrorBody
 from enfold.server.failures import (
     Json,
     error_response,
@@ -27,75 +28,6 @@ from enfold.server.failures import (
 )
 from enfold.server.feed import Feeds
 from enfold.settings import ServerSettings
-
-_POLICY = "default-src 'self' 'unsafe-inline'"
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>enfold API</title>
-<style>
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-h2 { margin: 2rem 0 .5rem; text-transform: capitalize }
-details { border-bottom: 1px solid #8884; padding: .4rem 0 }
-summary { cursor: pointer }
-code, pre { font: 14px/1.4 ui-monospace, monospace }
-pre { overflow: auto; background: #8881; padding: .6rem; border-radius: .3rem }
-b { display: inline-block; min-width: 4.5rem; font: bold 13px ui-monospace, monospace }
-th, td { text-align: left; padding-right: 1rem; vertical-align: top; font-weight: normal }
-</style>
-<h1>enfold API</h1>
-<p>The same as JSON: <a href="openapi.json">openapi.json</a>. An access token, where one is needed,
-goes into the header <code>Authorization: Bearer …</code> or <code>x-enfold-token</code>.</p>
-<main>Loading…</main>
-<script>
-const make = (name, text, ...children) => {
-  const element = document.createElement(name)
-  if (text) element.textContent = text
-  element.append(...children)
-  return element
-}
-const resolve = (api, schema) =>
-  schema && schema.$ref ? api.components.schemas[schema.$ref.split("/").pop()] : schema
-const shown = (api, media) => {
-  const content = media && media.content && Object.values(media.content)[0]
-  const schema = content && resolve(api, content.schema)
-  if (!schema) return []
-  const value = (schema.examples && schema.examples[0]) || schema
-  return [make("pre", JSON.stringify(value, null, 2))]
-}
-const operation = (api, path, method, about) => {
-  const rows = (about.parameters || []).map(each => make("tr", "",
-    make("td", "", make("code", each.name)),
-    make("td", each.in + (each.required ? ", required" : "")),
-    make("td", each.description || "")))
-  const good = Object.entries(about.responses).find(([status]) => status.startsWith("2"))
-  return make("details", "",
-    make("summary", "", make("b", method.toUpperCase()), make("code", path), " " + about.summary),
-    make("p", about.description || ""),
-    ...(rows.length ? [make("table", "", ...rows)] : []),
-    ...(about.requestBody ? [make("p", "Body"), ...shown(api, about.requestBody)] : []),
-    make("p", "Answers " + good[0]), ...shown(api, good[1]))
-}
-fetch("openapi.json").then(answer => answer.json()).then(api => {
-  const nouns = {}
-  for (const [path, methods] of Object.entries(api.paths))
-    for (const [method, about] of Object.entries(methods))
-      (nouns[about.tags ? about.tags[0] : "api"] ||= []).push(operation(api, path, method, about))
-  document.querySelector("main").replaceChildren(
-    ...Object.entries(nouns).flatMap(([noun, all]) => [make("h2", noun), ...all]))
-})
-</script>
-</html>
-"""
-
-
-async def docs_page() -> HTMLResponse:
-    """The page, which reads the description and lists every operation."""
-    return HTMLResponse(
-        _PAGE, headers={"content-security-policy": "default-src 'self' 'unsafe-inline'"}
-    )
-
 
 ROUTERS = (
     sessions.router,
@@ -114,16 +46,17 @@ ROUTERS = (
 )
 BODY_LIMIT = ServerSettings().body_limit
 _METHOD_NOT_ALLOWED = 405
+_DOCS_POLICY = "default-src 'self' 'unsafe-inline'"
 _ERRORS: dict[int | str, dict[str, Any]] = {
-    "4XX": {"model": Failure, "description": "Something about the request; the code says what."},
-    "5XX": {"model": Failure, "description": "Something here, or a model that was asked."},
+    "4XX": {"model": ErrorBody, "description": "The request cannot be answered; see the code."},
+    "5XX": {"model": ErrorBody, "description": "The server or a provider failed."},
 }
 
 
 def create_api(
     engine: Engine, feeds: Feeds, access: Tokens, *, body_limit: int = BODY_LIMIT
 ) -> FastAPI:
-    """The API over an engine; `body_limit` is what a body may have once it is unpacked."""
+    """Return the API over an engine; `body_limit` is the most bytes of a decompressed body."""
     api = FastAPI(
         title="enfold",
         version=_version(),
@@ -137,7 +70,7 @@ def create_api(
             EnfoldError: _on_error,
             RequestValidationError: _on_bad_request,
             HTTPException: _on_status,
-            Exception: _on_mistake,
+            Exception: _on_unexpected_error,
         },
     )
     api.state.engine = engine
@@ -150,10 +83,15 @@ def create_api(
     return api
 
 
+async def docs_page() -> HTMLResponse:
+    """Return the page that lists every operation of the OpenAPI description."""
+    text = files(__package__).joinpath("docs.html").read_text("utf-8")
+    return HTMLResponse(text, headers={"content-security-policy": _DOCS_POLICY})
+
+
 def _operation_id(route: APIRoute) -> str:
-    """`sessions.list`: the noun and the function's name."""
-    noun = str(route.tags[0]) if route.tags else "api"
-    return f"{noun}.{route.name}"
+    """Return the operation's id, such as `sessions.list`."""
+    return f"{route.tags[0] if route.tags else 'api'}.{route.name}"
 
 
 async def _on_error(request: Request, error: Exception) -> Response:
@@ -169,7 +107,7 @@ async def _on_bad_request(request: Request, error: Exception) -> Response:
 
 
 async def _on_status(request: Request, error: Exception) -> Response:
-    """What the framework found out; an error of ours that it wrapped is told as ours."""
+    """Answer an error of the framework, or the enfold error that it wraps."""
     if isinstance(error.__cause__, EnfoldError):
         return error_response(error.__cause__, request.scope)
     if not isinstance(error, HTTPException):
@@ -181,18 +119,16 @@ async def _on_status(request: Request, error: Exception) -> Response:
 
 
 def _methods(scope: Scope) -> list[str]:
-    """Every method that the path has; the framework names those of one route."""
-    routes = (route for router in ROUTERS for route in router.routes)
-    there = (
-        route.methods or set[str]()
-        for route in routes
-        if isinstance(route, APIRoute) and route.matches(scope)[0] is Match.PARTIAL
-    )
-    return sorted(set[str]().union(*there))
+    """Return all methods of the path; the framework names those of one route only."""
+    methods: set[str] = set()
+    for route in (route for router in ROUTERS for route in router.routes):
+        if isinstance(route, APIRoute) and route.matches(scope)[0] is Match.PARTIAL:
+            methods |= route.methods or set()
+    return sorted(methods)
 
 
-async def _on_mistake(request: Request, _: Exception) -> Response:
-    """It is raised again after this, and logged further out."""
+async def _on_unexpected_error(request: Request, _: Exception) -> Response:
+    """Answer an unexpected error. The framework raises it again, and `Tracing` logs it."""
     return internal_error(request.scope)
 
 

@@ -1,4 +1,4 @@
-"""Context: how full a session is, the view to send, and compressing it."""
+"""A session's context: status, the view to send, compression, summaries and events."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ router = APIRouter(prefix="/api", tags=["context"], route_class=StrictRoute)
 
 
 class ToolShape(Shape):
-    """A tool that the model is offered."""
+    """A tool of the request."""
 
-    name: str = Field(description="As the model calls it.")
-    description: str = Field("", description="What it is for.")
+    name: str = Field(description="The tool's name.")
+    description: str = Field("", description="The tool's description.")
     parameters: dict[str, Any] | None = Field(
-        None, description="A JSON schema; null where it takes none."
+        None, description="A JSON schema; null if the tool has no parameters."
     )
 
 
-class Sending(Shape):
-    """What is to be sent beside the history. Nothing of it is stored."""
+class CheckOptions(Shape):
+    """The parts of the next request besides the history. They are counted, not stored."""
 
-    pending: str | dict[str, Any] | None = Field(None, description="What the user says next.")
-    system: str = Field("", description="The system prompt that goes along.")
+    pending: str | dict[str, Any] | None = Field(None, description="The next user message.")
+    system: str = Field("", description="The system prompt.")
     tools: list[ToolShape] = Field(
-        default_factory=list,
-        max_length=1_000,
-        description="Tools that the model is offered; they take room too.",
+        default_factory=list, max_length=1_000, description="The tools of the request."
     )
-    max_output: int | None = Field(None, ge=1, description="The longest reply.")
-    settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
+    max_output: int | None = Field(None, ge=1, description="The longest reply in tokens.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings for this call only."
+    )
     model_config = example(pending="And where do the boats moor?", system="Be brief.")
 
     def message(self) -> Message | None:
-        """What the user says next, as a message."""
+        """Return the next user message."""
         if self.pending is None:
             return None
         try:
@@ -66,26 +66,28 @@ class Sending(Shape):
             raise error.at("body.pending") from None
         return message
 
-    def offered(self) -> tuple[Tool, ...]:
-        """The tools, as the engine has them."""
+    def engine_tools(self) -> tuple[Tool, ...]:
+        """Return the tools as values of the engine."""
         return tuple(Tool(each.name, each.description, each.parameters) for each in self.tools)
 
 
-class Preparing(Sending):
-    """The same, and the wire format to be answered in."""
+class PrepareOptions(CheckOptions):
+    """The parts of the next request and the dialect of the view."""
 
-    dialect: str = Field("openai", description="The wire format of the view.")
+    dialect: str = Field("openai", description="The dialect of the view.")
     model_config = example(pending="And where do the boats moor?", dialect="anthropic")
 
 
-class Compressing(Shape):
-    """How to compress, this time."""
+class CompressOptions(Shape):
+    """Options of one compression."""
 
     keep_tokens: int | None = Field(
-        None, ge=0, le=10**9, description="So many of the newest tokens stay as they are."
+        None, ge=0, le=10**9, description="Number of recent tokens kept verbatim."
     )
-    force: bool = Field(default=True, description="Even if it is not due.")
-    settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
+    force: bool = Field(default=True, description="Compress even if it is not due.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings for this call only."
+    )
     model_config = example(keep_tokens=2_000, settings={"style": "concise"})
 
 
@@ -113,34 +115,34 @@ class UndoneSnapshot:
 
 @router.get("/sessions/{session}/status", name="status", summary="Check the context")
 async def read_status(session: TheSession) -> Status:
-    """How full it is, and what a compression would keep."""
+    """Return how full the context is and what a compression would keep."""
     return await session.status()
 
 
 @router.post("/sessions/{session}/check", name="check", summary="Check before sending")
-async def check(sending: Sending, session: TheSession) -> Status:
-    """The same, with what is about to be sent."""
+async def check(options: CheckOptions, session: TheSession) -> Status:
+    """Return the status with the parts of the next request counted in."""
     return await session.status(
-        sending.message(),
-        system=sending.system,
-        tools=sending.offered(),
-        **checked(sending.settings),
+        options.message(),
+        system=options.system,
+        tools=options.engine_tools(),
+        **checked(options.settings),
     )
 
 
 @router.post("/sessions/{session}/prepare", name="prepare", summary="Get the view to send")
-async def prepare(preparing: Preparing, session: TheSession) -> PreparedView:
-    """The history as the model is sent it, compressed first if that is due."""
-    wire.get(preparing.dialect)
+async def prepare(options: PrepareOptions, session: TheSession) -> PreparedView:
+    """Return the messages to send to the model; compress first if that is due."""
+    wire.get(options.dialect)  # an unknown dialect is an error before anything is compressed
     prepared = await session.prepare(
-        preparing.message(),
-        system=preparing.system,
-        tools=preparing.offered(),
-        max_output=preparing.max_output,
-        **checked(preparing.settings),
+        options.message(),
+        system=options.system,
+        tools=options.engine_tools(),
+        max_output=options.max_output,
+        **checked(options.settings),
     )
     return PreparedView(
-        prepared.render(preparing.dialect),
+        prepared.render(options.dialect),
         prepared.decision,
         prepared.compression,
         prepared.warnings,
@@ -148,47 +150,44 @@ async def prepare(preparing: Preparing, session: TheSession) -> PreparedView:
 
 
 @router.post("/sessions/{session}/preview", name="preview", summary="Preview a compression")
-async def preview(compressing: Compressing, session: TheSession) -> Preview:
-    """What `compress` would do; no model is asked and nothing is written."""
-    return await session.preview(
-        keep_tokens=compressing.keep_tokens, **checked(compressing.settings)
-    )
+async def preview(options: CompressOptions, session: TheSession) -> Preview:
+    """Return the expected result of a compression. No model is called, nothing is stored."""
+    return await session.preview(keep_tokens=options.keep_tokens, **checked(options.settings))
 
 
 @router.post("/sessions/{session}/compress", name="compress", summary="Compress now")
-async def compress(compressing: Compressing, session: TheSession, request: Request) -> Outcome:
-    """Fold what is old into a summary."""
+async def compress(options: CompressOptions, session: TheSession, request: Request) -> Outcome:
+    """Summarize the old messages."""
     done = await session.compress(
-        force=compressing.force,
-        keep_tokens=compressing.keep_tokens,
-        **checked(compressing.settings),
+        force=options.force, keep_tokens=options.keep_tokens, **checked(options.settings)
     )
-    return _counted(done, request)
+    return _count_outcome(done, request)
 
 
 @router.post("/sessions/{session}/retry", name="retry", summary="Retry a failed compression")
 async def retry(session: TheSession, request: Request) -> Outcome:
-    """Once more, after a failure blocked the session. If it succeeds, requests go on."""
-    return _counted(await session.retry(), request)
+    """Repeat the compression that failed and blocked the session. Success unblocks it."""
+    return _count_outcome(await session.retry(), request)
 
 
 @router.post(
-    "/sessions/{session}/acknowledge", name="acknowledge", summary="Go on without a compression"
+    "/sessions/{session}/acknowledge", name="acknowledge", summary="Continue without a compression"
 )
 async def acknowledge(session: TheSession) -> Status:
-    """Accept the risk after a failure blocked the session: requests go on, with a warning."""
+    """Unblock a session whose compression failed. Requests continue, with a warning."""
     await session.acknowledge()
     return await session.status()
 
 
 @router.post("/sessions/{session}/undo", name="undo", summary="Undo a compression")
 async def undo(session: TheSession) -> UndoneSnapshot:
-    """Take back the compression in use: what it replaced is shown again."""
+    """Undo the compression in use: the view has the original messages again."""
     undone = await session.undo()
     return UndoneSnapshot(None if undone is None else undone.id)
 
 
-def _counted(done: Outcome, request: Request) -> Outcome:
+def _count_outcome(done: Outcome, request: Request) -> Outcome:
+    """Add the figures to the audit log and return the outcome."""
     count(
         request.scope,
         messages=done.messages,
@@ -206,42 +205,42 @@ SummaryId: TypeAlias = Annotated[str, Path(description="The summary's id.")]
 
 
 class NewText(Shape):
-    """Other words for the summary in use."""
+    """A new text for the summary in use."""
 
-    text: str = Field(min_length=1, max_length=1_000_000, description="The summary's new words.")
+    text: str = Field(min_length=1, max_length=1_000_000, description="The summary's new text.")
     model_config = example(text="They agreed that the boats moor at the north quay.")
 
 
-class Rewriting(Shape):
-    """How the summary is to be written anew."""
+class RegenerateOptions(Shape):
+    """Options for writing the summary again."""
 
-    settings: dict[str, Any] = Field(default_factory=dict, description="For this call alone.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings for this call only."
+    )
     model_config = example(settings={"style": "detailed"})
 
 
 @summaries_router.get("/sessions/{session}/summaries", name="list", summary="List summaries")
 async def list_summaries(session: TheSession) -> Sequence[Snapshot]:
-    """All of the session, newest first, undone ones too."""
+    """Return all summaries of a session, newest first, also those that were undone."""
     return await session.summaries()
 
 
 @summaries_router.get("/sessions/{session}/memories", name="memories", summary="List memories")
 async def list_memories(session: TheSession) -> Sequence[Snapshot]:
-    """What long-term memory has kept of the session, newest first."""
+    """Return the session's entries in long-term memory, newest first."""
     return await session.memories()
 
 
-@summaries_router.post("/sessions/{session}/regenerate", name="regenerate", summary="Write it anew")
-async def regenerate(rewriting: Rewriting, session: TheSession, request: Request) -> Outcome:
-    """The summary in use is written once more, for the same messages."""
-    done = await session.regenerate(**checked(rewriting.settings))
-    count(request.scope, tokens_before=done.tokens_before, tokens_after=done.tokens_after)
-    return done
+@summaries_router.post("/sessions/{session}/regenerate", name="regenerate", summary="Regenerate it")
+async def regenerate(options: RegenerateOptions, session: TheSession, request: Request) -> Outcome:
+    """Write the summary in use again, for the same messages."""
+    return _count_outcome(await session.regenerate(**checked(options.settings)), request)
 
 
 @summaries_router.put("/sessions/{session}/summary", name="edit", summary="Edit the summary")
 async def edit(new: NewText, session: TheSession) -> Snapshot:
-    """Other words in place of the summary in use; the old ones stay on record."""
+    """Replace the text of the summary in use. The old snapshot stays stored."""
     return await session.edit_summary(new.text)
 
 
@@ -252,7 +251,7 @@ async def edit(new: NewText, session: TheSession) -> Snapshot:
     status_code=204,
 )
 async def delete(summary: SummaryId, session: TheSession) -> Response:
-    """Stop using it, and delete its words. The messages that it stood for are still there."""
+    """Undo a summary and delete its text. The messages that it replaced stay."""
     await session.delete_summary(summary)
     return Response(status_code=204)
 
@@ -264,10 +263,10 @@ async def receipt(
     summary: SummaryId,
     session: TheSession,
     limit: Annotated[
-        int, Query(ge=0, le=_MOST_ITEMS, description="Items named of each fate.")
+        int, Query(ge=0, le=_MOST_ITEMS, description="The most items listed per state.")
     ] = 200,
 ) -> dict[str, Any]:
-    """What became of every exact item that left the view: kept, restorable or lost."""
+    """Return the state of each exact item that left the view: kept, restorable or lost."""
     return (await session.receipt(summary)).as_json(limit)
 
 
@@ -283,14 +282,15 @@ events_router = APIRouter(prefix="/api", tags=["events"])
 async def stream(
     feeds: TheFeeds,
     caller: TheCaller,
-    session: Annotated[str | None, Query(description="Only of this session.")] = None,
+    session: Annotated[str | None, Query(description="Only events of this session.")] = None,
     last_event_id: Annotated[
-        str | None, Header(description="Of the last event seen; what came after it is told first.")
+        str | None,
+        Header(description="The id of the last event received."),
     ] = None,
 ) -> AsyncIterable[ServerSentEvent]:
-    """Compressions that start, come further, finish and fail; sessions that are blocked or not.
+    """Stream the start, progress, end and failure of compressions, and blocked sessions.
 
-    Where several processes share a PostgreSQL database, the events of all of them.
+    If several processes share a PostgreSQL database, the events of all of them are sent.
     """
     feed = feeds.of(caller.namespace)
     queue = feed.listen(last_event_id)

@@ -1,4 +1,4 @@
-"""Sessions: made, listed, named, forked, switched between branches, deleted."""
+"""Sessions, their branches and messages, and search."""
 
 from __future__ import annotations
 
@@ -30,24 +30,10 @@ from enfold.wire import AUTO
 
 router = APIRouter(prefix="/api", tags=["sessions"], route_class=StrictRoute)
 
-_FESTIVAL: dict[str, Any] = {
-    "id": "festival",
-    "title": "The harbour festival",
-    "model": "openai:gpt-4o",
-    "profile": None,
-    "tip": "2de8d65c79991aa982dd29788f98fb5d",
-    "messages": 42,
-    "tokens": 18_230,
-    "settings": {"threshold": 0.8},
-    "blocked": None,
-    "created_at": 1_700_000_000_000,
-    "updated_at": 1_700_000_360_000,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class SessionPage:
-    """A page of sessions, the last used first."""
+    """A page of sessions, most recently used first."""
 
     sessions: list[SessionRecord]
     """The sessions."""
@@ -56,51 +42,47 @@ class SessionPage:
 
 
 class NewSession(Shape):
-    """A session to be made."""
+    """A session to create."""
 
     id: str | None = Field(
-        None, min_length=1, max_length=256, description="Its name; null for one made up."
+        None, min_length=1, max_length=256, description="The session's name; null for a random one."
     )
-    title: str | None = Field(None, max_length=1_000, description="What it is about.")
+    title: str | None = Field(None, max_length=1_000, description="The title, for people.")
     model: str | None = Field(None, max_length=256, description="As provider:model.")
     profile: str | None = Field(
-        None, max_length=256, description="Which profile answers and condenses."
+        None, max_length=256, description="The profile that answers and condenses."
     )
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="What is set for this session alone."
-    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of this session.")
     model_config = example(id="festival", title="The harbour festival")
 
 
 class SessionChanges(Shape):
-    """New values; what is absent stays as it is."""
+    """New values of a session; absent fields stay as they are."""
 
-    title: str | None = Field(None, max_length=1_000, description="What it is about.")
+    title: str | None = Field(None, max_length=1_000, description="The title, for people.")
     model: str | None = Field(None, max_length=256, description='As provider:model; "" for none.')
     profile: str | None = Field(None, max_length=256, description='"" for none.')
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Settings of this session alone; null unsets one."
+        default_factory=dict, description="Settings of this session; null unsets one."
     )
     model_config = example(settings={"threshold": 0.8})
 
 
 class Fork(Shape):
-    """A session to be made from the beginning of another."""
+    """A session to create from the beginning of another."""
 
     id: str | None = Field(
-        None, min_length=1, max_length=256, description="Its name; null for one made up."
+        None, min_length=1, max_length=256, description="The session's name; null for a random one."
     )
-    at: str | None = Field(
-        None, description="The last message to be taken along; null for the tip."
-    )
+    at: str | None = Field(None, description="The last message to copy; null for the tip.")
     model_config = example(id="festival, by boat")
 
 
 class Tip(Shape):
-    """Where to go on from."""
+    """The message after which the session continues."""
 
-    tip: str | None = Field(description="Any message of the session; null for before the first.")
-    model_config = example(tip=_FESTIVAL["tip"])
+    tip: str | None = Field(description="A message of the session; null for an empty branch.")
+    model_config = example(tip="2de8d65c79991aa982dd29788f98fb5d")
 
 
 @router.get("/sessions", name="list", summary="List sessions")
@@ -110,7 +92,7 @@ async def list_sessions(
     limit: Limit = 50,
     after: Annotated[str | None, Query(description="The last page's `next`.")] = None,
 ) -> SessionPage:
-    """The last used first."""
+    """Return the sessions, most recently used first."""
     mark = None if after is None else _mark(after)
     found = await engine.sessions(namespace=caller.namespace, limit=limit + 1, after=mark)
     page = found[:limit]
@@ -118,9 +100,9 @@ async def list_sessions(
     return SessionPage(page, more)
 
 
-@router.post("/sessions", name="create", summary="Make a session", status_code=201)
+@router.post("/sessions", name="create", summary="Create a session", status_code=201)
 async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) -> SessionRecord:
-    """A session that is there already is given back, with the new values."""
+    """Create a session. An existing session of that name gets the new values."""
     session = await engine.session(
         new.id or new_id(),
         namespace=caller.namespace,
@@ -135,13 +117,13 @@ async def create_session(new: NewSession, engine: TheEngine, caller: TheCaller) 
 
 @router.get("/sessions/{session}", name="get", summary="Show a session")
 async def get_session(session: TheSession) -> SessionRecord:
-    """How full its context is says `GET /api/sessions/{session}/status`."""
+    """Return a session. `GET /api/sessions/{session}/status` has the figures of its context."""
     return await session.record()
 
 
 @router.patch("/sessions/{session}", name="change", summary="Change a session")
 async def change_session(changes: SessionChanges, session: TheSession) -> SessionRecord:
-    """Its title, its model, its profile, or its own settings."""
+    """Change the title, the model, the profile or settings of a session."""
     if changes.settings:
         await session.configure(**checked(changes.settings))
     await session.update(title=changes.title, model=changes.model, profile=changes.profile)
@@ -150,27 +132,27 @@ async def change_session(changes: SessionChanges, session: TheSession) -> Sessio
 
 @router.delete("/sessions/{session}", name="delete", summary="Delete a session", status_code=204)
 async def delete_session(session: TheSession) -> Response:
-    """With its messages, its summaries and everything else that belongs to it."""
+    """Delete a session with all its data."""
     await session.delete()
     return Response(status_code=204)
 
 
 @router.post("/sessions/{session}/fork", name="fork", summary="Fork a session", status_code=201)
 async def fork(new: Fork, session: TheSession, engine: TheEngine) -> SessionRecord:
-    """A new session that begins with this one's messages; the two then go their own ways."""
+    """Create a session that starts with this session's messages."""
     made = await fork_session(engine, session, new.id or new_id(), at=new.at)
     return await made.record()
 
 
 @router.get("/sessions/{session}/branches", name="branches", summary="List branches")
 async def list_branches(session: TheSession) -> Sequence[Branch]:
-    """Every branch by its last message, oldest first."""
+    """Return all branches, oldest first."""
     return await session.branches()
 
 
 @router.put("/sessions/{session}/tip", name="switch", summary="Switch to another branch")
 async def switch(tip: Tip, session: TheSession) -> SessionRecord:
-    """What is appended next follows that message, which makes a branch unless it is a tip."""
+    """Continue after this message. Unless it is a tip, the next message starts a branch."""
     await session.switch(tip.tip)
     return await session.record()
 
@@ -186,18 +168,6 @@ messages_router = APIRouter(prefix="/api", tags=["messages"], route_class=Strict
 
 _MOST = 10_000
 """Messages in one request."""
-_TEA = {
-    "id": "2de8d65c79991aa982dd29788f98fb5d",
-    "parent": None,
-    "depth": 1,
-    "role": "user",
-    "dialect": "openai",
-    "tokens": 11,
-    "tokenizer": "o200k_base",
-    "estimate": 0,
-    "created_at": 1_700_000_000_000,
-    "message": {"role": "user", "content": "Where do the boats moor?"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,18 +179,18 @@ class HistoryPage:
 
 
 class NewMessages(Shape):
-    """Messages to be added."""
+    """Messages to append."""
 
     messages: list[str | dict[str, Any]] = Field(
         min_length=1,
         max_length=_MOST,
-        description="Messages of a dialect; a text is what the user says.",
+        description="Messages in a dialect; a text is a user message.",
     )
-    dialect: str = Field(AUTO, description="The wire format, recognised if it is not named.")
+    dialect: str = Field(AUTO, description="The dialect; auto recognises it.")
     after: str | None = Field(
-        None, description="The message that they follow; null for the end of the branch."
+        None, description="The message they follow; null for the end of the branch."
     )
-    model_config = example(messages=[_TEA["message"]])
+    model_config = example(messages=[{"role": "user", "content": "Where do the boats moor?"}])
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +205,12 @@ class AppendedMessages:
 async def read_history(
     session: TheSession,
     limit: Limit = 50,
-    before: Annotated[str | None, Query(description="Those before this message.")] = None,
-    after: Annotated[str | None, Query(description="Those after this message.")] = None,
+    before: Annotated[str | None, Query(description="Only messages before this one.")] = None,
+    after: Annotated[str | None, Query(description="Only messages after this one.")] = None,
 ) -> HistoryPage:
-    """The last messages of the branch, or a page before or after one of them."""
+    """Return the last messages of the branch, or a page before or after a message."""
     if before is not None and after is not None:
-        raise InputError("give before or after, not both", place="query.before")
+        raise InputError("use before or after, not both", place="query.before")
     rows = await session.history(before=before, after=after, limit=limit)
     return HistoryPage(rows)
 
@@ -249,8 +219,8 @@ async def read_history(
     "/sessions/{session}/messages", name="append", summary="Append messages", status_code=201
 )
 async def append(new: NewMessages, session: TheSession, request: Request) -> AppendedMessages:
-    """What is there already is recognised. After any message but the last it makes a branch."""
-    messages = parsed(new.messages, new.dialect)
+    """Append messages; stored ones are recognised. After an earlier message they start a branch."""
+    messages = _parse(new.messages, new.dialect)
     count(request.scope, messages=len(messages))
     return AppendedMessages(await session.append(*messages, after=new.after))
 
@@ -261,12 +231,12 @@ async def append(new: NewMessages, session: TheSession, request: Request) -> App
 async def read_message(
     message: Annotated[str, Path(description="The message's id.")], session: TheSession
 ) -> StoredMessage:
-    """One message of the branch, folded or not."""
+    """Return one message of the branch, summarized or not."""
     return await session.message(message)
 
 
-def parsed(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ...]:
-    """The messages that were sent; an array of one wire format is read as one."""
+def _parse(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ...]:
+    """Return the messages of a request."""
     if dialect != AUTO:
         wire.get(dialect)
     try:
@@ -289,15 +259,15 @@ async def find(
         Query(
             min_length=1,
             max_length=1_000,
-            description='Words that must all occur; "in quotes" they must stand together.',
+            description='Words that must all occur; "in quotes" as a phrase.',
             examples=['"mooring plan" harbour'],
         ),
     ],
     session: Annotated[str | None, Query(description="Only in this session.")] = None,
-    best: Annotated[bool, Query(description="Best first, instead of newest first.")] = False,  # noqa: FBT002 - a query's name
+    best: Annotated[bool, Query(description="Best match first, instead of newest first.")] = False,  # noqa: FBT002 - a query's name
     limit: Limit = 20,
 ) -> Sequence[Hit]:
-    """In one session or in all of yours."""
+    """Search one session, or all your sessions."""
     if session is not None:
         place = await engine.find(session, namespace=caller.namespace)
         return await place.search(q, limit=limit, best_first=best)

@@ -1,4 +1,4 @@
-"""Shapes that several routers share, and how each gets its engine, its caller and its session."""
+"""Request bodies, routes and dependencies that all routers share."""
 
 from __future__ import annotations
 
@@ -36,39 +36,39 @@ LONGEST_PAGE = 500
 
 
 class Shape(BaseModel):
-    """A request's body. Unknown fields are refused, and "1" is not a number."""
+    """A request's body. Unknown fields are refused; a text is not read as a number."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
 def example(**values: Any) -> ConfigDict:
-    """The config of a shape with an example in its description."""
+    """Return the config of a shape, with an example for its description."""
     return ConfigDict(json_schema_extra={"examples": [values]})
 
 
-class Fault(BaseModel):
-    """What went wrong."""
+class ApiError(BaseModel):
+    """An error."""
 
-    code: str = Field(description="One word for programs.", examples=["not_found"])
+    code: str = Field(description="The error's code, for programs.", examples=["not_found"])
     message: str = Field(
-        description="What failed, with which value, and what to do.",
+        description="The cause, the wrong value and the remedy, for people.",
         examples=["there is no session 'chat'"],
     )
-    retryable: bool = Field(description="Whether the same request may succeed later.")
-    request_id: str = Field(description="What the log has more under.")
+    retryable: bool = Field(description="True if the same request may succeed later.")
+    request_id: str = Field(description="The request's id in the server's log.")
 
 
-class Failure(BaseModel):
-    """The one shape of every error."""
+class ErrorBody(BaseModel):
+    """The body of every error response."""
 
-    error: Fault = Field(description="What went wrong.")
+    error: ApiError = Field(description="The error.")
 
 
 class StrictRequest(Request):
-    """A request whose body is read as strictly as everything else that enfold reads."""
+    """A request whose JSON is read strictly."""
 
     async def body(self) -> bytes:
-        """The body, unpacked if it was packed."""
+        """Return the body, decompressed."""
         if not hasattr(self, "_unpacked"):
             packed = await super().body()
             encoding = self.headers.get("content-encoding", "")
@@ -76,15 +76,14 @@ class StrictRequest(Request):
         return self._unpacked
 
     async def json(self) -> Any:
-        """The body's value: no NaN, no infinity, no number that a float cannot hold."""
+        """Return the body's value. NaN, infinity and numbers beyond a float are errors."""
         return loads(await self.body())
 
 
 class StrictRoute(APIRoute):
     """A route with strict requests, whose endpoint returns a result.
 
-    The result is written with `to_json`, as at every other door. Its description is made from the
-    same type, so nothing is described twice.
+    The result is written with `to_json`, as at every other door. OpenAPI describes the same type.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -148,6 +147,9 @@ def _describe(owner: type, path: tuple[str, ...]) -> tuple[Any, str | None]:
     found = getattr(owner, name, None)
     if isinstance(found, property):
         kind, text = get_type_hints(found.fget)["return"], found.__doc__
+    elif issubclass(owner, BaseModel):
+        field = owner.model_fields[name]
+        kind, text = field.annotation, field.description
     else:
         kind, text = get_type_hints(owner)[name], _field_docstrings(owner).get(name)
     if not rest:
@@ -223,15 +225,15 @@ async def _session(session: SessionName, engine: TheEngine, caller: TheCaller) -
 
 TheSession: TypeAlias = Annotated[Session, Depends(_session)]
 Limit: TypeAlias = Annotated[
-    int, Query(ge=1, le=LONGEST_PAGE, description="So many at most.", examples=[50])
+    int, Query(ge=1, le=LONGEST_PAGE, description="The largest number of results.", examples=[50])
 ]
 
 
 def checked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings by their own names; a name that is none of them is an error before it is used."""
+    """Return settings with their values checked; an unknown name is an error."""
     return dict(check(name, value) for name, value in settings.items())
 
 
 def count(scope: Scope, **counts: int) -> None:
-    """Add figures to the request's line in the audit log."""
+    """Add figures to the request's entry in the audit log."""
     scope["state"].setdefault("counts", {}).update(counts)

@@ -1,4 +1,4 @@
-"""Access tokens and namespaces, for the owner; and the audit log, for everybody their own."""
+"""Access tokens and namespaces, for the owner, and the audit log of a caller."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 
 
 class NewTokenName(Shape):
-    """Whose token is to be made."""
+    """The name of a new token."""
 
-    name: str = Field(min_length=1, max_length=64, description="Whose it is.")
+    name: str = Field(min_length=1, max_length=64, description="The token's name.")
     model_config = example(name="ann")
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken(AccessToken):
-    """A token that was made."""
+    """A new token."""
 
     token: str
     """The token's text, which is shown only once."""
@@ -67,32 +67,31 @@ class DeletedSessions:
 
 @router.get("/tokens", name="tokens", summary="List access tokens")
 async def list_tokens(engine: TheEngine, _: TheOwner) -> Sequence[AccessToken]:
-    """By name; their secrets are not stored."""
+    """Return all tokens by name, without their texts, which are not stored."""
     return await engine.access.tokens()
 
 
-@router.post("/tokens", name="add_token", summary="Make an access token", status_code=201)
+@router.post("/tokens", name="add_token", summary="Create an access token", status_code=201)
 async def add_token(new: NewTokenName, engine: TheEngine, _: TheOwner) -> NewToken:
-    """With a namespace of its own: its sessions are nobody else's."""
+    """Create a token with a new namespace: no other token reaches its sessions."""
     row, token = await engine.access.add_token(new.name)
     return NewToken(row.id, row.name, row.namespace, row.created_at, token)
 
 
 @router.delete("/tokens/{token}", name="delete_token", summary="Delete an access token")
 async def delete_token(
-    token: Annotated[str, Path(description="The token's id, as the list has it.")],
+    token: Annotated[str, Path(description="The token's id.")],
     engine: TheEngine,
-    known: TheTokens,
+    tokens: TheTokens,
     request: Request,
     _: TheOwner,
     *,
-    with_sessions: Annotated[
-        bool, Query(description="Delete its sessions too, with all that is in them.")
-    ] = False,
+    with_sessions: Annotated[bool, Query(description="Delete its sessions too.")] = False,
 ) -> DeletedToken:
-    """By its id. Other servers on the same database may take it for five seconds more.
+    """Delete a token. Other servers on the same database may accept it for five more seconds.
 
-    Its sessions stay, unless they are to go too; the owner sees them with `x-enfold-namespace`.
+    Its sessions stay unless `with_sessions` is set; the owner reaches them with the header
+    `x-enfold-namespace`.
     """
     row = await engine.access.token(token)
     if with_sessions and not row.namespace:
@@ -101,7 +100,7 @@ async def delete_token(
             place="with_sessions",
         )
     await engine.access.delete_token(token)
-    known.forget(token)  # before its sessions go: it could begin new ones
+    tokens.forget(token)  # before its sessions are deleted, so that it cannot start new ones
     deleted = await engine.access.delete_sessions(row.namespace) if with_sessions else 0
     count(request.scope, sessions_deleted=deleted)
     return DeletedToken(
@@ -119,21 +118,21 @@ async def list_namespaces(
     limit: Limit = 50,
     after: Annotated[str, Query(max_length=256, description="The last page's last name.")] = "",
 ) -> Sequence[Namespace]:
-    """Where others have sessions, by name; also of tokens that were deleted."""
+    """Return the namespaces of other callers by name, also those of deleted tokens."""
     check_name("namespace", after)
     return await engine.access.namespaces(limit=limit, after=after)
 
 
 @router.delete(
-    "/namespaces/{namespace}", name="delete_namespace", summary="Delete all sessions of one"
+    "/namespaces/{namespace}", name="delete_namespace", summary="Delete a namespace's sessions"
 )
 async def delete_namespace(
-    namespace: Annotated[str, Path(description="Its name, as the list has it.")],
+    namespace: Annotated[str, Path(description="The namespace's name.")],
     engine: TheEngine,
     request: Request,
     _: TheOwner,
 ) -> DeletedSessions:
-    """Everything that was said in it is gone. An access token that it has stays good."""
+    """Delete all sessions of a namespace. Its access token stays valid."""
     name = name_in(namespace)
     check_name("namespace", name)
     deleted = await engine.access.delete_sessions(name)
@@ -152,5 +151,5 @@ async def read_audit(
         int | None, Query(ge=0, le=2**62, description="The last page's smallest `seq`.")
     ] = None,
 ) -> Sequence[AuditEntry]:
-    """Who changed what in your namespace, newest first: ids and counts, never text."""
+    """Return the changes in your namespace, newest first: ids and counts, never text."""
     return await engine.access.audit(caller.namespace, limit=limit, before=before)

@@ -1,4 +1,4 @@
-"""Usage: what calls of models used and cost, of one session or of all of yours."""
+"""Usage and costs of model calls, and the tokens that compressions saved."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine, TheSessi
 router = APIRouter(prefix="/api", tags=["usage"], route_class=StrictRoute)
 
 Since: TypeAlias = Annotated[
-    int, Query(ge=0, le=2**53, description="Milliseconds since 1970; what was before is left out.")
+    int, Query(ge=0, le=2**53, description="Only since this time, in milliseconds since 1970.")
 ]
 
 
 @router.get("/usage", name="total", summary="Show usage and costs")
 async def total_usage(engine: TheEngine, caller: TheCaller, since: Since = 0) -> UsageSummary:
-    """Of all your sessions."""
+    """Return the usage of all your sessions."""
     found = await engine.usage(namespace=caller.namespace, since=since)
     return UsageSummary.of(found)
 
 
 @router.get("/sessions/{session}/usage", name="of_session", summary="Show a session's usage")
 async def session_usage(session: TheSession, since: Since = 0) -> UsageSummary:
-    """Of one session."""
+    """Return the usage of one session."""
     return UsageSummary.of(await session.usage(since=since))
 
 
-@router.get("/activity", name="activity", summary="Show what was saved")
+@router.get("/activity", name="activity", summary="Show savings")
 async def show_activity(engine: TheEngine, caller: TheCaller, since: Since = 0) -> Activity:
-    """By compressions of all your sessions. Tokens are exact, money is an estimate."""
+    """Return the savings of compressions in all your sessions; amounts of money are estimates."""
     return await read_activity(engine, caller.namespace, since=since)
