@@ -25,7 +25,7 @@ def test_an_event_says_what_happens_in_words() -> None:
     other = replace(STARTED, strategy="truncation")
     assert str(other) == "Condensing 45 messages (90,000 tokens)..."
     finished = CompressionFinished("s", "x", 45, 90_000, 9_000, 1.25, "local", automatic=True)
-    assert str(finished) == "Folded 45 messages: 90,000 → 9,000 tokens in 1.2 s"
+    assert str(finished) == "Summarized 45 messages: 90,000 → 9,000 tokens in 1.2 s"
 
 
 def test_the_payload_is_the_same_at_every_door() -> None:

@@ -1,39 +1,39 @@
-"""The error tree: every failure enfold raises on purpose, and what each door says of it.
+"""The error tree: every error that enfold raises, with its API status and exit code.
 
 EnfoldError
-├── InputError                 what came in cannot be read
+├── InputError                 the input cannot be read
 │   └── DialectError           JSON, but not a conversation of that dialect
 ├── ConfigError                a setting, option or name that does not exist or does not fit
 ├── NotFoundError              no such session, message, snapshot, model or profile
 ├── TokenCountError            a count could not be made; never approximated instead
 ├── RestoreError               a ledger that does not belong to this conversation
-├── UnfinishedError            some of many files could not be done; the others are
+├── UnfinishedError            some of many files failed; the others are done
 ├── CompressionError           a compression did not end in a usable view
-│   ├── SummaryError           the summarizer failed, or gave nothing usable
+│   ├── SummaryError           the summarizer failed or returned no usable summary
 │   ├── NoGainError            the result would not have been smaller
-│   ├── UncompressibleError    what must stay is larger than the limit
+│   ├── UncompressibleError    the messages that must stay are larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
-├── GatewayError               a model could not be asked, or gave no answer
+├── GatewayError               a model call failed
 │   ├── AuthenticationError    the provider does not accept the key
 │   ├── RateLimitError         too many requests, or the quota is used up
 │   ├── ContextOverflowError   the request is larger than the model's window
-│   ├── UnavailableError       out of reach, too slow, or failing: try again
-│   ├── RefusedError           the model, or a filter before it, declined to answer
-│   └── BadReplyError          what came back is no answer
-├── BlockedError               the session waits for a retry or for the risk to be acknowledged
+│   ├── UnavailableError       unreachable, too slow, or failing: try again
+│   ├── RefusedError           the model or a filter declined to answer
+│   └── BadReplyError          the reply is empty, cut off or malformed
+├── BlockedError               the session is blocked until a retry or an acknowledgement
 ├── AccessError                the caller may not do this
-│   └── TokenError             no access token came along, or one that nobody knows
-├── LimitError                 more than the server takes from one caller
-│   ├── TooLargeError          a request's body is larger than it may be
+│   └── TokenError             the access token is missing or invalid
+├── LimitError                 a limit of the server is exceeded
+│   ├── TooLargeError          the body of a request is too large
 │   ├── TooSlowError           a request did not arrive in time
-│   └── TooManyError           too many requests; come back in a moment
+│   └── TooManyError           too many requests; retry later
 └── StoreError                 the database failed
-    ├── StoreUnavailableError  locked, full, or out of reach: try again
+    ├── StoreUnavailableError  locked, full, or unreachable: try again
     ├── StoreVersionError      written by a newer enfold
     └── IntegrityError         a stored message no longer matches its digest
 
-Errors of foreign libraries are turned into these where they enter, once. A message says what
-failed, with which value, and what to do; it never holds message text or a key.
+Errors of other libraries are converted to these where the library is called. A message names the
+cause, the wrong value and the remedy; it never contains message text or a key.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from dataclasses import dataclass
 
 
 class EnfoldError(Exception):
-    """Any failure that enfold raises on purpose."""
+    """The base class of all errors that enfold raises."""
 
 
 class InputError(EnfoldError):
-    """What came in cannot be read; `place` says where, outermost first."""
+    """The input cannot be read; `place` is the position, outermost part first."""
 
     def __init__(self, reason: str, *, place: str = "") -> None:
         super().__init__(reason)
@@ -54,7 +54,7 @@ class InputError(EnfoldError):
         self.place = place
 
     def at(self, outer: str) -> InputError:
-        """The same error, seen from one level further out."""
+        """Return the same error with a longer place."""
         joint = "" if not self.place or self.place.startswith("[") else "."
         return type(self)(self.reason, place=f"{outer}{joint}{self.place}")
 
@@ -83,7 +83,7 @@ class RestoreError(EnfoldError):
 
 
 class UnfinishedError(EnfoldError):
-    """Some of many files could not be done. The others are; run it again for the rest."""
+    """Some of many files failed; the others are done. Run it again for the rest."""
 
 
 class CompressionError(EnfoldError):
@@ -91,7 +91,7 @@ class CompressionError(EnfoldError):
 
 
 class SummaryError(CompressionError):
-    """The summarizer failed, or gave nothing usable; `cost` is what its answer cost."""
+    """The summarizer failed or returned no usable summary; `cost` is the cost of its answer."""
 
     def __init__(self, reason: str, *, cost: float | None = 0.0) -> None:
         super().__init__(reason)
@@ -103,7 +103,7 @@ class NoGainError(CompressionError):
 
 
 class UncompressibleError(CompressionError):
-    """What must stay verbatim is larger than the limit."""
+    """The messages that must stay verbatim are larger than the limit."""
 
 
 class ConflictError(CompressionError):
@@ -111,7 +111,7 @@ class ConflictError(CompressionError):
 
 
 class GatewayError(EnfoldError):
-    """A model could not be asked, or gave no answer."""
+    """A model call failed."""
 
 
 class AuthenticationError(GatewayError):
@@ -119,7 +119,7 @@ class AuthenticationError(GatewayError):
 
 
 class RateLimitError(GatewayError):
-    """Too many requests, or the quota is used up; `retry_after` seconds, where it was said."""
+    """Too many requests, or the quota is used up; `retry_after` seconds, if reported."""
 
     def __init__(self, reason: str, *, retry_after: float | None = None) -> None:
         super().__init__(reason)
@@ -131,19 +131,19 @@ class ContextOverflowError(GatewayError):
 
 
 class UnavailableError(GatewayError):
-    """The provider is out of reach, too slow, or failing; try again."""
+    """The provider is unreachable, too slow, or failing; try again."""
 
 
 class RefusedError(GatewayError):
-    """The model, or a filter before it, declined to answer."""
+    """The model or a filter declined to answer."""
 
 
 class BadReplyError(GatewayError):
-    """What came back is no answer: empty, cut off, or not what the protocol says."""
+    """The reply is empty, cut off or malformed."""
 
 
 class BlockedError(EnfoldError):
-    """A compression that was due failed; retry it, or acknowledge the risk to go on."""
+    """A compression that was due failed; retry it, or acknowledge the risk to continue."""
 
     def __init__(self, reason: str, *, session: str | None = None) -> None:
         super().__init__(reason)
@@ -155,15 +155,15 @@ class AccessError(EnfoldError):
 
 
 class TokenError(AccessError):
-    """No access token came along, or one that nobody knows."""
+    """The access token is missing or invalid."""
 
 
 class LimitError(EnfoldError):
-    """More than the server takes from one caller."""
+    """A limit of the server is exceeded."""
 
 
 class TooLargeError(LimitError):
-    """The body of a request is larger than it may be."""
+    """The body of a request is too large."""
 
 
 class TooSlowError(LimitError):
@@ -171,7 +171,7 @@ class TooSlowError(LimitError):
 
 
 class TooManyError(LimitError):
-    """Too many requests; `retry_after` seconds later there is room again."""
+    """Too many requests; the next one is accepted after `retry_after` seconds."""
 
     def __init__(self, reason: str, *, retry_after: float) -> None:
         super().__init__(reason)
@@ -183,7 +183,7 @@ class StoreError(EnfoldError):
 
 
 class StoreUnavailableError(StoreError):
-    """The database is locked, full, or out of reach; nothing was written, try again."""
+    """The database is locked, full, or unreachable; nothing was written, try again."""
 
 
 class StoreVersionError(StoreError):
@@ -196,7 +196,7 @@ class IntegrityError(StoreError):
 
 @dataclass(frozen=True, slots=True)
 class ErrorFacts:
-    """What the doors say of an error: API code and status, exit code, worth a retry or not."""
+    """An error's API code and HTTP status, its exit code, and if a retry may help."""
 
     code: str
     status: int
@@ -237,9 +237,9 @@ FACTS: dict[type[EnfoldError], ErrorFacts] = {
     StoreVersionError: ErrorFacts("store_too_new", 500, 5),
     IntegrityError: ErrorFacts("integrity", 500, 5),
 }
-"""One row per error; a door never decides these for itself."""
+"""One row per error, for all doors."""
 
 
 def facts(error: EnfoldError) -> ErrorFacts:
-    """The row of the nearest ancestor, so that a new error is never without one."""
+    """Return the row of the error's class or of its nearest base class."""
     return next(FACTS[kind] for kind in type(error).__mro__ if kind in FACTS)

@@ -1,4 +1,4 @@
-"""Events: what happens to a session, told to whoever listens. The same payload at every door."""
+"""Events of sessions, and their listeners. The payload is the same at every door."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, ClassVar, TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class CompressionStarted:
-    """A compression runs. Its scope: how many messages, how many tokens."""
+    """A compression has started."""
 
     name: ClassVar[str] = "compression.started"
     session: str
     messages: int
-    """How many may be folded or edited."""
+    """The number of messages that may be summarized or edited."""
     tokens: int
-    """Of the view as it is."""
+    """The tokens of the current view."""
     strategy: str
     automatic: bool
-    """True if it was due, False if somebody asked for it."""
+    """True if it was due, False if a user requested it."""
 
     def __str__(self) -> str:
         verb = "Summarizing" if self.strategy == "native" else "Condensing"
@@ -29,14 +29,14 @@ class CompressionStarted:
 
 @dataclass(frozen=True, slots=True)
 class CompressionProgress:
-    """A compression has come further."""
+    """A compression has reached its next step."""
 
     name: ClassVar[str] = "compression.progress"
     session: str
     step: str
-    """What is done now, as the beginning of a sentence."""
+    """The current step, as the beginning of a sentence."""
     messages: int
-    """How many it is done to."""
+    """The number of messages that the step handles."""
 
     def __str__(self) -> str:
         return f"{self.step} {self.messages:,} messages"
@@ -49,47 +49,48 @@ class CompressionFinished:
     name: ClassVar[str] = "compression.finished"
     session: str
     snapshot: str
-    """What it is on record as."""
+    """The id of the snapshot."""
     messages: int
-    """How many were folded or edited."""
+    """The number of messages that were summarized or edited."""
     tokens_before: int
     tokens_after: int
-    """Of the view, before and since."""
+    """The tokens of the view, before and after."""
     seconds: float
     author: str
-    """Who wrote the summary."""
+    """The author of the summary."""
     automatic: bool
-    """True if it was due, False if somebody asked for it."""
+    """True if it was due, False if a user requested it."""
     warnings: tuple[str, ...] = ()
-    """What went otherwise than it should."""
+    """Warnings."""
     strategy: str = ""
-    """Which did it, in the end."""
+    """The strategy whose result was accepted."""
     cost: float | None = None
-    """Of the models that were called, in US dollars. None is unknown."""
+    """The cost of model calls in US dollars. None is unknown."""
     steps: tuple[tuple[str, int, int], ...] = ()
-    """Each by its name, with the tokens before and after it."""
+    """The steps: name, tokens before, tokens after."""
 
     def __str__(self) -> str:
+        verb = "Summarized" if self.strategy in {"", "native"} else "Condensed"
         return (
-            f"Folded {self.messages:,} messages: {self.tokens_before:,} → "
+            f"{verb} {self.messages:,} messages: {self.tokens_before:,} → "
             f"{self.tokens_after:,} tokens in {self.seconds:.1f} s"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class CompressionFailed:
-    """A compression failed, gained nothing or was called off; nothing was changed."""
+    """A compression failed, gained nothing or was cancelled. Nothing was changed."""
 
     name: ClassVar[str] = "compression.failed"
     session: str
     code: str
-    """Of the error, as the table of errors has it."""
+    """The error's code, as in `enfold.errors`."""
     reason: str
-    """The same for people."""
+    """The error's message."""
     retryable: bool
-    """Whether the same may succeed later."""
+    """True if a retry may succeed."""
     automatic: bool
-    """True if it was due: then the session is blocked."""
+    """True if it was due; the session is blocked then."""
 
     def __str__(self) -> str:
         return f"Compression failed: {self.reason}"
@@ -97,20 +98,20 @@ class CompressionFailed:
 
 @dataclass(frozen=True, slots=True)
 class SessionBlocked:
-    """No request goes out until a compression succeeds or the risk is acknowledged."""
+    """A session is blocked until a compression succeeds or the risk is acknowledged."""
 
     name: ClassVar[str] = "session.blocked"
     session: str
     reason: str
-    """Why the compression failed."""
+    """The reason why the compression failed."""
 
     def __str__(self) -> str:
-        return f"Blocked: {self.reason}. Retry the compression, or acknowledge the risk to go on."
+        return f"Blocked: {self.reason}. Retry the compression, or acknowledge the risk."
 
 
 @dataclass(frozen=True, slots=True)
 class SessionUnblocked:
-    """Requests go out again."""
+    """A session is no longer blocked."""
 
     name: ClassVar[str] = "session.unblocked"
     session: str
@@ -118,7 +119,7 @@ class SessionUnblocked:
     """True if the risk was accepted, False if a compression succeeded."""
 
     def __str__(self) -> str:
-        return "The risk was acknowledged." if self.acknowledged else "The session goes on."
+        return "The risk was acknowledged." if self.acknowledged else "The session is unblocked."
 
 
 Event: TypeAlias = (
@@ -132,17 +133,17 @@ Event: TypeAlias = (
 
 
 def payload(event: Event) -> dict[str, Any]:
-    """The event as JSON, its name under `event`."""
+    """Return the event as JSON, with its name as `event`."""
     return {"event": event.name, **asdict(event)}
 
 
-def from_payload(told: Mapping[str, Any]) -> Event | None:
-    """The event that the JSON tells of; None if it is of a kind that only newer processes know."""
-    kind = _KINDS.get(told["event"])
+def from_payload(values: Mapping[str, Any]) -> Event | None:
+    """Return the event of a payload; None for a kind that only a newer process knows."""
+    kind = _KINDS.get(values["event"])
     if kind is None:
         return None
     names = {each.name for each in fields(kind)}
-    given: dict[str, Any] = {name: _frozen(told[name]) for name in names & told.keys()}
+    given: dict[str, Any] = {name: _frozen(values[name]) for name in names & values.keys()}
     return kind(**given)
 
 
@@ -164,23 +165,23 @@ _KINDS: Mapping[str, type[Event]] = {
 
 
 Forward: TypeAlias = Callable[[str, Event], None]
-"""Takes a namespace and what happened in it."""
+"""Takes a namespace and an event in it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Listener:
-    hear: Callable[[Event], None]
+    receive: Callable[[Event], None]
     namespace: str | None
-    """None for all."""
+    """None for all namespaces."""
     elsewhere: bool
 
 
 class Events:
-    """Hands events to listeners, in order. A listener is a plain function and must not block.
+    """Passes events to listeners, in order. A listener is a plain function and must not block.
 
-    Two namespaces may have a session of the same name, so what is emitted is emitted within one.
-    Where several processes share a database they tell each other; who wants to hear of what happens
-    in the others says so.
+    Two namespaces may have sessions of the same name, so every event belongs to a namespace.
+    Several processes that share a database exchange their events; a listener with `elsewhere` gets
+    those too.
     """
 
     def __init__(self) -> None:
@@ -189,7 +190,7 @@ class Events:
         self._forwards: list[Forward] = []
 
     def within(self, namespace: str) -> Events:
-        """The same listeners, for what happens in a namespace."""
+        """Return the same listeners for events of a namespace."""
         events = Events()
         events._namespace = namespace
         events._listeners = self._listeners
@@ -197,43 +198,43 @@ class Events:
         return events
 
     def emit(self, event: Event) -> None:
-        """Tell every listener, and those who pass it on."""
+        """Pass an event to the listeners and to other processes."""
         for listener in tuple(self._listeners):
             if listener.namespace in {None, self._namespace}:
-                listener.hear(event)
+                listener.receive(event)
         for forward in tuple(self._forwards):
             forward(self._namespace, event)
 
     def repeat(self, event: Event) -> None:
-        """Tell of what happened in another process to those who want to hear of it."""
+        """Pass an event of another process to the listeners that want it."""
         for listener in tuple(self._listeners):
             if listener.elsewhere and listener.namespace in {None, self._namespace}:
-                listener.hear(event)
+                listener.receive(event)
 
     def subscribe(
         self,
-        hear: Callable[[Event], None],
+        receive: Callable[[Event], None],
         *,
         namespace: str | None = None,
         elsewhere: bool = False,
     ) -> Callable[[], None]:
-        """Listen to one namespace or to all, `elsewhere` in other processes too.
+        """Listen to one namespace or to all, with `elsewhere` also to other processes.
 
-        The answer stops listening.
+        Returns a function that stops it.
         """
-        listener = _Listener(hear, namespace, elsewhere)
+        listener = _Listener(receive, namespace, elsewhere)
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     def forward(self, to: Forward) -> Callable[[], None]:
-        """Pass on what is emitted here, with its namespace; the answer stops that."""
+        """Pass all events of this process on; return a function that stops it."""
         self._forwards.append(to)
         return lambda: self._forwards.remove(to)
 
     async def stream(
         self, session: str | None = None, *, namespace: str | None = None
     ) -> AsyncGenerator[Event, None]:
-        """Events as they come, of one session or of all, in whichever process they happen."""
+        """Yield the events of one session or of all, from all processes."""
         queue: asyncio.Queue[Event] = asyncio.Queue()
         stop = self.subscribe(queue.put_nowait, namespace=namespace, elsewhere=True)
         try:

@@ -1,4 +1,4 @@
-"""Wiring: settings become objects here, and nowhere else. The one table of names."""
+"""Wiring: create the engine and strategies from settings. No other module does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 
-from enfold import settings as known_settings
+from enfold import settings as config
 from enfold.engine import Engine
 from enfold.engine.background import compress_queued
 from enfold.engine.profiles import LOCAL, Profiles
@@ -34,10 +34,10 @@ from enfold.summaries.local import LocalSummarizer
 CALL = "call"
 
 NATIVE = "native"
-"""The strategy that is used where none is named, and where another fails."""
+"""The default strategy, which also replaces one that fails."""
 
 STRATEGIES = contract.BUILT_IN
-"""The strategies that come with enfold; other packages may bring more."""
+"""The strategies of enfold; other packages may add more."""
 
 
 @asynccontextmanager
@@ -48,18 +48,18 @@ async def open_engine(
     summarizers: Mapping[str, Summarizer] | None = None,
     gateway: Gateway | None = None,
 ) -> AsyncIterator[Engine]:
-    """The engine over the database at that address, or over the one the settings name.
+    """Open the engine over a database: the one at `url`, else that of the settings.
 
-    `sink` takes summarized messages in place of the built-in memory; `summarizers` are further ones
-    by name, beside `local`; `gateway` asks models in place of the one that asks real ones.
+    `sink` receives summarized messages instead of the built-in memory; `summarizers` are further
+    summarizers by name; `gateway` calls models instead of the real gateway.
     """
     static_settings = (
-        ("config file", known_settings.from_file()),
-        ("environment", known_settings.from_environment()),
+        ("config file", config.from_file()),
+        ("environment", config.from_environment()),
     )
-    known_settings.resolve(static_settings)
-    known = {LOCAL: LocalSummarizer(), **(summarizers or {})}
-    address = url or known_settings.database_url()
+    config.resolve(static_settings)  # a wrong value is an error before anything is opened
+    by_name = {LOCAL: LocalSummarizer(), **(summarizers or {})}
+    address = url or config.database_url()
     async with (
         await open_store(address) as store,
         ModelGateway() as real_models,
@@ -70,9 +70,9 @@ async def open_engine(
             store,
             profiles=Profiles(
                 store,
-                keys=Keys(known_settings.variable),
+                keys=Keys(config.variable),
                 gateway=gateway or real_models,
-                summarizers=known,
+                summarizers=by_name,
             ),
             queue=queue,
             strategy=make_strategy,
@@ -81,8 +81,8 @@ async def open_engine(
         relay = Relay(store, engine.events)
         relay.start()
         stop_listening = engine.events.subscribe(lambda event: _wake(queue, event))
-        flush = Flush(store, sink or MemoryWriter(store, known[LOCAL], message_of))
-        queue.start(_duties(engine, flush))
+        flush = Flush(store, sink or MemoryWriter(store, by_name[LOCAL], message_of))
+        queue.start(_handlers(engine, flush))
         try:
             yield engine
         finally:
@@ -92,7 +92,7 @@ async def open_engine(
 
 
 def local_summarizer() -> Summarizer:
-    """The summarizer that needs no model, no key and no network."""
+    """Return the built-in summarizer, which needs no model, key or network."""
     return LocalSummarizer()
 
 
@@ -103,15 +103,15 @@ async def _seed(store: Store) -> None:
         await store.write(catalog.add_model_configs, rows)
 
 
-def _duties(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
-    """Who does which work while nobody waits."""
-    ahead = WorkHandler(
+def _handlers(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
+    """Return the handlers of background work by kind."""
+    compression = WorkHandler(
         partial(compress_queued, engine), batch=1, seconds=300, at_once=2, before_closing=False
     )
     return {
         outbox.MEMORY: WorkHandler(flush),
-        outbox.COMPRESSION: ahead,
-        outbox.COMPRESSION_WITH_RECALL: ahead,
+        outbox.COMPRESSION: compression,
+        outbox.COMPRESSION_WITH_RECALL: compression,
     }
 
 
@@ -126,28 +126,38 @@ def make_strategy(
     by_profile: Callable[[str], Summarizer] | None = None,
     notes: tuple[str, ...] = (),
 ) -> Strategy:
-    """The strategy that the settings name, with native in reserve.
+    """Return the strategy of the settings, with native as its fallback.
 
-    What a call asks for must be right. What was stored and can no longer be used is replaced by
-    the default, and the report says so.
+    A wrong value of a call is an error. A stored value that can no longer be used is replaced by
+    the default, with a note in the report.
     """
     means = Summarizers(summarizer, parallel=settings.parallel_summaries)
     if by_profile is not None:
         means = replace(means, by_profile=by_profile)
-    said = list(notes)
-    first = _first(settings, means, said)
-    second = None if first.id == NATIVE else _configured(NATIVE, settings, means, said)
-    return first if second is None and not said else WithFallback(first, second, tuple(said))
+    warnings = list(notes)
+    name = settings.strategy
+    try:
+        contract.get(name)
+    except ConfigError as error:
+        if settings.sources.get("strategy", CALL) == CALL:
+            raise
+        warnings.append(f"{error}; {NATIVE} is used instead")
+        name = NATIVE
+    first = _make_strategy(name, settings, means, warnings)
+    if name == NATIVE:
+        return WithFallback(first, None, tuple(warnings)) if warnings else first
+    second = _make_strategy(NATIVE, settings, means, warnings)
+    return WithFallback(first, second, tuple(warnings))
 
 
 @asynccontextmanager
 async def open_strategy(
     settings: Settings, profile: str | None = None, *, gateway: Gateway | None = None
 ) -> AsyncIterator[Strategy]:
-    """The strategy that the settings name, for conversations that are not stored.
+    """Open the strategy of the settings, for conversations that are not stored.
 
-    Its summaries are written for a profile of the database, as in a session that has it; without
-    one by the local summarizer.
+    With a profile of the database its models write the summaries, as in a session with this
+    profile; without one the built-in summarizer does.
     """
     if profile is None:
         yield make_strategy(settings, local_summarizer())
@@ -155,36 +165,26 @@ async def open_strategy(
     async with open_engine(gateway=gateway) as engine:
         roster = await engine.profiles.roster()
         general = await engine.settings(profile)
-        told = settings.model_copy(update={"style": general.style, "prompt": general.prompt})
+        prompted = settings.model_copy(update={"style": general.style, "prompt": general.prompt})
         yield make_strategy(
-            told,
+            prompted,
             roster.summarizer(general, profile),
             lambda name: roster.summarizer(general.model_copy(update={"summarizer": name}), None),
         )
 
 
-def _first(settings: Settings, means: Summarizers, said: list[str]) -> Strategy:
-    """The strategy that is named; native, and a note, where a stored name means nothing."""
-    try:
-        contract.get(settings.strategy)
-    except ConfigError as error:
-        if settings.sources.get("strategy", CALL) == CALL:
-            raise
-        said.append(f"{error}; {NATIVE} is used instead")
-        return _configured(NATIVE, settings, means, said)
-    return _configured(settings.strategy, settings, means, said)
-
-
-def _configured(name: str, settings: Settings, means: Summarizers, said: list[str]) -> Strategy:
-    """The strategy with its config; with the defaults, and a note, where that is broken."""
+def _make_strategy(
+    name: str, settings: Settings, means: Summarizers, warnings: list[str]
+) -> Strategy:
+    """Return the strategy with its config; with the defaults and a warning if that is broken."""
     kind = contract.get(name)
     general = {"style": settings.style, "prompt": settings.prompt} if name == NATIVE else {}
-    config = {**general, **settings.strategy_config.get(name, {})}
+    values = {**general, **settings.strategy_config.get(name, {})}
     try:
-        return kind.make_from(config, means)
+        return kind.make_from(values, means)
     except ConfigError as error:
         sources = {settings.sources.get(each, CALL) for each in ("strategy_config", *general)}
         if CALL in sources and name == settings.strategy:
             raise ConfigError(f"config of {name}: {error}") from None
-        said.append(f"the config of {name} cannot be used, its defaults are: {error}")
+        warnings.append(f"the config of {name} cannot be used, its defaults apply: {error}")
         return kind.make_from(None, means)

@@ -69,13 +69,13 @@ async def test_it_offers_four_tools_with_schemas_of_what_they_give(engine: Engin
         assert tool.annotations.read_only_hint is (name != "compress")
 
 
-async def test_what_was_folded_is_found_and_recalled(engine: Engine) -> None:
+async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> None:
     session = await told(engine)
     async with Client(make_server(engine, session="chat")) as client:
         words, values = await ask(client, "compress")
         assert values["outcome"] == "compressed"
         assert values["tokens_after"] < values["tokens_before"]
-        assert f"{values['messages_folded']} messages folded" in words
+        assert f"{values['messages_folded']} messages summarized" in words
         assert FACT not in [text_of(each.parts) for each in (await session.prepare()).messages]
         _, found = await ask(client, "search_history", query="anchor")
         (hit,) = found["hits"]

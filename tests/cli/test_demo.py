@@ -15,7 +15,7 @@ def test_the_demo_ends_with_everything_as_it_came_in(enfold: Enfold, own_home: P
         "1. A conversation that no longer fits",
         "Decision: must",
         "2. Before the next request",
-        "Folded ",
+        "Summarized ",
         "3. Nothing is lost",
         "E-4031 is in message ",
         "(summarized)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from enfold.queue.shared import lay_tables
+from enfold.queue.shared import create_tables
 from enfold.store import catalog, open_store
 from tests.databases import Server
 
@@ -16,7 +16,7 @@ async def test_several_lay_them_at_once(server: Server) -> None:
     url = server.new_database()
     stores = [await open_store(url) for _ in range(3)]
     try:
-        await asyncio.gather(*(store.write(lay_tables) for store in stores for _ in range(2)))
+        await asyncio.gather(*(store.write(create_tables) for store in stores for _ in range(2)))
         steps = (await stores[0].read(catalog.settings, "queue"))["procrastinate"]
         assert STEP in steps
         assert steps == sorted(steps)
@@ -29,12 +29,12 @@ async def test_several_lay_them_at_once(server: Server) -> None:
 async def test_a_step_that_is_missing_is_taken(server: Server) -> None:
     url = server.new_database()
     async with await open_store(url) as store:
-        await store.write(lay_tables)
+        await store.write(create_tables)
         steps = (await store.read(catalog.settings, "queue"))["procrastinate"]
         fewer = [step for step in steps if step != STEP]
         await store.write(catalog.put_setting, "queue", "procrastinate", fewer)
         server.execute(url, "DROP FUNCTION procrastinate_fetch_job_v2(varchar[], bigint)")
-        await store.write(lay_tables)
+        await store.write(create_tables)
         server.execute(url, "DROP FUNCTION procrastinate_fetch_job_v2(varchar[], bigint)")
         assert (await store.read(catalog.settings, "queue"))["procrastinate"] == steps
 
@@ -43,5 +43,5 @@ async def test_tables_of_somebody_else_are_left_alone(server: Server) -> None:
     url = server.new_database()
     async with await open_store(url) as store:
         server.execute(url, "CREATE TABLE procrastinate_jobs (theirs integer)")
-        await store.write(lay_tables)
+        await store.write(create_tables)
         assert await store.read(catalog.settings, "queue") == {}

@@ -86,7 +86,7 @@ async def test_the_job_of_a_dead_worker_holds_nobody_up(
         " INSERT INTO procrastinate_jobs (queue_name, task_name, lock, status, worker_id)"
         f" SELECT 'enfold', 'enfold', '{lock}', 'doing', id FROM dead",
     )
-    doer, again = Doer(), SharedRunner(store, address, sweep=0.2, stalled=0.6)
+    doer, again = Doer(), SharedRunner(store, address, sweep=0.2, stalled=30)
     again.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
     await put(store, again, "chat", "one")
     await emptied(store)

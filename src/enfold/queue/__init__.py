@@ -1,7 +1,7 @@
-"""The queue: work that nobody waits for, done from the store's outbox.
+"""The queue: background work from the store's outbox.
 
-The outbox says what is to be done and when. Who looks is a runner: in this process on SQLite, and
-on PostgreSQL whichever process has time.
+The outbox has the entries and their times. A runner handles them: on SQLite in this process, on
+PostgreSQL in any process that is free.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _log = logging.getLogger("enfold.queue")
 
 
 class LocalRunner:
-    """Tasks in this process, one for each batch that may be done at the same time."""
+    """Tasks in this process, one for each batch that may run at the same time."""
 
     name = "local"
     status = "ok"
@@ -38,21 +38,21 @@ class LocalRunner:
         self._stopping = False
 
     def start(self, work: OutboxWork) -> None:
-        """Work until `stop`."""
-        for kind, duty in work.duties.items():
-            for _ in range(duty.at_once):
+        """Handle entries until `stop`."""
+        for kind, handler in work.handlers.items():
+            for _ in range(handler.at_once):
                 wake = asyncio.Event()
                 self._wakes.append(wake)
-                task = asyncio.create_task(self._run(work, kind, duty, wake), name=f"queue {kind}")
-                self._tasks.append(task)
+                run = self._run(work, kind, handler, wake)
+                self._tasks.append(asyncio.create_task(run, name=f"queue {kind}"))
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Look for entries now."""
         for wake in self._wakes:
             wake.set()
 
     async def stop(self) -> None:
-        """Finish what is under way and what is to be done before closing."""
+        """Finish the running batches and the entries that must be handled before closing."""
         self._stopping = True
         self.wake()
         await asyncio.gather(*self._tasks)
@@ -60,13 +60,14 @@ class LocalRunner:
         self._wakes.clear()
 
     async def _run(
-        self, work: OutboxWork, kind: str, duty: WorkHandler, wake: asyncio.Event
+        self, work: OutboxWork, kind: str, handler: WorkHandler, wake: asyncio.Event
     ) -> None:
         while True:
             wake.clear()
             try:
-                while self._goes_on(duty) and await work.do_some(kind):
-                    pass
+                while handler.before_closing or not self._stopping:
+                    if not await work.do_some(kind):
+                        break
             except StoreError as error:
                 _log.warning("the outbox cannot be read: %s", error)
             if self._stopping:
@@ -76,16 +77,13 @@ class LocalRunner:
             except TimeoutError:
                 continue
 
-    def _goes_on(self, duty: WorkHandler) -> bool:
-        return duty.before_closing or not self._stopping
-
 
 class Runner(Protocol):
-    """Whoever looks into the outbox."""
+    """Finds entries of the outbox that are due, and has them handled."""
 
     name: str
     status: str
-    """`ok`, or why nothing is done at the moment."""
+    """`ok`, or the reason why no entry is handled now."""
 
     def start(self, work: OutboxWork) -> None: ...
     def wake(self) -> None: ...
@@ -100,42 +98,42 @@ _RUNNERS: Mapping[EngineName, Callable[[Store, str], Runner]] = {
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """How the queue stands."""
+    """The state of the queue."""
 
     runner: str
     status: str
     waiting: Mapping[str, int]
-    """Entries that wait, by kind of work."""
+    """The number of waiting entries by kind of work."""
     failing: int
-    """How many of these have failed before and will be tried again."""
+    """The number of these that have failed before; they are tried again."""
 
 
 class Queue:
-    """Work that nobody waits for. The address is the store's own, with its password if any."""
+    """Background work. The URL is the store's, with its password if it has one."""
 
     def __init__(self, store: Store, url: str) -> None:
         self._store = store
         self._runner = _RUNNERS[store.engine](store, url)
 
-    def start(self, duties: Mapping[str, WorkHandler]) -> None:
-        """Work in the background until `stop`; `duties` by kind of work."""
-        self._runner.start(OutboxWork(self._store, duties))
+    def start(self, handlers: Mapping[str, WorkHandler]) -> None:
+        """Handle entries in the background until `stop`; `handlers` by kind of work."""
+        self._runner.start(OutboxWork(self._store, handlers))
 
     async def put(self, kind: str, session: SessionKey, message: str) -> None:
-        """Have something done for a message; once for each kind, however often it is asked."""
+        """Add an entry for a message, unless one of this kind is waiting already."""
         await self._store.write(outbox.enqueue, session, [message], kind)
         self.wake()
 
     def wake(self) -> None:
-        """Something was put into the outbox."""
+        """Look for entries now: one was added."""
         self._runner.wake()
 
     async def stop(self) -> None:
-        """Finish what is under way. What is left stays in the outbox for the next process."""
+        """Finish the running batches. Other entries stay in the outbox for the next process."""
         await self._runner.stop()
 
     async def state(self) -> QueueStatus:
-        """How it stands."""
+        """Return the state of the queue."""
         by_kind = await self._store.read(outbox.waiting_by_kind)
         return QueueStatus(
             self._runner.name,

@@ -1,9 +1,9 @@
-"""The shared runner: on PostgreSQL every process works for all, through procrastinate.
+"""The runner on PostgreSQL: all processes share the work, through procrastinate.
 
-A process that sees something due in the outbox puts a job in for its kind and session, and a worker
-that is free does it: one at a time for a session, in all processes together. A job holds ids and
-nothing else. When to try again is for the outbox alone to say, so a job never fails: it ends, and
-what it could not do becomes due again. The job of a worker whose heart stopped is taken away.
+A process that finds a due entry in the outbox adds a job for its kind and session, and any free
+worker runs it: one job at a time per session, over all processes. A job contains only ids. The
+outbox decides when an entry is tried again, so a job never fails: it ends, and entries that failed
+become due again. The job of a worker without a heartbeat is deleted.
 """
 
 from __future__ import annotations
@@ -26,45 +26,40 @@ from enfold.store.database import Database
 from enfold.store.store import Store
 
 _SCOPE, _STEPS = "queue", "procrastinate"
-"""Where in the table of settings it is kept which steps were taken."""
+"""Scope and name of the setting that lists the migrations that were applied."""
 
 
-def lay_tables(db: Database) -> None:
-    """Make the tables, or take the steps that are missing."""
+def create_tables(db: Database) -> None:
+    """Create procrastinate's tables, or apply its missing migrations."""
     from procrastinate.schema import SchemaManager
 
-    steps = _steps()
-    if steps.keys() <= (_taken(db) or set()):
+    scripts = {
+        file.name: file.read_text(encoding="utf-8")
+        for file in (files("procrastinate.sql") / "migrations").iterdir()
+        if file.name.endswith(".sql")
+    }
+    if scripts.keys() <= (_applied(db) or set()):
         return
     db.rows("lock_migrations")
-    taken = _taken(db)
-    if taken is None:
+    applied = _applied(db)
+    if applied is None:
         if db.row("has_jobs"):
             return
         _run(db, SchemaManager.get_schema())
-        taken = set(steps)
-    for name in sorted(steps.keys() - taken):
-        _run(db, steps[name])
-    catalog.put_setting(db, _SCOPE, _STEPS, sorted(taken | steps.keys()))
+        applied = set(scripts)
+    for name in sorted(scripts.keys() - applied):
+        _run(db, scripts[name])
+    catalog.put_setting(db, _SCOPE, _STEPS, sorted(applied | scripts.keys()))
 
 
-def _taken(db: Database) -> set[str] | None:
-    """The names of the steps that were taken; None if it was not us who laid the tables."""
-    taken = catalog.settings(db, _SCOPE).get(_STEPS)
-    return None if taken is None else set(taken)
-
-
-def _steps() -> dict[str, str]:
-    folder = files("procrastinate.sql") / "migrations"
-    return {
-        file.name: file.read_text(encoding="utf-8")
-        for file in folder.iterdir()
-        if file.name.endswith(".sql")
-    }
+def _applied(db: Database) -> set[str] | None:
+    """Return the names of the applied migrations; None if enfold did not create the tables."""
+    applied = catalog.settings(db, _SCOPE).get(_STEPS)
+    return None if applied is None else set(applied)
 
 
 def _run(db: Database, script: str) -> None:
-    """Run several statements as one, which is how a prepared one wants them."""
+    """Run the statements of a script as one: a prepared statement cannot have several."""
     db.run_statements([f"DO $enfold$ BEGIN EXECUTE $steps${script}$steps$; END $enfold$"])
 
 
@@ -72,16 +67,16 @@ if TYPE_CHECKING:
     from procrastinate import App
 
 NAME = "enfold"
-"""Of the queue and of the task in it."""
+"""The name of the queue and of its task."""
 
 _CONNECTIONS = 2
 _CONNECTION_SECONDS = 3.0
 _AT_ONCE = 8
 _SWEEP_SECONDS = 2.0
 _POLL_SECONDS = 1.0
-"""A job that waits for another of its session is not announced when that ends."""
+"""Needed because the end of a job does not announce the next one of its session."""
 _PATIENCE_SECONDS = 1.0
-"""A process that is gone again before never opens the queue, unless it has work for it."""
+"""A process that ends within this time never opens the queue, unless it has work."""
 _AGAIN_SECONDS = 1.0
 _CLOSING_SECONDS = 10.0
 _STALLED_SECONDS = 30.0
@@ -90,7 +85,7 @@ _log = logging.getLogger("enfold.queue")
 
 
 class SharedRunner:
-    """A worker of this process, and a look into the outbox every few seconds."""
+    """A worker in this process, and a check of the outbox every few seconds."""
 
     name = "procrastinate"
 
@@ -119,16 +114,16 @@ class SharedRunner:
         self.status = "starting"
 
     def start(self, work: OutboxWork) -> None:
-        """Work until `stop`."""
+        """Handle entries until `stop`."""
         self._work = work
         self._task = asyncio.create_task(self._run(work), name="enfold queue")
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Look for entries now."""
         self._wake.set()
 
     async def stop(self) -> None:
-        """Finish what is under way, then what is to be done before closing, within a time."""
+        """Finish the running jobs, then the entries that must be handled before closing."""
         if self._task is None or self._work is None:
             return
         self._stopping = True
@@ -138,7 +133,7 @@ class SharedRunner:
         try:
             await _finish(self._work)
         except StoreError as error:
-            _log.warning("the outbox is left to the next process: %s", error)
+            _log.warning("entries of the outbox are left to the next process: %s", error)
 
     async def _run(self, work: OutboxWork) -> None:
         await self._sleep(_PATIENCE_SECONDS)
@@ -147,22 +142,22 @@ class SharedRunner:
                 await self._serve(work)
             except StoreError as error:
                 self.status = facts(error).code
-                _log.warning("the queue is out of reach: %s", error)
+                _log.warning("the queue cannot be reached: %s", error)
                 self._wake.clear()
                 await self._sleep(_AGAIN_SECONDS)
 
     async def _serve(self, work: OutboxWork) -> None:
-        """A worker, until it is to stop or the database is lost."""
+        """Run a worker until `stop` or until the connection is lost."""
         from procrastinate.exceptions import ConnectorException
 
-        await self._store.write(lay_tables)
+        await self._store.write(create_tables)
         app = self._app(work)
         try:
             with self._store.translating():
                 async with app.open_async():
                     await self._with_worker(app)
         except ConnectorException:
-            # What it says may quote an address; the store says the same without.
+            # Its message may contain the database's URL, so the store's error replaces it.
             raise StoreUnavailableError("the connection was lost; try again") from None
 
     async def _with_worker(self, app: App) -> None:
@@ -196,7 +191,7 @@ class SharedRunner:
                 await worker
 
     async def _sweep(self, app: App) -> None:
-        """Put in jobs for what is due, and take away those that nobody does any more."""
+        """Add jobs for due entries, and delete the jobs of dead workers."""
         from procrastinate.exceptions import AlreadyEnqueued
         from procrastinate.jobs import Status
 
@@ -205,7 +200,7 @@ class SharedRunner:
             job = app.configure_task(NAME, queue=NAME, lock=lock, queueing_lock=lock)
             with suppress(AlreadyEnqueued):
                 await job.defer_async(kind=kind, session=session)
-        # One process looks for all of them.
+        # One process checks for all of them.
         lease = "queue:stalled"
         if await self._store.write(leases.acquire, lease, self._holder, seconds=self._stalled):
             for stalled in await app.job_manager.get_stalled_jobs(
@@ -224,14 +219,14 @@ class SharedRunner:
 
         @app.task(name=NAME, queue=NAME)
         async def do(kind: str, session: SessionKey) -> None:
-            """What is due of a kind in a session; a kind that only a newer process knows waits."""
-            if kind in work.duties:
+            """Handle the due entries; a kind that only a newer process knows is left."""
+            if kind in work.handlers:
                 await work.do(kind, session)
 
         return app
 
     async def _sleep(self, seconds: float) -> None:
-        """For so long, unless there is something to do."""
+        """Wait, unless there are entries to handle."""
         if self._stopping:
             return
         with suppress(TimeoutError):
@@ -239,8 +234,8 @@ class SharedRunner:
 
 
 async def _finish(work: OutboxWork) -> None:
-    """What is to be done before closing; the rest is left to others after a while."""
+    """Handle the entries that must be handled before closing, for a limited time."""
     deadline = monotonic() + _CLOSING_SECONDS
-    for kind, duty in work.duties.items():
-        while duty.before_closing and monotonic() < deadline and await work.do_some(kind):
+    for kind, handler in work.handlers.items():
+        while handler.before_closing and monotonic() < deadline and await work.do_some(kind):
             pass

@@ -1,7 +1,7 @@
-"""Work: entries of the outbox, claimed, handed to whoever does them, and settled.
+"""Work on entries of the outbox: claim them, pass them to their handler, mark them as done.
 
-A process that dies leaves its claim to run out, so everything is done at least once. What fails is
-put back and becomes due again after a while, longer each time.
+The claim of a process that dies expires, so every entry is handled at least once. A failed entry
+becomes due again after a delay that grows with each attempt.
 """
 
 from __future__ import annotations
@@ -25,62 +25,62 @@ _LONGEST_ERROR = 500
 _log = logging.getLogger("enfold.queue")
 
 HandleEntries: TypeAlias = Callable[[Sequence[OutboxEntry]], Awaitable[None]]
-"""Does entries of one kind and one session, oldest first. Raising puts them back."""
+"""Handles entries of one kind and one session, oldest first. An error puts them back."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkHandler:
-    """Who does one kind of work, and how much of it at a time."""
+    """The handler of one kind of work, and its batches."""
 
     do: HandleEntries
     batch: int = 100
-    """Entries that are claimed together."""
+    """The entries of a batch, which are claimed together."""
     seconds: float = 60.0
-    """How long it may take before another process thinks that this one is dead."""
+    """The time after which another process may claim the batch."""
     at_once: int = 1
-    """Batches that one process does at the same time."""
+    """The batches that one process handles at the same time."""
     before_closing: bool = True
-    """Whether what is due is done before a process ends, or left to the next."""
+    """True if due entries are handled before the process ends, False if they are left."""
 
 
 class OutboxWork:
-    """All kinds of work of one process."""
+    """The handlers of one process by kind of work."""
 
-    def __init__(self, store: Store, duties: Mapping[str, WorkHandler]) -> None:
+    def __init__(self, store: Store, handlers: Mapping[str, WorkHandler]) -> None:
         self._store = store
         self._holder = uuid4().hex
-        self.duties = duties
+        self.handlers = handlers
 
     async def do(self, kind: str, session: SessionKey | None = None) -> int:
-        """All that is due of a kind, in one session or in all; how many entries that were."""
+        """Handle all due entries of a kind, in one session or in all; return their number."""
         total = 0
         while number := await self.do_some(kind, session):
             total += number
         return total
 
     async def do_some(self, kind: str, session: SessionKey | None = None) -> int:
-        """One batch; how many entries it had."""
-        duty = self.duties[kind]
+        """Handle one batch; return the number of its entries."""
+        handler = self.handlers[kind]
         entries = await self._store.write(
             outbox.claim,
             self._holder,
             kind=kind,
             session=session,
-            limit=duty.batch,
-            seconds=duty.seconds,
+            limit=handler.batch,
+            seconds=handler.seconds,
         )
         entries.sort(key=lambda entry: entry.session)
         for _, group in groupby(entries, key=lambda entry: entry.session):
-            await self._hand_over(duty, list(group))
+            await self._hand_over(handler, list(group))
         return len(entries)
 
-    async def _hand_over(self, duty: WorkHandler, entries: Sequence[OutboxEntry]) -> None:
+    async def _hand_over(self, handler: WorkHandler, entries: Sequence[OutboxEntry]) -> None:
         try:
-            await duty.do(entries)
-        # It may be foreign code: whatever it raises, what it was given must not be lost.
+            await handler.do(entries)
+        # The handler may be foreign code: whatever it raises, its entries must not be lost.
         except Exception as error:  # noqa: BLE001
             kind, cause = entries[0].kind, type(error).__name__
-            _log.warning("work in the background failed: kind=%s cause=%s", kind, cause)
+            _log.warning("background work failed: kind=%s cause=%s", kind, cause)
             await self._store.write(_put_back, self._holder, entries, cause)
         else:
             await self._store.write(outbox.done, [entry.id for entry in entries])
