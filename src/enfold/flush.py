@@ -1,4 +1,4 @@
-"""Flush: what was summarized goes to long-term memory, in the background."""
+"""Flush: delivery of summarized messages to long-term memory, in the background."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Delivery:
     """A message for long-term memory."""
 
     id: str
-    """The same at every attempt: a sink that has seen it has seen the message."""
+    """The same at every attempt, so that a sink recognises a repeated delivery."""
     session: SessionKey
     message: StoredMessage
     attempt: int = 1
-    """From 1 on. Nobody can have seen it at an earlier one if there was none."""
+    """The number of the attempt, from 1 on. The first one cannot be a repetition."""
 
 
 Sink: TypeAlias = Callable[[Sequence[Delivery]], Awaitable[None]]
@@ -39,7 +39,7 @@ Sink: TypeAlias = Callable[[Sequence[Delivery]], Awaitable[None]]
 
 
 class Flush:
-    """Hands what the outbox names to a sink."""
+    """Delivers the messages of outbox entries to a sink."""
 
     def __init__(self, store: Store, sink: Sink) -> None:
         self._store = store
@@ -63,12 +63,12 @@ def _deliveries(db: Database, entries: Sequence[OutboxEntry]) -> list[Delivery]:
 
 
 _FACT_TOKENS = 400
-_KNOWN = 1_000
-"""How many memory snapshots are looked through for what was delivered before."""
+_MAX_SEARCHED = 1_000
+"""Number of memory snapshots that are searched for earlier deliveries."""
 
 
 class MemoryWriter:
-    """Writes facts per day into the store."""
+    """A sink that stores facts per day as memory snapshots."""
 
     def __init__(
         self,
@@ -81,12 +81,13 @@ class MemoryWriter:
         self._decode = decode
 
     async def __call__(self, deliveries: Sequence[Delivery]) -> None:
-        """Keep the facts of messages of one session; those seen before are passed over."""
+        """Store the facts of messages of one session; messages delivered before are skipped."""
         session = deliveries[0].session
-        again = any(delivery.attempt > 1 for delivery in deliveries)
-        known = await self._store.read(_delivered, session) if again else set()
-        new = [delivery for delivery in deliveries if delivery.id not in known]
-        for day, group in groupby(sorted(new, key=_said_at), key=_day):
+        is_repeated = any(delivery.attempt > 1 for delivery in deliveries)
+        delivered = await self._store.read(_delivered, session) if is_repeated else set()
+        new = [delivery for delivery in deliveries if delivery.id not in delivered]
+        new.sort(key=lambda delivery: delivery.message.created_at)
+        for day, group in groupby(new, key=_day):
             await self._keep(session, day, list(group))
 
     async def _keep(self, session: SessionKey, day: str, group: Sequence[Delivery]) -> None:
@@ -97,7 +98,7 @@ class MemoryWriter:
             )
             facts = [line[2:] for line in summary.text.splitlines() if line.startswith("- ")]
         except SummaryError:
-            # Nothing in these messages can be said in words; that they were seen is still kept.
+            # There is no text to summarize. The delivery is recorded all the same.
             facts = []
         draft = SnapshotDraft(
             content={
@@ -114,16 +115,12 @@ class MemoryWriter:
 
 
 def _delivered(db: Database, session: SessionKey) -> set[str]:
-    kept: Sequence[Snapshot] = snapshots.of_kind(db, session, "memory", limit=_KNOWN)
+    kept: Sequence[Snapshot] = snapshots.of_kind(db, session, "memory", limit=_MAX_SEARCHED)
     return {id for snapshot in kept for id in snapshot.content.get("deliveries", ())}
 
 
-def _said_at(delivery: Delivery) -> int:
-    return delivery.message.created_at
-
-
 def _day(delivery: Delivery) -> str:
-    return datetime.fromtimestamp(_said_at(delivery) / 1000, UTC).date().isoformat()
+    return datetime.fromtimestamp(delivery.message.created_at / 1000, UTC).date().isoformat()
 
 
 Hook: TypeAlias = Callable[[list[Any]], object]
@@ -133,15 +130,15 @@ _log = logging.getLogger("enfold.flush")
 
 
 def hand_over(hook: Hook, messages: Sequence[Any]) -> None:
-    """Give the messages to the hook, soon and elsewhere; returns at once."""
+    """Call the hook with the messages in another thread; return at once."""
     delivery = _worker().submit(_deliver, hook, list(messages))
     delivery.add_done_callback(partial(_log_failure, len(messages)))
 
 
 def drain(seconds: float | None = None) -> bool:
-    """Wait until everything was delivered; False if that took longer than so many seconds."""
-    behind_all_others = _worker().submit(lambda: None)
-    return not wait((behind_all_others,), seconds).not_done
+    """Wait until everything is delivered; return False after `seconds`."""
+    last = _worker().submit(lambda: None)  # the one thread runs it after all others
+    return not wait((last,), seconds).not_done
 
 
 @cache  # one thread for the process; the interpreter waits for it before it exits

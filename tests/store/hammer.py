@@ -40,7 +40,7 @@ from enfold.store import (
     tree,
 )
 from enfold.store import snapshots as views
-from enfold.store.snapshots import Beside
+from enfold.store.snapshots import SnapshotExtras
 
 EDITS = 3
 LONGEST_LIFE = 3 * (EDITS + 1)
@@ -104,7 +104,7 @@ async def _write_for_ever(url: str, number: int, pipe: int) -> None:
         os.write(pipe, f"{snapshot.id}\n".encode())
 
 
-def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, Beside]:
+def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, SnapshotExtras]:
     """A snapshot with something in every table that its transaction writes to."""
     edits = [EditDraft(message.id, b"{}", 1, "characters") for message in line]
     manifest: tuple[ManifestEntry, ...] = (
@@ -115,7 +115,7 @@ def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, Beside
         {"summaryText": "so far"}, cutoff=line[-1].id, parent=line[-1].id, manifest=manifest
     )
     flush = [message.id for message in line]
-    return draft, Beside(edits=edits, flush=flush, usage=[UsageEvent("summary")])
+    return draft, SnapshotExtras(edits=edits, flush=flush, usage=[UsageEvent("summary")])
 
 
 async def _check(url: str, said: set[str]) -> tuple[int, int]:

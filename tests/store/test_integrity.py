@@ -44,7 +44,7 @@ async def test_edits_are_verified_too(store: Store, session: SessionRecord) -> N
     line = await store.write(tree.append, session.key, numbered(3))
     draft = SnapshotDraft({}, cutoff=line[0].id, parent=line[2].id)
     edit = EditDraft(line[0].id, b"{}", 1, "characters")
-    await store.write(snapshots.record, session.key, draft, snapshots.Beside(edits=[edit]))
+    await store.write(snapshots.record, session.key, draft, snapshots.SnapshotExtras(edits=[edit]))
     assert await store.read(integrity.verify, session.key) == 3
     await store.write(Database.run_statements, ["UPDATE message_edits SET digest = 'x'"])
     with pytest.raises(IntegrityError, match=edit.id):

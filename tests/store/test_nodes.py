@@ -11,13 +11,13 @@ from enfold.errors import NotFoundError
 from enfold.records import SessionRecord
 from enfold.store import Database, Store, tree
 from enfold.store import tree as nodes
-from enfold.store.tree import ABOVE_ALL, jump_depth
+from enfold.store.tree import TOP, jump_depth
 
 
 async def test_the_tip_is_the_current_one_or_the_named(
     store: Store, session: SessionRecord
 ) -> None:
-    assert await store.read(nodes.tip_node, session.key, None) == ABOVE_ALL
+    assert await store.read(nodes.tip_node, session.key, None) == TOP
     line = await store.write(tree.append, session.key, numbered(5))
     assert (await store.read(nodes.tip_node, session.key, None)).key == line[-1].key
     named = await store.read(nodes.tip_node, session.key, line[2].id)

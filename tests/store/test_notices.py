@@ -60,8 +60,8 @@ async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> N
             server.start()
 
 
-async def test_a_file_has_nobody_to_tell(tmp_path: Path) -> None:
+async def test_a_file_cannot_notify_other_processes(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
         assert not outbox.can_send(store)
-        with pytest.raises(StoreError, match="nobody else"):
+        with pytest.raises(StoreError, match="cannot notify other processes"):
             await anext(outbox.listen(store, "a channel"))

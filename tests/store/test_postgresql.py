@@ -113,7 +113,7 @@ async def test_a_password_is_never_shown(address: str) -> None:
         await open_store(address, patience=1)
     error: BaseException | None = caught.value
     assert "hush" not in str(error)
-    assert "out of reach" in str(error)
+    assert "cannot be reached" in str(error)
     assert error is not None
     assert error.__suppress_context__
 

@@ -148,8 +148,8 @@ async def _fill(store: Store, session: SessionRecord) -> None:
     draft = SnapshotDraft(
         {"summaryText": "s"}, cutoff=first.id, parent=last.id, manifest=(SummaryPlace(),)
     )
-    beside = snapshots.Beside(edits=[edit], flush=[first.id], usage=[UsageEvent("summary")])
-    snapshot = await store.write(snapshots.record, session.key, draft, beside)
+    extras = snapshots.SnapshotExtras(edits=[edit], flush=[first.id], usage=[UsageEvent("summary")])
+    snapshot = await store.write(snapshots.record, session.key, draft, extras)
     await store.write(snapshots.undo, session.key, snapshot.id)
     await store.write(
         leases.acquire, f"compress {session.id}", "me", seconds=60, session=session.key

@@ -16,7 +16,7 @@ from enfold.records import (
     UsageEvent,
 )
 from enfold.store import Database, Store, catalog, outbox, sessions, snapshots, tree
-from enfold.store.snapshots import Beside
+from enfold.store.snapshots import SnapshotExtras
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ async def test_one_can_be_left_out_of_account(
 async def test_the_second_of_two_is_refused(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
-    beside = Beside(
+    extras = SnapshotExtras(
         edits=[EditDraft(line[0].id, b"{}", 1, "characters")],
         flush=[line[0].id],
         usage=[UsageEvent("summary")],
@@ -156,13 +156,13 @@ async def test_the_second_of_two_is_refused(
     await store.write(snapshots.record, session.key, first, expected=None)
     late = summary(line[3], line[9])
     with pytest.raises(ConflictError):
-        await store.write(snapshots.record, session.key, late, beside, expected=None)
+        await store.write(snapshots.record, session.key, late, extras, expected=None)
     with pytest.raises(NotFoundError):
         await store.read(snapshots.get, session.key, late.id)
     assert await store.read(outbox.waiting) == 0
     assert not await store.read(catalog.usage_of_session, session.key)
     assert not await store.read(snapshots.all_edits, session.key)
-    await store.write(snapshots.record, session.key, late, beside, expected=first.id)
+    await store.write(snapshots.record, session.key, late, extras, expected=first.id)
     assert await _applies(store, session) == late.id
     await store.write(snapshots.undo, session.key, late.id)
     with pytest.raises(ConflictError):
@@ -179,9 +179,9 @@ async def test_what_stands_beside_is_written_with_it(
     )
     draft = summary(line[5], line[-1])
     event = UsageEvent("summary", "work", "openai:gpt-5", 100, 20, 30, 0.25)
-    beside = Beside(edits=[edit], flush=[line[0].id, line[1].id], usage=[event])
-    await store.write(snapshots.record, session.key, draft, beside)
-    stored = (await store.read(snapshots.snapshots_edits, session.key, [edit.id]))[edit.id]
+    extras = SnapshotExtras(edits=[edit], flush=[line[0].id, line[1].id], usage=[event])
+    await store.write(snapshots.record, session.key, draft, extras)
+    stored = (await store.read(snapshots.edits_by_id, session.key, [edit.id]))[edit.id]
     assert (stored.message, stored.depth, stored.role) == (line[2].id, 3, line[2].role)
     assert (stored.snapshot, stored.dialect) == (draft.id, line[2].dialect)
     assert (stored.body, stored.ledger) == (edit.body, {"was": ["x", 1]})
@@ -196,12 +196,12 @@ async def test_a_damaged_edit_is_noticed(
 ) -> None:
     edit = EditDraft(line[2].id, b"{}", 1, "characters")
     draft = summary(line[5], line[-1])
-    await store.write(snapshots.record, session.key, draft, Beside(edits=[edit]))
+    await store.write(snapshots.record, session.key, draft, SnapshotExtras(edits=[edit]))
     await store.write(
         Database.run_statements, ["UPDATE message_edits SET digest = 'another digest'"]
     )
     with pytest.raises(IntegrityError, match=line[2].id):
-        await store.read(snapshots.snapshots_edits, session.key, [edit.id])
+        await store.read(snapshots.edits_by_id, session.key, [edit.id])
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ async def test_unknown_messages_are_refused(
     edit = EditDraft("nowhere", b"{}", 1, "characters")
     with pytest.raises(NotFoundError, match="nowhere"):
         await store.write(
-            snapshots.record, session.key, summary(line[0], line[1]), Beside(edits=[edit])
+            snapshots.record, session.key, summary(line[0], line[1]), SnapshotExtras(edits=[edit])
         )
     assert not await store.read(snapshots.of_kind, session.key)
 

@@ -18,7 +18,7 @@ from enfold.records import (
 )
 from enfold.store import Database, Store, snapshots, tree
 from enfold.store import snapshots as views
-from enfold.store.snapshots import Beside
+from enfold.store.snapshots import SnapshotExtras
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ async def test_the_manifest_says_what_is_shown(
             KeptRange(line[13].id, line[14].id),
         ),
     )
-    await store.write(snapshots.record, session.key, draft, Beside(edits=edits))
+    await store.write(snapshots.record, session.key, draft, SnapshotExtras(edits=edits))
     view = await store.read(views.view, session.key)
     assert view.snapshot is not None
     assert view.snapshot.id == draft.id
@@ -90,7 +90,7 @@ async def test_a_later_snapshot_may_show_an_earlier_ones_edits(
         manifest=(EditReference(edit.id), SummaryPlace()),
         previous=first.id,
     )
-    await store.write(snapshots.record, session.key, first, Beside(edits=[edit]))
+    await store.write(snapshots.record, session.key, first, SnapshotExtras(edits=[edit]))
     await store.write(snapshots.record, session.key, second)
     view = await store.read(views.view, session.key)
     assert view.snapshot is not None
@@ -133,7 +133,7 @@ async def test_what_is_gone_is_not_shown_silently(
     draft = SnapshotDraft(
         {"summaryText": "x"}, cutoff=line[3].id, parent=line[9].id, manifest=(entry,)
     )
-    await store.write(snapshots.record, session.key, draft, Beside(edits=[edit]))
+    await store.write(snapshots.record, session.key, draft, SnapshotExtras(edits=[edit]))
     await store.write(Database.run_statements, ["DELETE FROM message_edits"])
     with pytest.raises(IntegrityError, match=draft.id):
         await store.read(views.view, session.key)

@@ -76,7 +76,7 @@ def shown_by(
     places = {name: place for place, name in enumerate(originals)}
     names = list(originals)
     ids = [entry.edit for entry in snapshot.manifest if isinstance(entry, records.EditReference)]
-    edits = snapshots.snapshots_edits(db, key, ids) if ids else {}
+    edits = snapshots.edits_by_id(db, key, ids) if ids else {}
     shown: dict[str, Message] = {}
     for entry in snapshot.manifest:
         if isinstance(entry, records.EditReference):

@@ -244,7 +244,7 @@ async def _compress(
         snapshots.record,
         session.key,
         draft,
-        snapshots.Beside(edits=edits, flush=flush, usage=tuple(usage)),
+        snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(usage)),
         expected=draft.previous,
         share_across_branches=request.share_across_branches,
     )

@@ -291,34 +291,37 @@ class SummarizerCandidate:
     """A profile and model that may write summaries."""
 
     title: str
-    """Who it is, for people."""
+    """The candidate's name for people."""
     profile: Profile | None = None
     model: str = ""
-    """That of the profile, or another of its provider."""
+    """The model of the profile, or another model of its provider."""
     fault: str = ""
-    """Why it cannot be used. Empty where nothing is known against it."""
+    """Why it cannot be used. Empty if no reason is known."""
 
     @property
     def name(self) -> str:
-        """Recorded as the author of summaries: the profile, and the model that is asked."""
+        """The author of its summaries: the profile and the model that is called."""
         if self.profile is None:
             return self.title
         return f"{self.profile.name} ({self.profile.provider}:{self.model})"
 
 
 def summarizer_candidates(
-    known: Mapping[str, Profile | str], *, named: str | None = None, conversation: str | None = None
+    profiles: Mapping[str, Profile | str],
+    *,
+    named: str | None = None,
+    conversation: str | None = None,
 ) -> Iterator[SummarizerCandidate]:
     """Yield the candidates for a session with the profile `conversation`, best first.
 
-    `known` has every profile, or what is wrong with it. `named` was asked for; else it is the
-    condensing profile of the conversation's.
+    `profiles` has every profile by name, or the reason why it cannot be used. `named` is the
+    requested one; by default it is the condensing profile of the conversation's profile.
     """
-    own = _found(known, conversation, "conversation profile") if conversation else None
+    own = _found(profiles, conversation, "conversation profile") if conversation else None
     profile = own.profile if own is not None else None
     first = named or (profile.condensing_profile if profile is not None else None)
     visited: set[tuple[str, str]] = set()
-    for each in _in_order(known, first, own):
+    for each in _in_order(profiles, first, own):
         who = (each.profile.name if each.profile else each.title, each.model)
         if who not in visited:
             visited.add(who)
@@ -326,10 +329,10 @@ def summarizer_candidates(
 
 
 def _in_order(
-    known: Mapping[str, Profile | str], first: str | None, own: SummarizerCandidate | None
+    profiles: Mapping[str, Profile | str], first: str | None, own: SummarizerCandidate | None
 ) -> Iterator[SummarizerCandidate]:
     if first is not None:
-        yield _found(known, first, "condensing profile")
+        yield _found(profiles, first, "condensing profile")
     if own is None:
         return
     if own.profile is not None:
@@ -340,8 +343,8 @@ def _in_order(
     yield own
 
 
-def _found(known: Mapping[str, Profile | str], name: str, role: str) -> SummarizerCandidate:
-    title, found = f"{role} {name!r}", known.get(name)
+def _found(profiles: Mapping[str, Profile | str], name: str, role: str) -> SummarizerCandidate:
+    title, found = f"{role} {name!r}", profiles.get(name)
     if isinstance(found, Profile):
         return SummarizerCandidate(title, found, found.model)
     return SummarizerCandidate(title, fault=found or "there is no profile of that name")
@@ -349,19 +352,19 @@ def _found(known: Mapping[str, Profile | str], name: str, role: str) -> Summariz
 
 @dataclass(frozen=True, slots=True)
 class CandidateSummarizer:
-    """A candidate that can be asked."""
+    """A candidate that can be called."""
 
     title: str
     summarizer: ModelSummarizer
 
 
 class SummarizerChain:
-    """A summarizer that asks one after the other until one has written a summary."""
+    """A summarizer that calls its candidates in order until one has written a summary."""
 
     def __init__(
         self, writers: Sequence[CandidateSummarizer], passed_over: Sequence[str] = ()
     ) -> None:
-        """`passed_over` says of earlier candidates who they are and why they cannot be used."""
+        """`passed_over` has the earlier candidates and why they cannot be used."""
         if not writers:
             raise SummaryError(_no_handler(passed_over))
         self._writers = list(writers)
@@ -369,12 +372,12 @@ class SummarizerChain:
 
     @property
     def name(self) -> str:
-        """Of the one that is asked first."""
+        """The name of the first candidate."""
         return self._writers[0].summarizer.name
 
     @property
     def max_input(self) -> int:
-        """Of the one that is asked first."""
+        """The maximum input of the first candidate."""
         return self._writers[0].summarizer.max_input
 
     def after(self, author: str) -> SummarizerChain | None:
@@ -410,7 +413,7 @@ class SummarizerChain:
 
 
 async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
-    """The summary of all, piece by piece where it is more than this one can read."""
+    """Return the summary of all messages, in pieces if they exceed the summarizer's input."""
     costs: list[float | None] = []
     summary: Summary | None = None
     for piece in pieces(request, summarizer.max_input):
@@ -429,7 +432,7 @@ async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> 
 
 
 def _is_final(error: SummaryError) -> bool:
-    """True if asking again is of no use: a wrong key, or a model that is not there."""
+    """Return True if another call would fail too: a wrong key, or a model that does not exist."""
     cause = error.__cause__
     return isinstance(cause, AuthenticationError) or type(cause) is GatewayError
 

@@ -1,4 +1,4 @@
-"""The store: sessions as trees of messages, their snapshots, and what else must outlive a process.
+"""The store: sessions as trees of messages, their snapshots, and other persistent tables.
 
 Open it with `open_store`; see `store.py` for how its functions are called.
 """

@@ -1,4 +1,4 @@
-"""Access: the tokens that open a server, and the log of what was done through it."""
+"""Access: the access tokens of a server, and its audit log."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _SCOPE, _SECRET = "server", "namespace_secret"
 
 
 def new_token() -> str:
-    """A token that nobody can guess."""
+    """Return a new random token."""
     return f"enf_{secrets.token_urlsafe(32)}"
 
 
 def put_first(db: Database, token: str) -> AccessToken:
-    """Let the environment's token in, in place of the one it named before."""
+    """Store the environment's token, in place of the one that it named before."""
     return _put(db, FIRST, "", token)
 
 
 def add(db: Database, name: str, token: str) -> AccessToken:
-    """Let a token in, with a namespace of its own."""
+    """Store a token with a new namespace."""
     check_name("token", name)
     if not name.strip() or len(name) > _LONGEST_NAME:
         raise ConfigError(f"name: expected 1 to {_LONGEST_NAME} characters, found {name[:80]!r}")
@@ -41,18 +41,18 @@ def add(db: Database, name: str, token: str) -> AccessToken:
 
 
 def find(db: Database, token: str) -> AccessToken | None:
-    """The row of a token, if it is one."""
+    """Return the row of a token; None if the token is invalid."""
     row = db.row("token_by_hash", hash=_hash(token))
     return AccessToken(**row) if row else None
 
 
 def tokens(db: Database) -> tuple[AccessToken, ...]:
-    """Every token, by name."""
+    """Return all tokens by name."""
     return tuple(AccessToken(**row) for row in db.rows("tokens"))
 
 
 def get(db: Database, id: str) -> AccessToken:
-    """The row of a token by its id."""
+    """Return the row of the token with that id."""
     for row in tokens(db):
         if row.id == id:
             return row
@@ -60,21 +60,21 @@ def get(db: Database, id: str) -> AccessToken:
 
 
 def delete(db: Database, id: str) -> AccessToken:
-    """Shut a token out; its row is given. Its sessions stay, for the owner alone to see."""
+    """Delete a token and return its row. Its sessions stay; only the owner can read them."""
     row = get(db, id)
     db.change("delete_token", id=id)
     return row
 
 
 def namespace_secret(db: Database) -> bytes:
-    """The key for hashes that tell callers without a token apart; made when first asked for."""
+    """Return the key for hashes that separate callers without a token; made at first use."""
     made = dump_text(secrets.token_hex(32))
     db.change("add_secret", scope=_SCOPE, key=_SECRET, value=made, now=db.now())
     return bytes.fromhex(catalog.settings(db, _SCOPE)[_SECRET])
 
 
 def log(db: Database, entry: AuditDraft) -> None:
-    """Write down what somebody did."""
+    """Write an entry of the audit log."""
     db.change(
         "insert_audit",
         now=db.now(),
@@ -89,9 +89,9 @@ def log(db: Database, entry: AuditDraft) -> None:
 
 
 def forget(db: Database, *, before: int) -> None:
-    """Delete the oldest entries if they were written before that, a few at a time.
+    """Delete a few of the oldest audit entries that were written before that time.
 
-    Done with every entry that is written, it keeps up, and nobody waits for long.
+    It is called with every entry that is written, so no call has to delete many.
     """
     db.change("delete_old_audit", before=before, few=_FORGOTTEN_AT_ONCE)
 
@@ -99,7 +99,7 @@ def forget(db: Database, *, before: int) -> None:
 def logged(
     db: Database, namespace: str, *, limit: int = 50, before: int | None = None
 ) -> tuple[AuditEntry, ...]:
-    """What was done in a namespace, newest first; the next page comes before the last of this."""
+    """Return the audit entries of a namespace, newest first, below the number `before`."""
     rows = db.rows(
         "audit_before",
         namespace=namespace,
@@ -120,5 +120,5 @@ def _put(db: Database, name: str, namespace: str, token: str) -> AccessToken:
 
 
 def _hash(token: str) -> str:
-    """One round is enough: what is hashed is long and random, not chosen to be remembered."""
+    # One round is enough: a token is long and random, so it cannot be guessed from its hash.
     return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,4 +1,4 @@
-"""The port to a database inside a transaction: queries by name, rows by column."""
+"""Database access inside a transaction: named queries, rows by column, migrations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Migration(NamedTuple):
 
 @cache
 def queries(engine: EngineName) -> Mapping[str, str]:
-    """Every query by its name."""
+    """Return all queries by name."""
     found: dict[str, dict[str, str]] = {"name": {}, "fragment": {}}
     for folder in ("shared", engine):
         for file in _files(_SQL / folder):
@@ -46,7 +46,7 @@ def queries(engine: EngineName) -> Mapping[str, str]:
 
 @cache
 def migrations(engine: EngineName) -> tuple[Migration, ...]:
-    """The steps from an empty database to the newest version, in order."""
+    """Return the steps from an empty database to the newest version, in order."""
     return tuple(
         Migration(int(file.name[:4]), file.name, tuple(_statements(file)))
         for file in _files(_SQL / "migrations" / engine)
@@ -54,7 +54,7 @@ def migrations(engine: EngineName) -> tuple[Migration, ...]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str, str]]:
-    """Kind, name and SQL of each; what stands before the first head is a comment."""
+    """Yield the kind, name and SQL of each block; text before the first one is a comment."""
     pieces = _HEAD.split(text)[1:]
     yield from zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=True)
 
@@ -70,7 +70,7 @@ def _statements(file: Traversable) -> Iterator[str]:
 
 
 def _for_engine(sql: str, engine: EngineName) -> str:
-    """The SQL as the driver wants it: `%(name)s` for psycopg, where our own `%` is doubled."""
+    """Return the SQL in the driver's form: psycopg takes `%(name)s`, and `%%` for `%`."""
     if engine == "sqlite":
         return sql
     return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
@@ -80,7 +80,7 @@ Row: TypeAlias = Mapping[str, Any]
 
 
 class Cursor(Protocol):
-    """What both drivers' cursors can do."""
+    """The methods that the cursors of both drivers share."""
 
     @property
     def rowcount(self) -> int: ...
@@ -91,7 +91,7 @@ class Cursor(Protocol):
 
 
 class Database:
-    """What the functions of the store read and write with. Lives as long as its transaction."""
+    """The queries of one transaction; the first argument of every function of the store."""
 
     def __init__(self, engine: EngineName, cursor: Callable[[], Cursor]) -> None:
         self.engine = engine
@@ -99,34 +99,34 @@ class Database:
         self._queries = queries(engine)
 
     def rows(self, query: str, /, **params: Any) -> Sequence[Row]:
-        """All rows of a named query."""
+        """Return all rows of a named query."""
         return self._run(query, params).fetchall()
 
     def row(self, query: str, /, **params: Any) -> Row | None:
-        """The first row, if there is one."""
+        """Return the first row, or None."""
         row: Row | None = self._run(query, params).fetchone()
         return row
 
     def change(self, query: str, /, **params: Any) -> int:
-        """Write, and say how many rows that changed."""
+        """Run a query that writes; return the number of changed rows."""
         return self._run(query, params).rowcount
 
     def change_many(self, query: str, /, many: Iterable[Mapping[str, Any]]) -> None:
-        """Write once for each set of parameters."""
+        """Run a query that writes, once for each set of parameters."""
         self._cursor().executemany(self._queries[query], many)
 
     def now(self) -> int:
-        """Milliseconds since 1970, by the database's clock."""
+        """Return the milliseconds since 1970, by the database's clock."""
         row = self._run("now", {}).fetchone()
         return int(row["now"])
 
     def run_statements(self, statements: Iterable[str]) -> None:
-        """Run SQL that has no name and no parameters: a migration's."""
+        """Run SQL statements of a migration, which have no name and no parameters."""
         for statement in statements:
             self._cursor().execute(statement)
 
     def pages(self, query: str, /, *, size: int = 1_000, **params: Any) -> Iterator[Sequence[Row]]:
-        """All rows of a query that goes on after a `key`, some at a time."""
+        """Yield all rows of a query with the parameters `key` and `limit`, page by page."""
         key = 0
         while rows := self.rows(query, key=key, limit=size, **params):
             yield rows
@@ -135,14 +135,14 @@ class Database:
     def _run(self, query: str, params: Mapping[str, Any]) -> Cursor:
         for name, value in params.items():
             if isinstance(value, str) and not is_storable(value):
-                raise InputError(f"{name}: U+0000 and half a surrogate pair cannot be in it")
+                raise InputError(f"{name}: U+0000 and half surrogate pairs cannot be stored")
         cursor = self._cursor()
         cursor.execute(self._queries[query], params)
         return cursor
 
 
 def is_current(db: Database, steps: Sequence[Migration]) -> bool:
-    """Whether no step is missing. A database that took steps we do not know is refused."""
+    """Return True if no step is missing; a database of a newer version is refused."""
     version = _version(db)
     newest = steps[-1].version
     if version > newest:
@@ -153,9 +153,9 @@ def is_current(db: Database, steps: Sequence[Migration]) -> bool:
 
 
 def migrate(db: Database, steps: Sequence[Migration]) -> None:
-    """Take every step that is missing. The transaction makes it all or nothing.
+    """Run every step that is missing. The transaction makes it all or nothing.
 
-    Of several processes that open an old database at once the first migrates it; the others wait
+    If several processes open an old database at once, the first one migrates it; the others wait
     here and then find it current.
     """
     db.rows("lock_migrations")

@@ -1,7 +1,7 @@
-"""The search index: what is written to it with a message, and taken out with a session.
+"""The search index: rows are added with messages and deleted with sessions.
 
 Besides its words every message has a term for its session and one for its namespace, so that a
-search in one of many sessions does not go through what it finds in the others.
+search in one session does not read matches of other sessions.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _JOINT = "\u00b7"
 
 
 def session_scope(session: SessionKey) -> str:
-    """The term that every message of the session has."""
+    """Return the term that every message of the session has."""
     return f"session{_JOINT}{session}"
 
 
 def namespace_scope(namespace: str) -> str:
-    """The term that every message of the namespace has."""
+    """Return the term that every message of the namespace has."""
     return f"namespace{_JOINT}{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
 
 
 def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str]]) -> None:
-    """Make messages, given by key and searchable text, findable."""
+    """Add messages, given as key and searchable text, to the index."""
     cleaned = [(key, storable(text)) for key, text in texts if text]
     if not cleaned:
         return
@@ -50,10 +50,10 @@ def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str]]) -> 
 
 
 def forget_session(db: Database, session: SessionKey) -> None:
-    """Take a session's messages out of the index, before the session is deleted.
+    """Delete a session's messages from the index, before the session is deleted.
 
-    PostgreSQL's index is a table that is emptied with the session. SQLite's keeps no content, so
-    it must be given again what it was given.
+    PostgreSQL's index is a table whose rows are deleted with the session. SQLite's index keeps no
+    content, so that a deletion needs the same text as the insertion.
     """
     if db.engine == "postgresql":
         return
@@ -88,7 +88,7 @@ def _fts5_rows(
 def _tsvector_rows(
     key: int, session: SessionKey, scopes: Sequence[str], text: str
 ) -> Iterator[dict[str, Any]]:
-    """Pieces that overlap by the longest phrase, so that every phrase is whole in one of them."""
+    """Yield rows that overlap by the longest phrase, so that one row has each phrase whole."""
     terms = texts_of_terms(text)
     without_place = [*scopes, *parts_of(text)]
     starts = range(0, max(1, len(terms) - LONGEST_PHRASE), WINDOW - LONGEST_PHRASE)
@@ -104,7 +104,7 @@ def _tsvector_rows(
 
 
 def _tsvector(terms: Iterable[str], without_place: Iterable[str]) -> str:
-    """The text form of a tsvector; terms are letters, digits and marks, which need no escape."""
+    """Return a tsvector as text; terms are letters, digits and marks, which need no escape."""
     places: dict[str, list[str]] = {term: [] for term in without_place}
     for place, term in enumerate(terms, start=1):
         places.setdefault(term, []).append(str(place))

@@ -1,4 +1,4 @@
-"""Whether all that is stored is still what was written."""
+"""Integrity: checks that stored messages and edits are unchanged."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enfold.store.database import Database
 
 
 def verify(db: Database, session: SessionKey) -> int:
-    """Hash every message and every edit of a session again; gives the number of messages.
+    """Hash every message and every edit of a session again; return the number of messages.
 
     `IntegrityError` names the first message whose bytes, identity or place does not fit.
     """
@@ -26,9 +26,10 @@ def verify(db: Database, session: SessionKey) -> int:
 
 
 def _check_place(message: StoredMessage, depths: dict[str | None, int]) -> None:
-    """A message's identity says what it says and what it follows. Its bytes are checked on reading.
+    """Raise `IntegrityError` unless identity and depth fit the message's content and parent.
 
-    Parents are written before their children, so every parent has been seen.
+    Its bytes are checked whenever it is read. Parents are written before their children, so the
+    depth of every parent is in `depths`.
     """
     fits = (
         message.id == identity(message.parent, message.content_hash)
@@ -36,5 +37,6 @@ def _check_place(message: StoredMessage, depths: dict[str | None, int]) -> None:
     )
     if not fits:
         raise IntegrityError(
-            f"message {message.id} is not where it was written; restore the database from a backup"
+            f"message {message.id} is not at the place where it was written; restore the database "
+            "from a backup"
         )

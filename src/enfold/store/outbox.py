@@ -1,10 +1,10 @@
-"""The outbox: work to be done for messages while nobody waits, as bringing them to memory.
+"""The outbox: background work for messages, such as delivery to long-term memory; also leases.
 
-An entry names a session, a message and the kind of work, never what was said. Messages on their way
-to memory are put in with the snapshot that covers them, in one transaction. A worker claims some
-entries for a time, does the work and says so. If it dies, its claim runs out and another worker
-takes over, so everything is done at least once; the entry's id tells a receiver whether it has had
-it.
+An entry names a session, a message and the kind of work; it has no message text. Messages for
+long-term memory are added in the transaction that records the snapshot that covers them. A worker
+claims some entries for a time, does the work and marks them as done. If it dies, its claim expires
+and another worker takes over, so all work is done at least once. A receiver recognises a repeated
+delivery by the entry's id.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from enfold.store.store import Store
 from enfold.text.words import storable
 
 MEMORY = "memory"
-"""Kind of work: the message was folded and goes to long-term memory."""
+"""Kind of work: the message was summarized and goes to long-term memory."""
 COMPRESSION = "compression"
-"""Kind of work: the branch that ends with the message is to be compressed before it is due."""
+"""Kind of work: compress the branch that ends with the message before that is due."""
 COMPRESSION_WITH_RECALL = "compression-recall"
-"""The same, where the model itself can look up what is folded."""
+"""The same, for a model that has the recall tool."""
 
 
 def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: str = MEMORY) -> None:
-    """Put messages in, each once for a kind, even if it was delivered long ago."""
+    """Add entries for messages. A message gets one entry per kind, ever."""
     if not messages:
         return
     now = db.now()
@@ -48,10 +48,7 @@ def claim(
     limit: int = 100,
     seconds: float = 60,
 ) -> list[OutboxEntry]:
-    """Take entries of a kind that are due, oldest first, to do them within some seconds.
-
-    In all sessions, or in one alone.
-    """
+    """Claim due entries of a kind for some seconds, oldest first, in all sessions or in one."""
     now = db.now()
     taken = {
         "holder": holder,
@@ -73,33 +70,33 @@ def claim(
 
 
 def due(db: Database, *, limit: int = 100) -> list[tuple[str, SessionKey]]:
-    """Kinds of work and sessions in which something is due, the longest waiting first."""
+    """Return the kinds of work and sessions with due entries, the longest waiting first."""
     rows = db.rows("due", now=db.now(), limit=limit)
     return [(row["kind"], row["session"]) for row in rows]
 
 
 def done(db: Database, ids: Sequence[str]) -> None:
-    """Entries were delivered, whoever holds them now."""
+    """Mark entries as delivered, even if their claim has expired."""
     now = db.now()
-    # In one order for all, so that two workers never wait for each other.
+    # Sorted, so that two workers lock the rows in the same order and never deadlock.
     db.change_many("deliver", [{"id": id, "now": now} for id in sorted(ids)])
 
 
 def failed(db: Database, id: str, holder: str, *, error: str, retry_in: float) -> bool:
-    """Put an entry back, due again in some seconds; False if it is another's by now."""
+    """Make an entry due again in `retry_in` seconds; False if another worker has claimed it."""
     due_at = db.now() + round(retry_in * 1000)
     changed = db.change("postpone", id=id, holder=holder, error=storable(error), due_at=due_at)
     return bool(changed)
 
 
 def waiting(db: Database, session: SessionKey | None = None) -> int:
-    """How many entries are not delivered yet."""
+    """Return the number of entries that are not delivered yet."""
     row = db.row("waiting") if session is None else db.row("waiting_in_session", session=session)
     return int(row["count"]) if row else 0
 
 
 def waiting_by_kind(db: Database) -> dict[str, tuple[int, int]]:
-    """For each kind of work how many entries wait, and how many of these have failed before."""
+    """Return, for each kind of work, the number of open entries and of those that failed before."""
     rows = db.rows("waiting_by_kind")
     return {row["kind"]: (int(row["waiting"]), int(row["failing"])) for row in rows}
 
@@ -107,7 +104,7 @@ def waiting_by_kind(db: Database) -> dict[str, tuple[int, int]]:
 def acquire(
     db: Database, name: str, holder: str, *, seconds: float, session: SessionKey | None = None
 ) -> Lease | None:
-    """Take the lease, unless somebody has it, the holder included; it ends with its session."""
+    """Return the lease, or None if it is taken; deleting the session ends it."""
     now = db.now()
     expires_at = now + round(seconds * 1000)
     taken = db.change(
@@ -117,7 +114,7 @@ def acquire(
 
 
 def renew(db: Database, name: str, holder: str, *, seconds: float) -> Lease | None:
-    """Keep the lease for longer; None if it has run out."""
+    """Extend the lease; None if it has expired."""
     now = db.now()
     expires_at = now + round(seconds * 1000)
     kept = db.change("renew", name=name, holder=holder, expires_at=expires_at, now=now)
@@ -125,26 +122,26 @@ def renew(db: Database, name: str, holder: str, *, seconds: float) -> Lease | No
 
 
 def release(db: Database, name: str, holder: str) -> None:
-    """Give the lease back; no error if it has run out."""
+    """End the lease; no error if it has expired."""
     db.change("release", name=name, holder=holder)
 
 
 LONGEST = 7_900
-"""Bytes of a text; PostgreSQL takes a little more."""
+"""The longest text of a notification, in bytes; PostgreSQL takes a little more."""
 
 
 def can_send(store: Store) -> bool:
-    """Whether there is a way to other processes."""
+    """Return True if the database can notify other processes."""
     return store.engine == "postgresql"
 
 
 def send(db: Database, channel: str, text: str) -> None:
-    """Tell everybody who listens to the channel, this process too if it does."""
+    """Send a text to all listeners of a channel, in this process too."""
     db.rows("notify", channel=channel, text=text)
 
 
 async def listen(store: Store, channel: str) -> AsyncGenerator[str, None]:
-    """What is sent to a channel, as it comes; an empty text first, once it is listened to."""
+    """Yield the texts that are sent to a channel; first an empty one, once it listens."""
     with store.translating():
         async with aclosing(store.listen(channel)) as texts:
             async for text in texts:

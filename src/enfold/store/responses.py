@@ -1,7 +1,7 @@
-"""Responses: what a model answered, by the id that later requests go on from.
+"""Responses of models, by the id from which later requests continue; and recall exchanges.
 
-A client that goes on from a response sends neither its items nor what came before them again. Both
-are found here, inside one namespace. Providers keep responses for thirty days; so does this.
+A client that continues from a response sends neither its items nor the history before them again.
+Both are found here, within one namespace. Providers keep responses for thirty days; so does this.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from enfold.store.database import Database
 from enfold.text.words import is_storable
 
 KEPT = 30 * 24 * 60 * 60 * 1000
-"""Milliseconds."""
+"""The time for which responses are kept, in milliseconds."""
 
 
 def put(db: Database, response: StoredResponse) -> None:
-    """Keep a response; one that is there already stays as it is."""
+    """Store a response; one with the same id stays as it is."""
     sessions.lock(db, response.session)
     now = db.now()
     db.change("drop_old_responses", before=now - KEPT)
@@ -33,7 +33,7 @@ def put(db: Database, response: StoredResponse) -> None:
 
 
 def find(db: Database, namespace: str, id: str) -> StoredResponse | None:
-    """The response of that id, if somebody in the namespace got it."""
+    """Return the response of that id in the namespace, or None."""
     if not is_storable(id):
         return None
     row = db.row("response", namespace=namespace, id=id)
@@ -51,7 +51,7 @@ def find(db: Database, namespace: str, id: str) -> StoredResponse | None:
 
 
 def item(db: Database, namespace: str, id: str) -> bytes | None:
-    """The item of that id, if it is part of a response in the namespace."""
+    """Return the content of the response item with that id in the namespace, or None."""
     if not is_storable(id):
         return None
     row = db.row("response_item", namespace=namespace, id=id)
@@ -59,7 +59,7 @@ def item(db: Database, namespace: str, id: str) -> bytes | None:
 
 
 def put_exchange(db: Database, session: SessionKey, exchange: Exchange) -> None:
-    """Keep an exchange; one that looks the same to the client at the same place is replaced."""
+    """Store an exchange, in place of one whose client version is the same at the same place."""
     sessions.lock(db, session)
     db.change(
         "put_exchange",
@@ -74,6 +74,6 @@ def put_exchange(db: Database, session: SessionKey, exchange: Exchange) -> None:
 
 
 def exchanges_under(db: Database, session: SessionKey, snapshot: str) -> tuple[Exchange, ...]:
-    """All that were had while the snapshot applied, oldest first."""
+    """Return the exchanges that were stored while the snapshot applied, oldest first."""
     rows = db.rows("exchanges_under", session=session, snapshot=snapshot)
     return tuple(Exchange(**{**dict(row), "content": bytes(row["content"])}) for row in rows)

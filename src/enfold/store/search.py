@@ -1,4 +1,4 @@
-"""Full-text search over everything that was ever said, folded away or not."""
+"""Full-text search over all stored messages, in or out of the view."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from enfold.text.words import Phrase, Term, parts_of, phrases_of, terms_of
 _END = 2**62
 _RECENT = 1_000
 _AROUND = 80
-"""Characters of a snippet on each side of what was found."""
+"""Characters of a snippet on each side of the match."""
 
 
 def search(
@@ -37,10 +37,10 @@ def search(
     after: Hit | None = None,
     best_first: bool = False,
 ) -> list[Hit]:
-    """Messages with all the words and all the phrases (in double quotes) of the query.
+    """Return the messages with all the words and all the phrases (in double quotes) of the query.
 
-    Newest first, the next page after a hit of the last; or the best first, which must look at
-    everything found and is slower.
+    They come newest first, and the next page starts `after` the last hit; or best first, which is
+    slower because all matches must be ranked.
     """
     scope = _scope(where)
     phrases = phrases_of(query)
@@ -64,24 +64,24 @@ def search(
 
 
 def newest_keys(db: Database, phrase: Phrase, where: SearchScope, *, limit: int) -> list[int]:
-    """The keys of the newest messages that have the phrase, on whatever branch."""
+    """Return the keys of the newest messages that have the phrase, on any branch."""
     expression = _EXPRESSIONS[db.engine](_scope(where), (phrase,))
     rows = db.rows("search_newest", query=expression, before=_END, limit=limit)
     return [row["key"] for row in rows]
 
 
 def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
-    """Where in the text the first of the phrases is; its beginning if none is there."""
+    """Return start and end of the first phrase in the text; (0, 0) if none occurs."""
     by_last: dict[str, list[Phrase]] = defaultdict(list)
     open_ended = [phrase for phrase in phrases if phrase.prefix]
     for phrase in phrases:
         by_last[phrase.terms[-1]].append(phrase)
-    seen: list[Term] = []
+    terms: list[Term] = []
     for term in terms_of(text):
-        seen.append(term)
+        terms.append(term)
         for phrase in (*by_last.get(term.text, ()), *open_ended):
-            if _ends_here(seen, phrase):
-                return seen[-len(phrase.terms)].start, term.end
+            if _ends_here(terms, phrase):
+                return terms[-len(phrase.terms)].start, term.end
         word = text[term.start : term.end]
         if not word.islower() and any(part in by_last for part in parts_of(word)):
             return term.start, term.end
@@ -93,13 +93,13 @@ def _scope(where: SearchScope) -> str:
         return session_scope(where.session)
     if where.namespace is not None and where.tip is None and not where.on_branch:
         return namespace_scope(where.namespace)
-    raise InputError("say where to search: in a session, or in a namespace")
+    raise InputError("a search needs a session or a namespace")
 
 
 def _newest(
     db: Database, expression: str, limit: int, before: int, session: SessionKey | None
 ) -> Iterator[Sequence[Row]]:
-    """Pages of what was found, newest first."""
+    """Yield pages of matches, newest first."""
     while True:
         rows = _recent(db, expression, limit, before, session)
         if len(rows) < limit:
@@ -113,9 +113,9 @@ def _newest(
 def _recent(
     db: Database, expression: str, limit: int, before: int, session: SessionKey | None
 ) -> Sequence[Row]:
-    """What is found among a session's newest messages; only PostgreSQL needs this to be quick.
+    """Return the matches among a session's newest messages; only PostgreSQL needs this for speed.
 
-    The oldest of them may be cut, but a full page never reaches down to it.
+    The oldest of them may be missing, but a full page never reaches down to it.
     """
     if db.engine == "sqlite" or session is None:
         return ()
@@ -143,7 +143,7 @@ def _on_path(db: Database, where: SearchScope, keys: Sequence[int]) -> set[int]:
 
 
 def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
-    """Terms are letters, digits and marks, so nothing in the quotes can end them."""
+    """Return the query for FTS5. Terms are letters, digits and marks, so quotes are safe."""
     wanted = [f'scope : "{scope}"']
     for phrase in phrases:
         columns = "words" if len(phrase.terms) > 1 else "{words parts}"
@@ -152,7 +152,7 @@ def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
 
 
 def _tsquery_expression(scope: str, phrases: Sequence[Phrase]) -> str:
-    """One query for each phrase, each within the scope."""
+    """Return one tsquery per phrase, each within the scope."""
     return dump_text([f"'{scope}' & ({_tsquery(phrase)})" for phrase in phrases])
 
 
@@ -167,9 +167,9 @@ _EXPRESSIONS: Mapping[EngineName, Callable[[str, Sequence[Phrase]], str]] = {
 }
 
 
-def _ends_here(seen: Sequence[Term], phrase: Phrase) -> bool:
+def _ends_here(terms: Sequence[Term], phrase: Phrase) -> bool:
     *head, last = phrase.terms
-    found = [term.text for term in seen[-len(phrase.terms) :]]
+    found = [term.text for term in terms[-len(phrase.terms) :]]
     if len(found) < len(phrase.terms) or found[:-1] != head:
         return False
     return found[-1].startswith(last) if phrase.prefix else found[-1] == last
@@ -193,9 +193,9 @@ def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
 def around(
     db: Database, where: SearchScope, phrases: Iterable[Phrase], choose: ChooseRanges, *, most: int
 ) -> tuple[PhraseOccurrences, list[list[MessageLocation]]]:
-    """Where each phrase occurs on the branch to the tip, and the stretches chosen by that.
+    """Return the places of the phrases on the branch to the tip, and the ranges that were chosen.
 
-    Of each phrase the newest `most` occurrences are looked at. Stretches are given oldest first.
+    The newest `most` occurrences of each phrase are used. Each range is a list, oldest first.
     """
     tip = tree.tip_node(db, where.one_session(), where.tip)
     found = _find(db, where, tip, phrases, most)
@@ -203,12 +203,12 @@ def around(
 
 
 def message_at(db: Database, where: SearchScope, position: int) -> StoredMessage:
-    """The message at a place of the branch to the tip; the first is 1."""
+    """Return the message at a position of the branch to the tip; the first is 1."""
     return tree.at_position(db, where.one_session(), position, where.tip)
 
 
 def texts(db: Database, _where: SearchScope, spots: Iterable[MessageLocation]) -> dict[int, str]:
-    """What can be found of the messages, by key; those without any text are left out."""
+    """Return the searchable texts of messages by key; messages without text are left out."""
     keys = dump_text([spot.key for spot in spots])
     return {row["key"]: row["text"] for row in db.rows("texts", keys=keys)}
 

@@ -1,4 +1,4 @@
-"""Sessions: found or made by namespace and id, listed, changed, deleted as a whole."""
+"""Sessions: found or created by namespace and id, listed, changed, deleted."""
 
 from __future__ import annotations
 
@@ -18,14 +18,13 @@ from enfold.store import index
 from enfold.store.database import Database, Row
 from enfold.text.words import storable
 
-_LONGEST_NAME = 256
 _FAR_FUTURE = 2**62
 
 
 def get_or_create(
     db: Database, namespace: str, id: str, changes: SessionUpdate = NO_UPDATE
 ) -> SessionRecord:
-    """The session of that id in the namespace; a new one gets the given values."""
+    """Return the session of that id in the namespace; a new one gets the given values."""
     check_name("namespace", namespace)
     check_name("session", id)
     if not id:
@@ -49,13 +48,13 @@ def get_or_create(
 
 
 def find(db: Database, namespace: str, id: str) -> SessionRecord | None:
-    """The session of that id in the namespace, if there is one."""
+    """Return the session of that id in the namespace, or None."""
     row = db.row("session_by_id", namespace=namespace, id=id)
     return _session(row) if row else None
 
 
 def get(db: Database, key: SessionKey) -> SessionRecord:
-    """The session of that key."""
+    """Return the session of that key."""
     row = db.row("session", key=key)
     if row is None:
         raise NotFoundError(f"there is no session with the key {key}; it may have been deleted")
@@ -69,7 +68,7 @@ def page(
     limit: int = 50,
     after: SessionRecord | SessionCursor | None = None,
 ) -> list[SessionRecord]:
-    """Sessions of a namespace, last used first; the next page comes after the last of this one."""
+    """Return sessions of a namespace, last used first, `after` the last of the page before."""
     rows = db.rows(
         "sessions_before",
         namespace=namespace,
@@ -81,19 +80,19 @@ def page(
 
 
 def namespaces(db: Database, *, limit: int = 50, after: str = "") -> list[tuple[str, int]]:
-    """Namespaces with their number of sessions, by name; the command line's own is left out."""
+    """Return namespaces and their numbers of sessions, by name, without the owner's."""
     rows = db.rows("namespaces_after", after=after, limit=limit)
     return [(row["namespace"], row["sessions"]) for row in rows]
 
 
 def count(db: Database, namespace: str) -> int:
-    """How many sessions a namespace has."""
+    """Return the number of sessions of a namespace."""
     row = db.row("count_sessions", namespace=namespace)
     return int(row["sessions"]) if row else 0
 
 
 def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionRecord:
-    """Give a session new values."""
+    """Change a session and return it."""
     lock(db, key)
     before = get(db, key)
     values = {
@@ -114,7 +113,7 @@ def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionReco
 
 
 def delete(db: Database, key: SessionKey) -> None:
-    """Delete a session and all that belongs to it, and nothing else."""
+    """Delete a session and everything that belongs to it."""
     lock(db, key)
     index.forget_session(db, key)
     db.change("delete_unclaimed_usage", session=key)
@@ -122,7 +121,7 @@ def delete(db: Database, key: SessionKey) -> None:
 
 
 def lock(db: Database, key: SessionKey) -> int | None:
-    """Hold the session until the transaction ends; gives the key of its tip."""
+    """Lock the session until the transaction ends; return the key of its tip."""
     row = db.row("lock_session", key=key)
     if row is None:
         raise NotFoundError(f"there is no session with the key {key}; it may have been deleted")

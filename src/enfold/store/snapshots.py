@@ -1,9 +1,9 @@
-"""Snapshots: recording a compression, finding the one that applies, undoing it.
+"""Snapshots: record a compression, find the one that applies, undo it, read a view.
 
-A snapshot applies to a branch if the tip of the branch it was made on is on the path: a summary
-never reaches a branch that did not make it. Among those the one with the deepest cutoff counts,
-then the newest. With `share_across_branches` it is enough that the cutoff is on the path. One whose
-cutoff is gone or elsewhere does not apply; the next does, or none.
+A snapshot applies to a branch if the tip that it was made for is on the branch: a summary does not
+apply to branches that it was not made for. With `share_across_branches` it is enough that the
+cutoff is on the branch. Among the snapshots that apply, the one with the deepest cutoff is used,
+then the newest.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from enfold.records import (
     EditDraft,
     EditReference,
     KeptRange,
-    ManifestEntry,
     SessionKey,
     Snapshot,
     SnapshotDraft,
@@ -43,18 +42,18 @@ _BATCH = 32
 
 
 class Expected(Enum):
-    """What a recording may expect to apply, other than a certain snapshot or none."""
+    """An expectation of `record` other than a snapshot's id or None."""
 
     ANY = auto()
 
 
 ANY = Expected.ANY
-"""Whichever applies."""
+"""Any snapshot may apply."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Beside:
-    """What is written in the same transaction as a snapshot."""
+class SnapshotExtras:
+    """Records that are written in the same transaction as a snapshot."""
 
     edits: Sequence[EditDraft] = ()
     flush: Sequence[str] = ()
@@ -62,35 +61,35 @@ class Beside:
     usage: Sequence[UsageEvent] = ()
 
 
-NOTHING_BESIDE = Beside()
+NO_EXTRAS = SnapshotExtras()
 
 
 def record(
     db: Database,
     session: SessionKey,
     draft: SnapshotDraft,
-    beside: Beside = NOTHING_BESIDE,
+    extras: SnapshotExtras = NO_EXTRAS,
     *,
     expected: str | Expected | None = ANY,
     share_across_branches: bool = False,
 ) -> Snapshot:
-    """Write a snapshot with all that belongs to it, or nothing.
+    """Write a snapshot with its edits, flush entries and usage, all or nothing; return it.
 
-    `expected` is the id of the snapshot that applied when the work began, None if none did. If
-    another applies by now, somebody else was first: `ConflictError`.
+    `expected` is the id of the snapshot that applied when the work began, None if none did.
+    Raises `ConflictError` if another one applies by now.
     """
     sessions.lock(db, session)
     if expected is not ANY:
         applies = applicable(db, session, draft.parent, share_across_branches=share_across_branches)
         if (applies.id if applies else None) != expected:
             raise ConflictError(
-                "another compression of this branch was recorded first; look at the view again"
+                "another compression of this branch was recorded first; read the view again"
             )
     _insert(db, session, draft)
-    _insert_edits(db, session, draft.id, beside.edits)
-    outbox.enqueue(db, session, beside.flush)
+    _insert_edits(db, session, draft.id, extras.edits)
+    outbox.enqueue(db, session, extras.flush)
     catalog.add_usage(
-        db, [replace(event, session=session, snapshot_id=draft.id) for event in beside.usage]
+        db, [replace(event, session=session, snapshot_id=draft.id) for event in extras.usage]
     )
     return get(db, session, draft.id)
 
@@ -103,9 +102,9 @@ def applicable(
     share_across_branches: bool = False,
     without: Collection[str] = (),
 ) -> Snapshot | None:
-    """The snapshot that applies to the branch that ends at `tip`, or to the current branch.
+    """Return the snapshot that applies to the branch that ends at `tip`, or to the current branch.
 
-    `without` names those to leave out of account.
+    `without` has the ids of snapshots to ignore.
     """
     bottom = tree.tip_node(db, session, tip)
     return applicable_at(
@@ -121,7 +120,7 @@ def applicable_at(
     share_across_branches: bool = False,
     without: Collection[str] = (),
 ) -> Snapshot | None:
-    """The snapshot that applies to the branch that ends at a place in the tree."""
+    """Return the snapshot that applies to the branch that ends at a node."""
     if not bottom.depth:
         return None
     for batch in _candidates(db, session, bottom.depth):
@@ -136,7 +135,7 @@ def applicable_at(
 
 
 def get(db: Database, session: SessionKey, id: str) -> Snapshot:
-    """One snapshot."""
+    """Return the snapshot with that id."""
     row = db.row("snapshot_by_id", session=session, id=id)
     if row is None:
         raise NotFoundError(f"there is no snapshot {id!r} in this session")
@@ -144,12 +143,12 @@ def get(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 
 def wordings(db: Database, session: SessionKey, id: str) -> tuple[str, ...]:
-    """A snapshot, and those before it that said the same in other words: edited, written anew."""
+    """Return the ids of a snapshot and of its earlier versions for the same messages."""
     found = get(db, session, id)
     ids = [found.id]
     while found.previous is not None:
         earlier = get(db, session, found.previous)
-        if earlier.cutoff != found.cutoff or _range(earlier) != _range(found):
+        if (earlier.cutoff, earlier.message_range) != (found.cutoff, found.message_range):
             break
         ids.append(earlier.id)
         found = earlier
@@ -159,24 +158,24 @@ def wordings(db: Database, session: SessionKey, id: str) -> tuple[str, ...]:
 def of_kind(
     db: Database, session: SessionKey, kind: SnapshotKind = "summary", *, limit: int = 1_000
 ) -> tuple[Snapshot, ...]:
-    """A session's snapshots of a kind, newest first, undone ones too."""
+    """Return a session's snapshots of a kind, newest first, undone ones included."""
     rows = db.rows("snapshots_of_kind", session=session, kind=kind, limit=limit)
     return tuple(_snapshot(row) for row in rows)
 
 
-def snapshots_edits(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Edit]:
-    """Edits by their id."""
+def edits_by_id(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, Edit]:
+    """Return edits by id."""
     rows = db.rows("edits_by_id", session=session, ids=dump_text(list(ids)))
     return {row["id"]: _edit(row) for row in rows}
 
 
 def all_edits(db: Database, session: SessionKey) -> tuple[Edit, ...]:
-    """Every edit that was made in a session, oldest first."""
+    """Return all edits of a session, oldest first."""
     return tuple(_edit(row) for row in db.rows("edits_of_session", session=session))
 
 
 def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
-    """Stop using a snapshot, at the tip the session is on. Again is no error."""
+    """Record that a snapshot is undone at the current tip; no error if it already was."""
     tip = sessions.lock(db, session)
     snapshot = get(db, session, id)
     if not snapshot.undone:
@@ -193,7 +192,7 @@ def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 
 def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
-    """Delete a summary's text and stop using it. That there was one stays on record."""
+    """Delete a summary's text and undo the snapshot. The record of the snapshot stays."""
     snapshot = undo(db, session, id)
     emptied = {key: snapshot.content[key] for key in ("messageRange",) if key in snapshot.content}
     db.change(
@@ -206,7 +205,7 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 
 def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
-    """The newest undo that happened on the branch that ends at `tip`, or on the current one."""
+    """Return the newest undo on the branch that ends at `tip`, or on the current one."""
     bottom = tree.tip_node(db, session, tip)
     rows = db.rows("undos", session=session)
     there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
@@ -217,7 +216,7 @@ def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo
 
 
 def _candidates(db: Database, session: SessionKey, depth: int) -> Iterator[Sequence[Row]]:
-    """Snapshots that may apply, best first: one, for that is nearly always it, then many."""
+    """Yield snapshots that may apply, best first: one, which nearly always does, then batches."""
     before_depth, before_key, limit = _FAR_FUTURE, _FAR_FUTURE, _FIRST_BATCH
     while rows := db.rows(
         "candidates",
@@ -296,7 +295,7 @@ def _snapshot(row: Row) -> Snapshot:
         session=row["session"],
         id=row["id"],
         kind=row["kind"],
-        # A bare text is how others that share these tables have written it.
+        # Other programs that share these tables write a bare text.
         content={"summaryText": content} if isinstance(content, str) else content,
         cutoff=row["message_cutoff_id"],
         cutoff_depth=row["cutoff_depth"],
@@ -315,7 +314,7 @@ def _snapshot(row: Row) -> Snapshot:
 
 
 def _edit(row: Row) -> Edit:
-    """The edit, if its bytes are still those that were written."""
+    """Return the edit; raise `IntegrityError` if its bytes have changed."""
     ledger = row["ledger"]
     edit = Edit(**{**dict(row), "ledger": None if ledger is None else loads(ledger)})
     if digest(edit.body) != edit.digest:
@@ -326,11 +325,6 @@ def _edit(row: Row) -> Edit:
     return edit
 
 
-def _range(snapshot: Snapshot) -> Any:
-    """The messages that a snapshot stands for."""
-    return snapshot.content.get("messageRange")
-
-
 def view(
     db: Database,
     session: SessionKey,
@@ -339,9 +333,9 @@ def view(
     share_across_branches: bool = False,
     without: Collection[str] = (),
 ) -> ViewRows:
-    """The rows of the view of the branch that ends at `tip`, or of the current branch.
+    """Return the rows of the view of the branch that ends at `tip`, or of the current branch.
 
-    `without` names snapshots to leave out of account.
+    `without` has the ids of snapshots to ignore.
     """
     bottom = tree.tip_node(db, session, tip)
     snapshot = applicable_at(
@@ -359,25 +353,25 @@ def view(
 
 
 def entries(db: Database, snapshot: Snapshot) -> list[ViewRow]:
-    """The manifest with messages and edits in place of their ids, in two queries."""
+    """Return the manifest with messages and edits in place of their ids, with two queries."""
     manifest = snapshot.manifest
     wanted = [entry.edit for entry in manifest if isinstance(entry, EditReference)]
     ends = [(entry.first, entry.last) for entry in manifest if isinstance(entry, KeptRange)]
-    edits = snapshots_edits(db, snapshot.session, wanted) if wanted else {}
-    stretches = iter(tree.segments(db, snapshot.session, ends) if ends else ())
+    edits = edits_by_id(db, snapshot.session, wanted) if wanted else {}
+    ranges = iter(tree.segments(db, snapshot.session, ends) if ends else ())
     shown: list[ViewRow] = []
     for entry in manifest:
+        found: Sequence[ViewRow]
         match entry:
             case KeptRange():
-                shown.extend(_there(next(stretches), snapshot, entry))
+                found = next(ranges)
             case EditReference(edit):
-                shown.extend(_there([edits[edit]] if edit in edits else [], snapshot, entry))
+                found = [edits[edit]] if edit in edits else []
             case SummaryPlace():
-                shown.append(entry)
+                found = [entry]
+        if not found:
+            raise IntegrityError(
+                f"snapshot {snapshot.id} shows {entry}, which is not in the session"
+            )
+        shown.extend(found)
     return shown
-
-
-def _there(found: Sequence[ViewRow], snapshot: Snapshot, entry: ManifestEntry) -> Sequence[ViewRow]:
-    if found:
-        return found
-    raise IntegrityError(f"snapshot {snapshot.id} shows {entry}, which is not in the session")

@@ -1,4 +1,4 @@
-"""The SQLite engine: a file, its connections, and what its errors mean."""
+"""The SQLite engine: file, connections and translated errors."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _BROKEN = {
 
 
 class FileConnection(sqlite3.Connection):
-    """A connection to a file, which is not lost the way one to a server is."""
+    """A connection to a file. Unlike one to a server it cannot be lost."""
 
     closed = False
 
 
 class SQLite:
-    """An SQLite database. One connection writes at a time, readers never wait for it."""
+    """An SQLite database. One connection writes at a time; readers never wait for it."""
 
     name: EngineName = "sqlite"
     foreign_errors: tuple[type[Exception], ...] = (sqlite3.Error,)
@@ -54,7 +54,7 @@ class SQLite:
             )
 
     def connect(self, *, read_only: bool = False) -> FileConnection:
-        """A new connection. It is closed by another thread than the one it works in."""
+        """Return a new connection. It may be closed in another thread than it is used in."""
         connection = sqlite3.connect(
             self.path,
             timeout=self._patience,
@@ -74,7 +74,7 @@ class SQLite:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Durable before it is acknowledged (FULL), and readers beside the writer (WAL)."""
+        """Set up a connection with durable commits (FULL) and readers that never wait (WAL)."""
         mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
         if mode not in {"wal", "memory"}:
             raise ConfigError(f"{self.path}: its file system cannot hold a database shared safely")
@@ -87,7 +87,7 @@ class SQLite:
             connection.execute(f"PRAGMA {setting}")
 
     def translate(self, error: Exception) -> StoreError:
-        """What the error means for whoever called."""
+        """Return our error for a driver's error."""
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in _UNAVAILABLE:
             return StoreUnavailableError(f"database {self.path}: {_UNAVAILABLE[code]} ({error})")
@@ -95,7 +95,7 @@ class SQLite:
 
 
 def _path_in(url: str) -> str:
-    """The path of `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite:///:memory:`."""
+    """Return the path of `sqlite:///relative.db`, `sqlite:////absolute.db` or `sqlite:///:memory:`."""
     path = url.removeprefix("sqlite:///")
     if path == url or not path or "?" in path:
         raise ConfigError(

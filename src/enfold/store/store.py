@@ -1,14 +1,14 @@
-"""The store's async edge: open it, read and write in transactions, close it.
+"""The store's async interface: open it, read and write in transactions, close it.
 
-All the store can do is in plain functions that take a `Database` first:
+Its operations are plain functions that take a `Database` first:
 
     async with await open_store("sqlite:///chats.db") as store:
         session = await store.write(sessions.get_or_create, "", "my chat")
         await store.write(tree.append, session.key, drafts)
-        rows = await store.read(views.view, session.key)
+        rows = await store.read(snapshots.view, session.key)
 
-Each call is one transaction. Several functions belong in one if they must succeed together: write
-a function that calls them.
+Each call is one transaction. To run several functions in one transaction, write a function that
+calls them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from enfold.store.sqlite import MEMORY, SQLite
 
 
 class DatabaseConnection(Protocol):
-    """What both drivers' connections can do."""
+    """The methods that the connections of both drivers share."""
 
     @property
     def closed(self) -> bool: ...
@@ -39,11 +39,11 @@ class DatabaseConnection(Protocol):
 
 
 class DatabaseEngine(Protocol):
-    """A database that the store can live in."""
+    """A database engine for the store."""
 
     name: EngineName
     url: str
-    """Where it is; safe to show."""
+    """The address, without secrets."""
     foreign_errors: tuple[type[Exception], ...]
     begin_read: str
     begin_write: str
@@ -52,7 +52,7 @@ class DatabaseEngine(Protocol):
 
 
 class ConnectionPool:
-    """A few threads with a connection each. One hop to a thread carries a whole transaction."""
+    """A few threads with one connection each. A whole transaction runs in one thread."""
 
     def __init__(
         self, engine: DatabaseEngine, connect: Callable[[], DatabaseConnection], count: int
@@ -66,10 +66,10 @@ class ConnectionPool:
         self._closed = False
 
     async def run(self, begin: str, work: Callable[[Database], Result]) -> Result:
-        """Run the work in a transaction of its own, and commit it.
+        """Run the work in a new transaction and commit it.
 
-        If the task that waits is cancelled, work that has begun still ends as a whole: it commits
-        or it fails, and its connection goes back to its thread.
+        If the waiting task is cancelled, work that has begun still ends as a whole: it commits or
+        it fails, and its connection stays usable.
         """
         if self._closed:
             raise StoreError("the store is closed; open it again")
@@ -77,7 +77,7 @@ class ConnectionPool:
         return await loop.run_in_executor(self._threads, self._transact, begin, work)
 
     async def close(self) -> None:
-        """Let the transactions that run finish, then close every connection."""
+        """Wait for running transactions, then close every connection."""
         self._closed = True
         await asyncio.to_thread(self._threads.shutdown)
         for connection in list(self._open):
@@ -95,15 +95,15 @@ class ConnectionPool:
                 if not committed:
                     self._abandon(connection)
         except self._engine.foreign_errors as error:
-            # The driver's own error may quote a row or an address with its password.
+            # The driver's error may quote a row or an address with its password.
             raise self._engine.translate(error) from None
         return result
 
     def _begin(self, begin: str) -> DatabaseConnection:
-        """This thread's connection with a transaction open.
+        """Return this thread's connection with an open transaction.
 
-        A connection may have been lost since it was last used. Nothing was done on it yet, so a
-        new one takes its place and nobody notices.
+        A connection may have been lost since its last use. Nothing was done on it in this
+        transaction yet, so a new one can replace it.
         """
         connection = self._connection()
         try:
@@ -117,7 +117,7 @@ class ConnectionPool:
         return connection
 
     def _abandon(self, connection: DatabaseConnection) -> None:
-        """Undo what was done. A connection that cannot is closed, which undoes it too."""
+        """Roll back. A connection that cannot is closed, which rolls back too."""
         try:
             connection.rollback()
         except self._engine.foreign_errors:
@@ -162,16 +162,16 @@ class Store:
         self._readers = readers
         self._writers = writers
         self.writes = 0
-        """How often this process has written, or tried to: what was read before may be old."""
+        """The number of writes of this process, failed ones included; caches compare it."""
 
     @property
     def url(self) -> str:
-        """Where the database is, without a password."""
+        """The address of the database, without a password."""
         return self._engine.url
 
     @property
     def engine(self) -> EngineName:
-        """Which kind of database it is."""
+        """The name of the database engine."""
         return self._engine.name
 
     async def read(
@@ -180,7 +180,7 @@ class Store:
         *args: Params.args,
         **kwargs: Params.kwargs,
     ) -> Result:
-        """Call a function of the store that only reads; all it reads is of one moment."""
+        """Call a function of the store that only reads, on one consistent state."""
         return await self._readers.run(
             self._engine.begin_read, lambda db: function(db, *args, **kwargs)
         )
@@ -191,7 +191,7 @@ class Store:
         *args: Params.args,
         **kwargs: Params.kwargs,
     ) -> Result:
-        """Call a function of the store; all it writes is committed, or nothing is."""
+        """Call a function of the store; everything it writes is committed, or nothing."""
         try:
             return await self._writers.run(
                 self._engine.begin_write, lambda db: function(db, *args, **kwargs)
@@ -200,21 +200,21 @@ class Store:
             self.writes += 1
 
     def listen(self, channel: str) -> AsyncGenerator[str, None]:
-        """What others send to a channel; see `notices`, where it is called."""
+        """Yield the texts that are sent to a channel; called by `outbox.listen`."""
         if not isinstance(self._engine, PostgreSQL):
-            raise StoreError(f"{self.url}: nobody else can send anything here")
+            raise StoreError(f"{self.url}: this database cannot notify other processes")
         return self._engine.listen(channel)
 
     @contextmanager
     def translating(self) -> Iterator[None]:
-        """Turn the driver's errors into ours, where another library speaks to the database."""
+        """Translate the driver's errors where another library uses the database."""
         try:
             yield
         except self._engine.foreign_errors as error:
             raise self._engine.translate(error) from None
 
     async def close(self) -> None:
-        """Let running transactions finish and close every connection."""
+        """Wait for running transactions and close every connection."""
         await self._readers.close()
         if self._writers is not self._readers:
             await self._writers.close()
@@ -235,7 +235,7 @@ class Store:
 
 
 async def open_store(url: str, *, patience: float = PATIENCE) -> Store:
-    """Open the database at a `sqlite:///` or `postgresql://` address, migrating it if it is old."""
+    """Open the database at a `sqlite:///` or `postgresql://` address; migrate it if it is old."""
     scheme = url.partition(":")[0]
     opener = _OPENERS.get(scheme)
     if opener is None:
@@ -256,7 +256,7 @@ async def open_store(url: str, *, patience: float = PATIENCE) -> Store:
 
 
 def _open_sqlite(url: str, patience: float) -> Store:
-    """One thread writes, because SQLite lets one write; a database in memory has one connection."""
+    """Return a store with one writing thread; a database in memory has one connection in all."""
     engine = SQLite(url, patience=patience)
     writer = ConnectionPool(engine, engine.connect, 1)
     if engine.path == MEMORY:
@@ -266,7 +266,7 @@ def _open_sqlite(url: str, patience: float) -> Store:
 
 
 def _open_postgresql(url: str, patience: float) -> Store:
-    """Every thread may read and write: PostgreSQL keeps writers apart by rows."""
+    """Return a store whose threads all read and write: PostgreSQL locks rows, not files."""
     engine = PostgreSQL(url, patience=patience)
     workers = ConnectionPool(engine, engine.connect, _POSTGRESQL_CONNECTIONS)
     return Store(engine, workers, workers)

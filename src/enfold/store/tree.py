@@ -1,8 +1,11 @@
-"""The tree of messages: appending, recognising a history that comes again, walking branches.
+"""The tree of messages: append, recognise a repeated history, walk branches.
 
-A message's id is its identity, a hash of what it says and of the message before it. So writing
-the same message at the same place again finds it there, and a known id means that everything
-before it is known too.
+A message's id is its identity, a hash of its content and of the message before it. So a message
+that is appended again at the same place is found there, and if an id is stored, all messages
+before it are stored too.
+
+Besides its parent every message refers to one ancestor far above it, its jump. With jumps the
+ancestor at any depth is found in a number of steps that grows with the logarithm of the depth.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from enfold.text.words import storable
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A message's place in the tree. The root that all first messages share has the key 0."""
+    """A message's place in the tree. The parent of all first messages has the key 0."""
 
     key: int = 0
     id: str | None = None
@@ -39,12 +42,12 @@ class Node:
     path_tokens: int = 0
 
 
-ABOVE_ALL = Node()
-"""What all first messages follow."""
+TOP = Node()
+"""The parent of all first messages."""
 
 
 def jump_depth(depth: int) -> int:
-    """The depth of the ancestor that a message of this depth knows besides its parent.
+    """Return the depth of the jump of a message at this depth.
 
     Write the depth as a sum of numbers of the form 2^k − 1, greatest first; leave out the last.
     """
@@ -57,15 +60,15 @@ def jump_depth(depth: int) -> int:
 
 
 def tip_node(db: Database, session: SessionKey, named: str | None) -> Node:
-    """The place of a branch's last message; of the current branch's if none is named."""
+    """Return the node of the named tip, or of the current branch's tip."""
     if named is not None:
         return require(db, session, named)
     row = db.row("tip_node", session=session)
-    return _as_node(row) if row else ABOVE_ALL
+    return _as_node(row) if row else TOP
 
 
 def require(db: Database, session: SessionKey, id: str) -> Node:
-    """The place of a message that must be there."""
+    """Return the node of a message; raise `NotFoundError` if there is none."""
     row = db.row("node_by_id", session=session, id=id)
     if row is None:
         raise message_not_found(id)
@@ -73,27 +76,27 @@ def require(db: Database, session: SessionKey, id: str) -> Node:
 
 
 def by_key(db: Database, key: int) -> Node:
-    """The place of the message with that key; 0 is above all."""
+    """Return the node of the message with that key; `TOP` for 0."""
     row = db.row("node", key=key) if key else None
-    return _as_node(row) if row else ABOVE_ALL
+    return _as_node(row) if row else TOP
 
 
 def ancestor(db: Database, bottom: Node, depth: int) -> Node:
-    """The place at a depth on the path to another."""
+    """Return the node at a depth on the path to another node."""
     if depth >= bottom.depth:
         return bottom
     row = db.row("ancestor_at", tip=bottom.key, depth=depth) if depth else None
-    return _as_node(row) if row else ABOVE_ALL
+    return _as_node(row) if row else TOP
 
 
 def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:
-    """Those of the messages that are on the path from the root to the tip."""
+    """Return the keys that are on the path from the root to the tip."""
     rows = db.rows("on_path", tip=tip, keys=dump_text(sorted(set(keys))))
     return {row["target"] for row in rows}
 
 
 def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, int]:
-    """The keys of messages that must be there, by id."""
+    """Return the keys of messages by id; raise `NotFoundError` if one is missing."""
     if not ids:
         return {}
     rows = db.rows("keys_by_id", session=session, ids=dump_text(list(ids)))
@@ -105,7 +108,7 @@ def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, 
 
 
 def message_not_found(id: str) -> NotFoundError:
-    """What to raise for a message that is not there."""
+    """Return the error for a message that does not exist."""
     return NotFoundError(f"there is no message {id!r} in this session")
 
 
@@ -114,7 +117,7 @@ def _as_node(row: Row) -> Node:
 
 
 _WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != "parent")
-"""What of a message is written as it is; its parent goes by key."""
+"""The fields of a message that are columns; its parent is stored by key."""
 
 
 def append(
@@ -125,26 +128,31 @@ def append(
     *,
     forward_only: bool = False,
 ) -> tuple[StoredMessage, ...]:
-    """Write messages one after the other and move the tip to the last.
+    """Append messages one after the other, move the tip to the last one, and return them.
 
-    Messages that are there already are recognised, not written again. After any message but the
-    tip this makes a branch. Appends at the current tip, from however many processes, make one line.
-    With `forward_only` what came late does not take the tip back: it stays where it is if the last
-    message leads to it. So records of a growing history may be made in any order.
+    Messages that are stored already are recognised, not written again. Appending after another
+    message than the tip makes a branch. Appends at the current tip form one line, also from several
+    processes. With `forward_only` the tip does not move back: it stays if the last message is
+    before it. So the requests of a growing history may be recorded in any order.
     """
     tip = sessions.lock(db, session)
     if not drafts:
         return ()
-    above = _place(db, session, parent, tip)
+    if parent is ROOT or (parent is CURRENT_TIP and tip is None):
+        above = TOP
+    elif isinstance(parent, str):
+        above = require(db, session, parent)
+    else:
+        above = by_key(db, tip or 0)
     ids = chain((draft.content_hash for draft in drafts), above.id)
-    known, bottom = _known_prefix(
+    count, bottom = _stored_prefix(
         ids, lambda id: db.row("known_in_session", id=id, session=session)
     )
-    there: tuple[StoredMessage, ...] = ()
+    existing: tuple[StoredMessage, ...] = ()
     if bottom is not None:
-        there = line(db, bottom["key"], above.depth)
+        existing = line(db, bottom["key"], above.depth)
         above = by_key(db, bottom["key"])
-    messages = there + _write(db, session, above, ids[known:], drafts[known:])
+    messages = existing + _write(db, session, above, ids[count:], drafts[count:])
     last = messages[-1].key
     is_behind = tip is not None and forward_only and bool(on_path(db, tip, [last]))
     if last != tip and not is_behind:
@@ -170,16 +178,16 @@ def recognise(
             return db.row("known_in_session", id=id, session=session)
         return db.row("known_in_namespace", id=id, namespace=namespace)
 
-    known, bottom = _known_prefix(ids, find)
+    count, bottom = _stored_prefix(ids, find)
     if bottom is None:
         return Recognition(0)
-    return Recognition(known, bottom["session"], ids[known - 1])
+    return Recognition(count, bottom["session"], ids[count - 1])
 
 
 def path(
     db: Database, session: SessionKey, tip: str | None = None, *, above_depth: int = 0
 ) -> tuple[StoredMessage, ...]:
-    """The messages of a branch, root first, that are deeper than `above_depth`."""
+    """Return the messages of a branch that are deeper than `above_depth`, root first."""
     bottom = tip_node(db, session, tip)
     return line(db, bottom.key, above_depth) if bottom.depth > above_depth else ()
 
@@ -193,7 +201,7 @@ def page(
     after: str | None = None,
     limit: int = 50,
 ) -> tuple[StoredMessage, ...]:
-    """Some messages of a branch, root first: the last ones, or those before or after another."""
+    """Return messages of a branch, root first: the last ones, or those before or after another."""
     bottom = tip_node(db, session, tip)
     if before is not None:
         stop = require(db, session, before)
@@ -210,13 +218,13 @@ def page(
 def between(
     db: Database, session: SessionKey, tip: str | None, first: int, last: int
 ) -> tuple[StoredMessage, ...]:
-    """The messages of a branch from one place to another, both included; the first is 1."""
+    """Return the messages of a branch from one position to another, both included; 1 is first."""
     bottom = ancestor(db, tip_node(db, session, tip), last)
     return line(db, bottom.key, max(0, first - 1)) if bottom.depth >= max(1, first) else ()
 
 
 def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
-    """One message."""
+    """Return the message with that id."""
     row = db.row("message_by_id", session=session, id=id)
     if row is None:
         raise message_not_found(id)
@@ -224,7 +232,7 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
 
 
 def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:
-    """One message of the branch that ends at the tip; without one, that the session is on."""
+    """Return a message of the branch that ends at the tip, by default the current branch."""
     message = get(db, session, id)
     if not on_path(db, tip_node(db, session, tip).key, [message.key]):
         raise message_not_found(id)
@@ -234,7 +242,7 @@ def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None
 def at_position(
     db: Database, session: SessionKey, position: int, tip: str | None = None
 ) -> StoredMessage:
-    """The message at that place of the branch; the first is 1."""
+    """Return the message at that position of the branch; the first is 1."""
     bottom = tip_node(db, session, tip)
     if not 1 <= position <= bottom.depth:
         raise NotFoundError(f"there is no message {position}; this branch has {bottom.depth:,}")
@@ -243,7 +251,7 @@ def at_position(
 
 
 def children(db: Database, session: SessionKey, id: str | None) -> tuple[StoredMessage, ...]:
-    """The messages that follow one, oldest first; the first messages of all branches for None."""
+    """Return the children of a message, oldest first; the first messages of branches for None."""
     if id is None:
         rows = db.rows("roots", session=session)
     else:
@@ -261,25 +269,25 @@ def branches(db: Database, session: SessionKey) -> tuple[Branch, ...]:
 def written_after(
     db: Database, session: SessionKey, key: int = 0, *, limit: int = 1_000
 ) -> tuple[StoredMessage, ...]:
-    """A session's messages of all branches in the order they were written, after one with a key.
+    """Return messages of all branches in the order they were written, after the one with a key.
 
-    A parent always comes before its children, so this is the order to export in.
+    A parent always comes before its children.
     """
     rows = db.rows("messages_after_key", session=session, key=key, limit=limit)
     return tuple(_message(row) for row in rows)
 
 
 def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
-    """Put the session on the branch that ends at a message, or before the first for None."""
+    """Make a message the session's tip; None makes the branch empty."""
     sessions.lock(db, session)
     key = require(db, session, id).key if id is not None else None
     db.change("move_tip", key=session, tip=key, now=db.now())
 
 
 def step_back(db: Database, session: SessionKey) -> StoredMessage | None:
-    """Put the session before the last message of its branch, which is given; None if it is empty.
+    """Move the tip to the message before it; return the old tip, or None for an empty branch.
 
-    The message stays where it is, on a branch of its own.
+    The old tip stays stored, as the end of another branch.
     """
     sessions.lock(db, session)
     for last in page(db, session, limit=1):
@@ -296,7 +304,7 @@ def set_reported_usage(
     input_tokens: int | None,
     output_tokens: int | None,
 ) -> None:
-    """Keep what the provider reported for a message, for monitoring."""
+    """Store the usage that the provider reported for a message, for monitoring."""
     changed = db.change(
         "set_reported_usage",
         session=session,
@@ -309,27 +317,19 @@ def set_reported_usage(
 
 
 def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
-    """The messages from one upwards that are deeper than `above_depth`, root first."""
+    """Return the messages on the path to one that are deeper than `above_depth`, root first."""
     return _in_order(db.rows("line", bottom=bottom, above=above_depth))
 
 
 def segments(
     db: Database, session: SessionKey, ends: Sequence[tuple[str, str]]
 ) -> list[tuple[StoredMessage, ...]]:
-    """Stretches of the tree, each from one message to another below it, root first."""
+    """Return ranges of the tree, each from one message to another below it, root first."""
     found: list[list[Row]] = [[] for _ in ends]
     for row in db.rows("segments", session=session, segments=dump_text(list(ends))):
         values = dict(row)
         found[values.pop("place")].append(values)
     return [_in_order(rows) for rows in found]
-
-
-def _place(db: Database, session: SessionKey, parent: str | AppendPlace, tip: int | None) -> Node:
-    if parent is ROOT or (parent is CURRENT_TIP and tip is None):
-        return ABOVE_ALL
-    if isinstance(parent, str):
-        return require(db, session, parent)
-    return by_key(db, tip or 0)
 
 
 def _write(
@@ -339,7 +339,7 @@ def _write(
     ids: Sequence[str],
     drafts: Sequence[MessageDraft],
 ) -> tuple[StoredMessage, ...]:
-    """Write new messages after one."""
+    """Write new messages after a node; return them."""
     if not drafts:
         return ()
     keys = [row["seq"] for row in db.rows("new_message_keys", count=len(drafts))]
@@ -363,7 +363,7 @@ def _write(
 
 
 def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
-    """The key of the jump of a message after `parent`."""
+    """Return the key of the jump of a message after `parent`."""
     if jump_depth(parent.depth + 1) == parent.depth:
         return parent.key
     middle = made.get(parent.jump) or by_key(db, parent.jump)
@@ -373,7 +373,7 @@ def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
 def _as_stored(
     session: SessionKey, parent: Node, node: Node, draft: MessageDraft, now: int
 ) -> StoredMessage:
-    """The message as it will be read."""
+    """Return the message as it will be read."""
     return StoredMessage(
         key=node.key,
         session=session,
@@ -398,23 +398,23 @@ def _as_stored(
     )
 
 
-def _known_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tuple[int, Row | None]:
-    """How many of the ids are known, from the first on, and the row of the last known one.
+def _stored_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tuple[int, Row | None]:
+    """Return the number of stored ids, from the first on, and the row of the last stored one.
 
-    A known id means that all before it are known. What comes again usually ends in a few new
-    messages, so the search goes back from the end in growing steps before it halves.
+    If an id is stored, all before it are. A repeated history usually ends in a few new messages,
+    so the search goes back from the end in growing steps before it halves.
     """
-    unknown, step = len(ids) + 1, 1
-    known, found = len(ids), None
-    while known > 0 and (found := find(ids[known - 1])) is None:
-        unknown, known, step = known, max(0, known - step), step * 2
-    while unknown - known > 1:
-        middle = (known + unknown) // 2
+    missing, step = len(ids) + 1, 1
+    stored, found = len(ids), None
+    while stored > 0 and (found := find(ids[stored - 1])) is None:
+        missing, stored, step = stored, max(0, stored - step), step * 2
+    while missing - stored > 1:
+        middle = (stored + missing) // 2
         if row := find(ids[middle - 1]):
-            known, found = middle, row
+            stored, found = middle, row
         else:
-            unknown = middle
-    return known, found
+            missing = middle
+    return stored, found
 
 
 def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
@@ -422,7 +422,7 @@ def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
 
 
 def _message(row: Row) -> StoredMessage:
-    """The message, if its bytes are still those that were written."""
+    """Return the message; raise `IntegrityError` if its bytes have changed."""
     message = StoredMessage(**row)
     if digest(message.body) != message.digest:
         raise IntegrityError(
