@@ -1,6 +1,6 @@
-# One word per task. Everything runs in a private .venv that scripts/setup.py makes; it does nothing
-# while pyproject.toml and constraints.txt are the ones it installed. Choose an interpreter with
-# `make test PYTHON=python3.12`, otherwise the newest suitable one is found.
+# Everything runs in .venv, which scripts/setup.py creates. It is updated only if pyproject.toml or
+# constraints.txt has changed. Choose an interpreter with `make test PYTHON=python3.12`; the default is
+# the newest suitable one.
 
 PYTHON ?=
 TEST ?= tests
@@ -14,10 +14,10 @@ BIN = .venv/bin
 .DEFAULT_GOAL := help
 .PHONY: help setup setup-run run demo browser test coverage test-model lint types fmt docs bench metrics check clean
 
-help: ## This list
+help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-setup: ## Make .venv with everything that development needs
+setup: ## Install everything for development into .venv
 	@$(SETUP) dev
 
 setup-run:
@@ -26,44 +26,44 @@ setup-run:
 run: setup-run ## Start enfold with a sample conversation, on http://127.0.0.1:8787
 	@$(BIN)/enfold serve --sample
 
-demo: setup-run ## Show in the terminal what enfold does
+demo: setup-run ## Show what enfold does, in the terminal
 	@$(BIN)/enfold demo
 
-browser: ## Get a browser for the tests of the web UI, where the system allows it
+browser: ## Install a browser for the tests of the web UI, if the system allows it
 	@$(SETUP) browser
 
-test: setup browser ## The whole test suite (TEST=path and PYTEST_ARGS=... narrow it)
+test: setup browser ## Run the test suite (TEST=path and PYTEST_ARGS=... select a part)
 	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
 
-coverage: setup browser ## The same, and which lines no test runs; half as quick
+coverage: setup browser ## Run the test suite with coverage; takes twice as long
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(PYTEST_ARGS) $(TEST)
 
-test-model: ## The tests that ask a real, small model on this machine
+test-model: ## Run the tests with a small model on this machine
 	@$(SETUP) model
 	$(BIN)/python -m pytest -m model $(PYTEST_ARGS) $(TEST)
 
-lint: setup ## Rules and formatting
+lint: setup ## Check rules and formatting with ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
-types: setup ## mypy, strict
+types: setup ## Check types with mypy
 	$(BIN)/mypy
 
-fmt: setup ## Put in order what ruff can: formatting, imports, simple rules
+fmt: setup ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: setup ## The documentation site, in build/documentation/site
+docs: setup ## Build the documentation site in build/documentation/site
 	$(BIN)/python -m scripts.docs
 
-bench: setup ## Measure beside the peers (BENCH="importing counting" chooses other scripts)
+bench: setup ## Compare with other libraries (BENCH="importing counting" runs other scripts)
 	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
-metrics: setup-run ## The project's figures beside their goals (METRICS="files" chooses others)
+metrics: setup-run ## Measure the project's goals (METRICS="files" selects conversations)
 	@$(BIN)/enfold eval --metrics $(METRICS)
 
-check: lint types test ## lint + types + test: what every change passes
+check: lint types test ## Run lint, types and test; required for every change
 
-clean: ## Remove .venv and everything that tools left behind
+clean: ## Remove .venv and all build and cache files
 	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
 	find src tests scripts benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
-"""Many small transcripts, by each engine: `python benchmarks/bulk.py [--transcripts N]`.
+"""Condense many small transcripts with each engine: `python benchmarks/bulk.py [--transcripts N]`.
 
-The files and what comes of them are compared byte for byte; times are of the whole command, with
-what it takes to start, and CPU time is of all its processes.
+The results are compared byte for byte. Times are those of the whole command, start-up included; CPU
+time is that of all its processes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def write(folder: Path, transcripts: int, files: int) -> int:
-    """Chats of an agent with a tool result or two each; how many bytes they are."""
+    """Write chats of an agent with one or two tool results each; return their bytes."""
     folder.mkdir()
     for number in range(files):
         lines = (json.dumps(chat(each)) for each in range(number, transcripts, files))
@@ -47,7 +47,7 @@ def write(folder: Path, transcripts: int, files: int) -> int:
 
 
 def chat(number: int) -> dict[str, object]:
-    """A short one, unlike every other."""
+    """Return a short chat that differs from every other."""
     messages: list[dict[str, object]] = [{"role": "user", "content": f"Look at module {number}."}]
     for turn in range(3):
         call = {"name": "read", "arguments": json.dumps({"path": f"src/m{number}/{turn}.py"})}
@@ -64,7 +64,7 @@ def chat(number: int) -> dict[str, object]:
 
 
 def condense(folder: Path, engine: str) -> tuple[float, float]:
-    """How long it takes, and how much CPU time."""
+    """Return the wall seconds and the CPU seconds."""
     command = [sys.executable, "-m", "enfold.cli", "condense", str(folder / "in")]
     command += ["--strategy", "truncation", "--engine", engine, "--out", str(folder / engine)]
     started, before = perf_counter(), cpu_seconds()
@@ -73,13 +73,13 @@ def condense(folder: Path, engine: str) -> tuple[float, float]:
 
 
 def cpu_seconds() -> float:
-    """Of all processes that were started here and have ended."""
+    """Return the CPU seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """All that was written, apart from the journal."""
+    """Return the written files, without the journal."""
     files = (path for path in folder.iterdir() if not path.name.startswith("."))
     return {path.name: path.read_bytes() for path in files}
 

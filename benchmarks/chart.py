@@ -1,4 +1,4 @@
-"""Charts: lines over two logarithmic axes, as an SVG that reads well on light and dark pages."""
+"""Charts: lines over two logarithmic axes, as an SVG for light and dark pages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Line = Sequence[tuple[float, float]]
 
 WIDTH, HEIGHT = 860, 460
 LEFT, RIGHT, TOP, BOTTOM = 78, 330, 56, 52
-"""Margins; the names of the lines stand on the right."""
+"""Margins; the names of the lines are on the right."""
 COLOURS = (
     "#2563eb",
     "#d97706",
@@ -24,11 +24,11 @@ COLOURS = (
 )
 INK, PALE = "#111827", "#4b5563"
 APART = 17
-"""Pixels that two names keep from each other."""
+"""Smallest distance between two names, in pixels."""
 
 
 def draw(title: str, lines: Mapping[str, Line], across: str, up: str) -> str:
-    """The chart; the first line is drawn boldest."""
+    """Return the chart; the first line is the boldest."""
     points = [point for line in lines.values() for point in line]
     x = _Axis([x for x, _ in points], LEFT, WIDTH - RIGHT)
     y = _Axis([y for _, y in points], HEIGHT - BOTTOM, TOP)
@@ -55,7 +55,7 @@ def draw(title: str, lines: Mapping[str, Line], across: str, up: str) -> str:
 
 
 def _tag(tag: str, inside: str = "", **attributes: object) -> str:
-    """An element; numbers with one decimal, an underscore in a name is a hyphen."""
+    """Return an element; numbers have one decimal, underscores in names become hyphens."""
     written = "".join(
         f' {name.replace("_", "-")}="{escape(_value(value))}"' for name, value in attributes.items()
     )
@@ -71,7 +71,7 @@ def _text(text: str, x: float, y: float, fill: str, **attributes: object) -> str
 
 
 class _Axis:
-    """Powers of ten along a stretch of pixels."""
+    """An axis with powers of ten."""
 
     def __init__(self, values: Sequence[float], begin: float, end: float) -> None:
         self.low = floor(log10(min(values)))
@@ -79,12 +79,12 @@ class _Axis:
         self._begin, self._end = begin, end
 
     def place(self, value: float) -> float:
-        """Where a value is, in pixels."""
+        """Return the position of a value in pixels."""
         share = (log10(value) - self.low) / (self.high - self.low)
         return self._begin + share * (self._end - self._begin)
 
     def marks(self) -> list[float]:
-        """The powers of ten."""
+        """Return the powers of ten."""
         return [10.0**power for power in range(self.low, self.high + 1)]
 
 
@@ -106,7 +106,7 @@ def _grid(x: _Axis, y: _Axis, across: str, up: str) -> list[str]:
 def _line(
     name: str, line: Line, number: int, axes: tuple[_Axis, _Axis], height: float
 ) -> list[str]:
-    """A line with its points, and a thread to its name on the right."""
+    """Return a line with its points, and a connection to its name on the right."""
     colour = COLOURS[number % len(COLOURS)]
     width, weight = (3.5, 700) if number == 0 else (1.8, 400)
     places = [(axes[0].place(a), axes[1].place(b)) for a, b in line]
@@ -124,7 +124,7 @@ def _line(
 
 
 def _spread(heights: Sequence[float]) -> list[float]:
-    """The same heights in order, moved down where two would cover each other."""
+    """Return the heights, moved down where two would overlap."""
     placed: list[float] = []
     for height in heights:
         placed.append(max(height, placed[-1] + APART) if placed else height)

@@ -1,13 +1,12 @@
-"""enfold beside the libraries that people would take instead: one run, side by side.
+"""Compare enfold with other libraries in one run.
 
-    python benchmarks/compare.py [--works count,turn,fold,prune,proxy] [--sizes 100,1000,…]
+    python benchmarks/compare.py [--works count,turn,compress,prune,proxy] [--sizes 100,1000,…]
 
-It prints Markdown, and writes it to docs/benchmarks.md with a chart beside it if all was measured.
+Prints Markdown. A run of all works also writes docs/benchmarks.md and its chart.
 
-Every contender has a process of its own, and each peer library an environment of its own, installed
-at the first run. Times are those of all cores together, so that other work on the machine counts as
-little as it can; what to compare are the ratios. A peer that cannot be installed, fails, or takes
-too long is reported as such.
+Each contender has its own process, and each other library its own environment, installed at the
+first run. Times are CPU times of all cores, to reduce the effect of other work on the machine;
+compare the ratios. A library that cannot be installed, fails, or takes too long is reported.
 """
 
 from __future__ import annotations
@@ -32,48 +31,48 @@ from recorded import longest_session
 import enfold
 
 LIMIT = 90.0
-"""Seconds that one contender may take for one size, its preparations included."""
+"""Time limit of a contender for one size in seconds, preparation included."""
 PATIENCE = 900.0
-"""And enfold, which writes a million messages to a file before its turn is measured."""
+"""The same for enfold, which writes a million messages to a file before its turn is measured."""
 POOL = 2_000
 PRUNED = 1_000_000
-"""Tokens of the transcript that is pruned."""
+"""Tokens of the pruned transcript."""
 RECORDED = 4_000_000
-"""Characters of the recorded transcript at most."""
-SMALLEST = {"count": 100, "turn": 100, "fold": 1_000}
-"""A fold needs more than what stays."""
-LARGEST = {"count": 100_000, "turn": 1_000_000, "fold": 100_000}
+"""Maximum characters of the recorded transcript."""
+SMALLEST = {"count": 100, "turn": 100, "compress": 1_000}
+"""A compression needs more messages than those that stay."""
+LARGEST = {"count": 100_000, "turn": 1_000_000, "compress": 100_000}
 PROXY_SECONDS, PROXY_REQUESTS = 5.0, 100_000
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = [sys.executable, str(SCRIPTS / "enfold_work.py")]
 
 Outcome = dict[str, Any] | str
-"""What was measured, or why it was not."""
+"""The measured figures, or the reason why there are none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """One way of doing a work."""
+    """One library doing one work."""
 
     name: str
     command: list[str]
     limit: float = LIMIT
 
     def work(self, work: str, file: Path) -> Outcome:
-        """Let it work on the messages in a file."""
+        """Run it on the messages of a file."""
         return run_script([*self.command, work, self.name, str(file)], self.limit)
 
 
 @dataclass
 class Contenders:
-    """Who takes part, and who could not."""
+    """The libraries that are measured, and those that could not be."""
 
     of: dict[str, list[Contender]] = field(default_factory=dict)
-    """By work; enfold's first."""
+    """By work; enfold is first."""
     missing: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, command: list[str], limit: float = LIMIT) -> None:
-        """All contenders of a script."""
+        """Add all contenders of a script."""
         listed = run_script([*command, "list"], LIMIT)
         if isinstance(listed, str):
             self.missing[name] = listed
@@ -83,7 +82,7 @@ class Contenders:
 
 
 def gather() -> Contenders:
-    """Enfold and every peer that can be had."""
+    """Return enfold and every library that can be installed."""
     found = Contenders()
     found.add("enfold", OURS, PATIENCE)
     for peer in PEERS:
@@ -96,7 +95,7 @@ def gather() -> Contenders:
 
 
 def conversation(size: int) -> list[Message]:
-    """So many messages of a chat: a generated stretch, over and over, with other numbers in it."""
+    """Return a chat of this many messages: a generated part, repeated with other numbers."""
     pool = chat(POOL + 1)[1:]
     return [
         {**pool[number % POOL], "content": f"{number}. {pool[number % POOL]['content']}"}
@@ -107,7 +106,7 @@ def conversation(size: int) -> list[Message]:
 def grown(
     contenders: Sequence[Contender], work: str, sizes: Sequence[int], folder: Path
 ) -> dict[str, dict[int, Outcome]]:
-    """Every contender on every size, until one is too much for it."""
+    """Measure every contender on every size, until a size is too large for it."""
     results: dict[str, dict[int, Outcome]] = {each.name: {} for each in contenders}
     for size in sizes:
         file = folder / f"{size}.json"
@@ -123,7 +122,7 @@ def grown(
 
 
 def growth(results: Mapping[int, Outcome]) -> str:
-    """How time grows with the history, from a thousand messages on."""
+    """Return how time grows with the history, from a thousand messages on."""
     measured = [
         (math.log(size), math.log(max(1e-6, outcome["seconds"])))
         for size, outcome in results.items()
@@ -145,7 +144,7 @@ def tell_growth(
     results: Mapping[str, Mapping[int, Outcome]],
     further: Mapping[str, Callable[[dict[str, Any]], str]],
 ) -> Iterator[str]:
-    """A table: time by size, the ratio at the largest size that both did, and how it grows."""
+    """Yield a table: time by size, the ratio at the largest common size, and the growth."""
     sizes = sorted({size for each in results.values() for size in each})
     heads = [f"{size:,}" for size in sizes]
     yield "| | " + " | ".join([*heads, "× enfold", "growth", *further]) + " |"
@@ -181,7 +180,7 @@ def _three_digits(number: float) -> str:
 
 
 def pruned_all(contenders: Sequence[Contender], folder: Path) -> Iterator[str]:
-    """A generated transcript, and a recorded one where there is one."""
+    """Yield the tables of a generated transcript and of a recorded one, if there is one."""
     file = folder / "agent.json"
     file.write_text(json.dumps(_transcript()), encoding="utf-8")
     yield from pruned(contenders, file)
@@ -189,17 +188,17 @@ def pruned_all(contenders: Sequence[Contender], folder: Path) -> Iterator[str]:
     if recorded is not None:
         file.write_text(json.dumps(recorded), encoding="utf-8")
         size = f"{len(recorded):,} messages, {enfold.count(recorded):,} tokens"
-        yield f"\nThe longest recorded session of a coding agent that was at hand ({size}):\n"
+        yield f"\nThe longest recorded session of a coding agent in the data ({size}):\n"
         yield from pruned(contenders, file)
 
 
 def pruned(contenders: Sequence[Contender], file: Path) -> Iterator[str]:
-    """One long transcript of an agent, made smaller."""
+    """Yield a table of one long agent transcript, made smaller."""
     messages = json.loads(file.read_text(encoding="utf-8"))
     before = enfold.count(messages)
     lines = [set(_lines(message)) for message in messages]
     every = set().union(*lines)
-    heads = ("seconds", "tokens gone", "lines still in view", "broken pairs", "made whole again")
+    heads = ("seconds", "reduction", "lines in view", "broken pairs", "restored")
     yield "| | " + " | ".join(heads) + " |"
     yield "|---|--:|--:|--:|--:|---|"
     for contender in contenders:
@@ -231,30 +230,29 @@ def _orphans(messages: Sequence[Mapping[str, Any]]) -> int:
 TITLES = {
     "count": "Counting a history",
     "turn": "A turn, as the history grows",
-    "fold": "One fold, without the model",
-    "prune": "A transcript of an agent with a million tokens",
-    "proxy": "A proxy in front of an upstream that does nothing",
+    "compress": "One compression, without the model",
+    "prune": "An agent transcript of a million tokens",
+    "proxy": "Proxies in front of an upstream that does nothing",
 }
 NOTES = {
     "count": "Milliseconds of processor time. None of the texts was counted before.",
     "turn": (
-        "Add a question and an answer, get what is to be sent: milliseconds of processor time. "
-        "Everything but the newest hundred messages has been folded earlier, and nothing is left "
-        "to do for that. The last column says where the folded messages are: in a file, in this "
-        "process only, or nowhere any more."
+        "Add a question and an answer, and get the messages to send: milliseconds of processor "
+        "time. All but the newest hundred messages were summarized earlier. The last column says "
+        "where the summarized messages are: in a file, only in memory, or lost."
     ),
-    "fold": (
+    "compress": (
         "Milliseconds of processor time, with a model that answers at once; the newest 30,000 "
-        "tokens stay. enfold's time has in it that the result is checked, that a ledger is "
-        "written which restores the input exactly, and a receipt of what is kept."
+        "tokens stay. enfold's time includes validation, a ledger that restores the input "
+        "exactly, and a receipt."
     ),
     "prune": (
-        "Generated; recorded sessions repeat less (benchmarks/lossless.py has many). Made whole "
-        "again: the input was restored from the result, byte for byte."
+        "Generated; recorded sessions repeat less (benchmarks/lossless.py measures many). "
+        "Restored: the input was restored from the result, byte for byte."
     ),
     "proxy": (
-        "One core for the proxy. Latency is that of one request after the other, throughput that "
-        "of 32 at a time; the history is known from the second request on, as in use."
+        "One core for the proxy. Latency: one request at a time. Throughput: 32 requests at a "
+        "time. The history is recognised from the second request on, as in normal use."
     ),
 }
 FURTHER: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
@@ -263,7 +261,7 @@ FURTHER: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
         "sent": lambda last: f"{last['sent']:,}",
         "history": lambda last: str(last["history"]),
     },
-    "fold": {
+    "compress": {
         "sent": lambda last: f"{last['sent']:,}",
         "peak memory": lambda last: f"{last['peak'] / 2**20:,.0f} MiB",
     },
@@ -271,15 +269,15 @@ FURTHER: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
 HEAD = """\
 # Benchmarks
 
-enfold beside the libraries that people would take instead, in one run: `make bench`. Compare the
-ratios: times are those of one machine. A peer that could not take part is named at the end.
+enfold and comparable libraries, measured in one run of `make bench`. Compare the ratios; the times
+are those of one machine. Libraries that could not be measured are named at the end.
 
-![What a turn costs as the history grows](benchmarks.svg)
+![Time of a turn as the history grows](benchmarks.svg)
 """
 
 
 def report(works: Sequence[str], sizes: Sequence[int], chart: Path) -> Iterator[str]:
-    """Everything, as Markdown; the chart is written on the way."""
+    """Yield the report as Markdown, and write the chart."""
     yield HEAD
     found = gather()
     with tempfile.TemporaryDirectory() as name:
@@ -297,7 +295,7 @@ def report(works: Sequence[str], sizes: Sequence[int], chart: Path) -> Iterator[
                 if work == "turn":
                     chart.write_text(_chart(results), encoding="utf-8")
             yield ""
-    yield from (f"- {peer} took no part: {why}" for peer, why in found.missing.items())
+    yield from (f"- {peer} was not measured: {why}" for peer, why in found.missing.items())
 
 
 def _transcript() -> list[Message]:
@@ -317,11 +315,11 @@ def _chart(results: Mapping[str, Mapping[int, Outcome]]) -> str:
         for name, outcomes in results.items()
     }
     drawn = {name: line for name, line in lines.items() if line}
-    return draw("What a turn costs as the history grows", drawn, "messages", "ms of CPU a turn")
+    return draw("Time of a turn as the history grows", drawn, "messages", "ms of CPU a turn")
 
 
 def main() -> None:
-    """Print the report; a whole one is also what the documentation shows."""
+    """Print the report; a complete one is also written to the documentation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--works", default=",".join(TITLES))
     parser.add_argument("--sizes", default="100,1000,10000,100000,1000000")

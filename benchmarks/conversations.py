@@ -1,8 +1,8 @@
-"""Generated conversations: of any length, the same for the same seed on every machine.
+"""Generated conversations of any length; the same seed gives the same text on every machine.
 
-`chat` and `agent` give messages in the `openai` dialect. Text is made up, but its make-up is real:
-common words are common and rare ones rare, code has indentation, JSON has ids and timestamps, a
-few percent are Chinese, and an agent reads the same file more than once.
+`chat` and `agent` return messages in the `openai` dialect. The text is invented but has realistic
+properties: common words are frequent, code has indentation, JSON has ids and timestamps, a few
+percent are Chinese, and an agent reads the same file more than once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 Message = dict[str, Any]
 
 CHARACTERS_PER_TOKEN = 3.07
-"""Of what is generated here, with o200k_base."""
+"""Of the generated text, with o200k_base."""
 
 WORDS = """
 the of and to a in is that it was for on are as with they be at this have from or one had by
@@ -41,7 +41,7 @@ PATHS = [f"src/{a}/{b}.py" for a in ("api", "core", "store", "web") for b in COM
 
 
 class Author:
-    """Writes texts; everything follows from the seed."""
+    """Writes texts that depend only on the seed."""
 
     def __init__(self, seed: int = 0) -> None:
         self.random = random.Random(seed)
@@ -52,11 +52,11 @@ class Author:
         self._files = {path: self.code(60) for path in PATHS}
 
     def words(self, count: int) -> list[str]:
-        """Words, common ones more often."""
+        """Return words, common ones more often."""
         return self.random.choices(self._words, cum_weights=self._weights, k=count)
 
     def prose(self, words: int) -> str:
-        """Sentences in paragraphs."""
+        """Return sentences in paragraphs."""
         sentences: list[str] = []
         while words > 0:
             taken = self.words(self.random.randint(5, 22))
@@ -68,12 +68,12 @@ class Author:
         return " ".join(sentences)
 
     def chinese(self, characters: int) -> str:
-        """Chinese sentences."""
+        """Return Chinese sentences."""
         text = "".join(self.random.choices(CHINESE, k=characters))
         return "。".join(text[at : at + 17] for at in range(0, characters, 17)) + "。"
 
     def code(self, lines: int) -> str:
-        """Functions of a made-up module."""
+        """Return functions of an invented module."""
         written: list[str] = []
         while len(written) < lines:
             name, first, second, third = self.words(4)
@@ -89,7 +89,7 @@ class Author:
         return "\n".join(written[:lines])
 
     def records(self, count: int) -> str:
-        """A service's answer in JSON."""
+        """Return a service's response in JSON."""
         rows = [
             {
                 "id": f"{self.random.getrandbits(64):016x}",
@@ -104,30 +104,30 @@ class Author:
         return json.dumps({"items": rows, "next": None}, indent=self.random.choice((None, 2)))
 
     def _invent(self) -> str:
-        """A word that no vocabulary holds whole."""
+        """Return a word that no vocabulary contains."""
         return "".join(self.random.choices(SYLLABLES.split(), k=self.random.randint(2, 4)))
 
     def file(self, path: str) -> str:
-        """A file of the made-up project: the same text each time it is read."""
+        """Return a file of the invented project; the same text each time."""
         return self._files[path]
 
     def path(self) -> str:
-        """One of the project's files."""
+        """Return the path of one of the project's files."""
         return self.random.choice(PATHS)
 
 
 def chat(messages: int, *, seed: int = 0) -> list[Message]:
-    """A chat of so many messages, the system prompt among them."""
+    """Return a chat of this many messages, including the system prompt."""
     return _take(_chat_turns(Author(seed)), messages, _one)[:messages]
 
 
 def agent(messages: int, *, seed: int = 0) -> list[Message]:
-    """A coding agent's transcript of at least so many messages; every call has its result."""
+    """Return a coding agent's transcript of at least this many messages."""
     return _take(_agent_turns(Author(seed)), messages, _one)
 
 
 def mixed(tokens: int, *, seed: int = 0) -> list[Message]:
-    """Chat and agent's messages in turn, with about so many tokens of o200k_base."""
+    """Return alternating chat and agent messages of about this many tokens of o200k_base."""
     author = Author(seed)
     pairs = zip(_chat_turns(author), _agent_turns(author), strict=False)
     return _take(chain.from_iterable(pairs), tokens, _about_tokens)
@@ -136,7 +136,7 @@ def mixed(tokens: int, *, seed: int = 0) -> list[Message]:
 def _take(
     turns: Iterable[list[Message]], enough: int, size: Callable[[Message], float]
 ) -> list[Message]:
-    """Whole turns, until their messages' sizes add up to enough."""
+    """Return whole turns until their sizes reach the wanted size."""
     taken: list[Message] = []
     total = 0.0
     for turn in turns:
@@ -157,7 +157,7 @@ def _about_tokens(message: Message) -> float:
 
 
 def _chat_turns(author: Author) -> Iterator[list[Message]]:
-    """The system prompt, then questions with their answers."""
+    """Yield the system prompt, then questions with their answers."""
     yield [{"role": "system", "content": author.prose(60)}]
     while True:
         chinese = author.random.random() < 0.05
@@ -169,7 +169,7 @@ def _chat_turns(author: Author) -> Iterator[list[Message]]:
 
 
 def _agent_turns(author: Author) -> Iterator[list[Message]]:
-    """The plan, then steps of calls and their results, with a word from the user now and then."""
+    """Yield the plan, then calls with their results, with a user message now and then."""
     yield [
         {"role": "system", "content": author.prose(200)},
         {"role": "user", "content": author.prose(80)},

@@ -1,7 +1,7 @@
-"""Counting, beside tiktoken: `python benchmarks/counting.py [--rounds N]`.
+"""Counting, compared with tiktoken: `python benchmarks/counting.py [--rounds N]`.
 
-Both count the same texts in one run and take turns, so that a busy machine slows both. tiktoken is
-given ready texts and every core; enfold is given messages and works out what of them counts.
+Both count the same texts in one run and take turns, so that other work on the machine slows both.
+tiktoken receives plain texts and every core; enfold receives messages and extracts their texts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Work:
-    """The same work for both; `calls` says how often it is done, to tell the cost of one."""
+    """The same work for both; `calls` is the number of repetitions."""
 
     name: str
     enfold: Callable[[], int]
@@ -41,7 +41,7 @@ class Work:
 
 
 class Seconds(NamedTuple):
-    """What one call took: on the clock, and of all cores together."""
+    """The time of one call: wall time, and CPU time of all cores."""
 
     clock: float
     cores: float
@@ -52,7 +52,7 @@ Measured = tuple[Seconds, Seconds | None]
 
 
 def main() -> None:
-    """Do all the work, in rounds, and print one table."""
+    """Do all works in rounds and print one table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds = parser.parse_args().rounds
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def works(peer: Any, seed: int) -> Iterator[Work]:
-    """What is measured. No text of it was there in an earlier round."""
+    """Return the works; no text occurs in two rounds."""
     raw = json.dumps(mixed(MILLION, seed=seed))
     whole, again = (openai.parse(json.loads(raw)) for _ in range(2))
     batch = in_batch(peer, whole)
@@ -100,7 +100,7 @@ def works(peer: Any, seed: int) -> Iterator[Work]:
 
 
 def in_batch(peer: Any, conversation: Conversation) -> Callable[[], int] | None:
-    """The reference's count of a conversation: all its texts in one call."""
+    """Return the reference's count of a conversation, all texts in one call."""
     if peer is None:
         return None
     texts = [text for message in conversation.messages for text in texts_of(message)]
@@ -109,7 +109,7 @@ def in_batch(peer: Any, conversation: Conversation) -> Callable[[], int] | None:
 
 
 def one_by_one(name: str, peer: Any, messages: Sequence[Message]) -> Work:
-    """A call for each message."""
+    """Count with one call per message."""
     texts = [text for message in messages for text in texts_of(message)]
     structure = STRUCTURE_TOKENS * len(messages)
     return Work(
@@ -121,7 +121,7 @@ def one_by_one(name: str, peer: Any, messages: Sequence[Message]) -> Work:
 
 
 def texts_of(message: Message) -> Iterator[str]:
-    """What counts of a generated message."""
+    """Return the texts of a generated message."""
     for part in message.parts:
         match part:
             case Text(text) | ToolResult(parts=(Text(text),)):
@@ -131,7 +131,7 @@ def texts_of(message: Message) -> Iterator[str]:
 
 
 def measure(work: Work, *, peer_first: bool) -> Measured:
-    """Both at the same work; a difference in their counts ends the run."""
+    """Measure both; raise an error if their counts differ."""
     contestants = [work.enfold] if work.tiktoken is None else [work.enfold, work.tiktoken]
     if peer_first:
         contestants.reverse()
@@ -143,7 +143,7 @@ def measure(work: Work, *, peer_first: bool) -> Measured:
 
 
 def timed(do: Callable[[], Result], calls: int = 1) -> tuple[Result, Seconds]:
-    """What the work gave, and what a call of it took."""
+    """Return the result and the time of one call."""
     clock, cores = time.perf_counter(), time.process_time()
     result = do()
     took = (time.perf_counter() - clock, time.process_time() - cores)
@@ -151,7 +151,7 @@ def timed(do: Callable[[], Result], calls: int = 1) -> tuple[Result, Seconds]:
 
 
 def figures(rounds: Sequence[Measured], kind: str) -> str:
-    """The best round of each, because only the machine's other work makes one slower; the ratio."""
+    """Return the best round of each and the ratio; other work only makes a round slower."""
     ours = min(getattr(enfold, kind) for enfold, _ in rounds)
     theirs = [getattr(tiktoken, kind) for _, tiktoken in rounds if tiktoken is not None]
     if not theirs:

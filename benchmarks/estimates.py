@@ -1,10 +1,10 @@
-"""Estimates beside what it comes to: how long one takes, and how near it is.
+"""Estimates: how long one takes, and how close it is to the result.
 
     python benchmarks/estimates.py [FILES] [--rounds N] [--conversations N]
 
-FILES hold conversations; without any, only the time for a generated session of 1M tokens is
-measured. The summaries are by the built-in summarizer. An output token is reckoned as four input
-tokens, as most prices have it.
+FILES contain conversations; without them only the time for a generated session of 1M tokens is
+measured. The built-in summarizer writes the summaries. An output token counts as four input tokens,
+like most prices.
 """
 
 from __future__ import annotations
@@ -42,17 +42,17 @@ TOKENS_PER_MESSAGE = 430
 OUTPUT_PRICE = 4
 NEAR = 0.2
 GOALS = (None, 19_000, 76_000)
-"""As small as it gets, and 60 % of windows of 32k and 128k."""
+"""As small as possible, and 60 % of windows of 32k and 128k."""
 
 
 class Reading(LocalSummarizer):
-    """Counts what it is given to read."""
+    """A summarizer that counts its input."""
 
     read: int
     written: int
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """As it is done, and counted."""
+        """Summarize, and count the input."""
         summary = await super().summarize(request)
         prompt = build(request)
         read = sum(get(request.tokenizer).count_many([prompt.system, prompt.user]))
@@ -62,14 +62,14 @@ class Reading(LocalSummarizer):
 
 
 class Found(NamedTuple):
-    """One conversation: what was foretold as a share of what came."""
+    """One conversation: the estimates as shares of the results."""
 
     after: float
     cost: float
 
 
 def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) -> Plan:
-    """The plan of condensing it without a store."""
+    """Return the plan of a condensation without a store."""
     messages = conversation.messages
     counts = tuple(count_messages(messages, TOKENIZER))
     retention = strategy.retention
@@ -86,7 +86,7 @@ def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) ->
 
 
 async def compare(conversations: Iterator[Conversation]) -> list[Found]:
-    """Every conversation that there is something to fold in, with every goal."""
+    """Compare every conversation that can be summarized, with every goal."""
     found: list[Found] = []
     for conversation in conversations:
         for goal in GOALS:
@@ -108,13 +108,13 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
 
 
 def near(shares: list[float]) -> str:
-    """How many are near, and the ends."""
+    """Return the share of close estimates, and the extremes."""
     within = sum(abs(share - 1) <= NEAR for share in shares) / len(shares)
     return f"{within:.0%} | {min(shares):.2f}–{max(shares):.2f}"
 
 
 async def time_of_one(rounds: int) -> tuple[int, float, float]:
-    """Tokens, and the best wall and CPU milliseconds of an estimate of their cost."""
+    """Return the tokens, and the best wall and CPU milliseconds of an estimate."""
     strategy = contract.get("native").make_from(None, Summarizers(LocalSummarizer()))
     session = wire.parse(list(agent(1_000_000 // TOKENS_PER_MESSAGE)))
     plan = task_of(session, strategy, None)
@@ -129,7 +129,7 @@ async def time_of_one(rounds: int) -> tuple[int, float, float]:
 
 
 async def main() -> None:
-    """Print the time, and a table of how near the estimates are."""
+    """Print the time, and a table of how close the estimates are."""
     parser = argparse.ArgumentParser(description="Compare estimates with what it comes to.")
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--rounds", type=int, default=7)

@@ -1,9 +1,9 @@
-"""What the gateway adds to a call: the same question through it and through the bare client.
+"""The overhead of the gateway: the same call through it and through the bare client.
 
     python benchmarks/gateway.py [--rounds 50] [--latency 0.2] [--messages 20]
 
-The server is a process of its own that takes a fixed time to answer. The two take turns on warm
-connections; the gateway's own part is what it takes longer, and the CPU time it takes more.
+The server is a separate process that takes a fixed time to answer. The two take turns on warm
+connections; the overhead is the difference in wall time and in CPU time.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from enfold.testing import assistant, user
 
 MODEL = "gpt-4.1-mini"
 LIMIT = 1.05
-"""The clock's ratio that is aimed at."""
+"""The goal for the ratio of the wall times."""
 _HEAD: dict[str, Any] = {"id": "c1", "created": 1, "model": MODEL}
 _USAGE = {"prompt_tokens": 900, "completion_tokens": 60, "total_tokens": 960}
 WORDS = [f"word{number} " for number in range(60)]
 
 
 async def serve(latency: float) -> None:
-    """Answer every request within that many seconds: whole at their end, or in pieces till then."""
+    """Answer every request in this many seconds: complete at their end, or streamed."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -80,7 +80,7 @@ def _head(mime: str, length: int) -> bytes:
 async def compare(
     ours: Callable[[], Awaitable[None]], bare: Callable[[], Awaitable[None]], rounds: int
 ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """Seconds by the clock and of CPU, of each call; the two take turns."""
+    """Return the wall and CPU seconds of each call; the two take turns."""
     taken: tuple[list[tuple[float, float]], ...] = ([], [])
     for warm_up in (True, False):
         for turn in range(3 if warm_up else rounds):
@@ -94,7 +94,7 @@ async def compare(
 
 
 async def run(url: str, rounds: int, messages: int) -> bool:
-    """Print the table; whether both ratios are below the limit."""
+    """Print the table; return True if both ratios are below the limit."""
     from openai import AsyncOpenAI
 
     said = [f"{number} " + "alpha beta gamma " * 15 for number in range(messages)]
@@ -145,7 +145,7 @@ async def run(url: str, rounds: int, messages: int) -> bool:
 
 
 def row(name: str, ours: list[tuple[float, float]], bare: list[tuple[float, float]]) -> float:
-    """Print a row of medians; the ratio of the clock's."""
+    """Print a row of medians; return the ratio of the wall times."""
     figures = [
         statistics.median(each[column] for each in times) * 1e3
         for column in (0, 1)
@@ -161,7 +161,7 @@ def row(name: str, ours: list[tuple[float, float]], bare: list[tuple[float, floa
 
 
 def main() -> None:
-    """Start the server, measure, and end with an error if the gateway costs too much."""
+    """Start the server and measure; exit with an error if the overhead is too high."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("--latency", type=float, default=0.2)

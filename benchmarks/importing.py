@@ -1,6 +1,6 @@
-"""What importing costs, in CPU time beside a bare interpreter: `python benchmarks/importing.py`.
+"""CPU time of imports, without that of the interpreter: `python benchmarks/importing.py`.
 
-Ends with exit code 1 when `import enfold` takes more than its limit.
+Exits with code 1 if `import enfold` exceeds its limit.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ STATEMENTS = {
     "import enfold; enfold.count('hello')": None,
     "import enfold.cli": None,
 }
-"""Statement -> the most it may take, where that is promised."""
+"""Limits by statement, in milliseconds; None has no limit."""
 
 
 def main() -> None:
-    """Measure and show every statement."""
+    """Measure and print every statement."""
     print(f"{'statement':<40} {'CPU ms':>8} {'limit':>8}   (median of {ROUNDS})")
     within = [show(statement, limit) for statement, limit in STATEMENTS.items()]
     sys.exit(0 if all(within) else 1)
 
 
 def show(statement: str, limit: int | None) -> bool:
-    """One line; whether it is within its limit."""
+    """Print a line; return True if the limit is met."""
     # In turns, so that a busy machine slows both.
     differences = [cpu_ms(statement) - cpu_ms("pass") for _ in range(ROUNDS)]
     taken = median(differences)
@@ -38,7 +38,7 @@ def show(statement: str, limit: int | None) -> bool:
 
 
 def cpu_ms(statement: str) -> float:
-    """CPU time of a new interpreter that runs the statement."""
+    """Return the CPU time of a new interpreter that runs the statement."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, "-c", statement], check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -1,7 +1,6 @@
-"""Load: the same request again and again over kept connections, with little work of its own.
+"""Load: repeats a request over open connections, with little overhead.
 
-A client library would take longer for a request than a quick proxy does, and its own speed would be
-what is measured.
+A client library takes longer for a request than a fast proxy, so its own speed would be measured.
 """
 
 from __future__ import annotations
@@ -19,43 +18,43 @@ import uvloop
 
 OK = 200
 REST = 3.0
-"""Seconds for what a proxy still does in the background after it has seen a request first."""
+"""Pause after the first request, for background work of the proxy, in seconds."""
 TURNS = 4
-"""How often everybody is measured."""
+"""Number of rounds."""
 PAUSE = 1.0
-"""Seconds between them, for what one still does in the background."""
+"""Pause between rounds, for background work, in seconds."""
 BURST = 10
-"""Requests one after the other before it is the next one's turn."""
+"""Requests in a row before the next address is measured."""
 KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
-"""Made up; one proxy wants its clients to have a long one."""
+"""An invented key; one proxy requires a long one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What one address did with one request."""
+    """The figures of one address for one request."""
 
     p50: float
-    """Seconds of a request, one after the other."""
+    """Seconds per request, one at a time."""
     per_second: float
-    """Requests a second, many at a time."""
+    """Requests per second, many at a time."""
 
 
 class WrongAnswerError(Exception):
-    """An answer that is not the one expected."""
+    """The response is not the expected one."""
 
 
 def measure(
     ports: Mapping[str, int], body: bytes, seconds: float, *, concurrent: int, alone: int
 ) -> dict[str, Figures]:
-    """Latency of one at a time, then throughput of many; in turns, as machines have moods.
+    """Measure the latency of single requests, then the throughput of many, in turns.
 
-    Who gives a wrong answer has no figures.
+    An address that gives a wrong response has no figures.
     """
     return uvloop.run(_Measuring(request(body), seconds, concurrent, alone).all(ports))
 
 
 def request(body: bytes) -> bytes:
-    """A request for a chat completion, as it goes over the wire."""
+    """Return the bytes of a request for a chat completion."""
     return (
         b"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: */*\r\n"
         b"user-agent: load\r\n"
@@ -65,7 +64,7 @@ def request(body: bytes) -> bytes:
 
 
 async def send_all(port: int, requests: list[bytes], concurrent: int) -> None:
-    """Every request once."""
+    """Send every request once."""
     left = iter(requests)
 
     async def go_on() -> None:
@@ -79,7 +78,7 @@ async def send_all(port: int, requests: list[bytes], concurrent: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Measuring:
-    """One request, sent to all."""
+    """One request, sent to all addresses."""
 
     asked: bytes
     seconds: float
@@ -87,7 +86,7 @@ class _Measuring:
     alone: int
 
     async def all(self, ports: Mapping[str, int]) -> dict[str, Figures]:
-        """Everybody's figures."""
+        """Return the figures of all addresses."""
         able = dict(ports)
         taken: dict[str, list[float]] = {name: [] for name in ports}
         rates: dict[str, list[float]] = {name: [] for name in ports}
@@ -136,7 +135,7 @@ class _Measuring:
 
 
 async def _each(able: dict[str, int], do: Callable[[str, int], Awaitable[None]]) -> None:
-    """Do it with each; who fails takes no part any more."""
+    """Run a step for each address; one that fails is removed."""
     for name, port in list(able.items()):
         try:
             await do(name, port)
@@ -152,7 +151,7 @@ async def _connect(port: int) -> _Connection:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, for one request after the other."""
+    """One connection for consecutive requests."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
@@ -178,13 +177,13 @@ class _Connection(asyncio.Protocol):
             self._answered.set_result(None)
 
     async def ask(self, asked: bytes) -> None:
-        """Send a request, and wait for its answer."""
+        """Send a request and return its response."""
         self._answered = asyncio.get_running_loop().create_future()
         self._transport.write(asked)
         await self._answered
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._answered = asyncio.get_running_loop().create_future()
         self._answered.set_result(None)
         self._transport.close()

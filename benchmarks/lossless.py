@@ -1,4 +1,4 @@
-"""The lossless strategy on real sessions of agents, compared with headroom's cross-turn dedup.
+"""The lossless strategy on recorded agent sessions, compared with headroom's cross-turn dedup.
 
     python benchmarks/lossless.py [--rounds N] [--sizes 100000,1000000,4000000]
 
@@ -48,13 +48,13 @@ MILLION = 1_000_000
 STEPS = ("reencoding", "result_consolidation", "file_deduplication", "block_deduplication")
 MARKER = re.compile(r"⟨ [^⟩\n]* ⟩")
 Figures: TypeAlias = Counter[str]
-"""What was measured, by name."""
+"""Figures by name."""
 TOKENS_PER_MESSAGE = 430
-"""Of generated transcripts, about."""
+"""Approximate tokens of the generated transcripts."""
 
 
 def main() -> None:
-    """Print the table per set, then how time and memory grow."""
+    """Print the table of the sets, then the growth of time and memory."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sizes", default="100000,1000000,4000000")
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def print_sets(rounds: int) -> None:
-    """One row per set, and one for all of them."""
+    """Print one row per set, and one for all."""
     if not DATA.is_dir():
         print(f"no sessions in {DATA}; set ENFOLD_DATA to a folder of .jsonl files")
         return
@@ -95,7 +95,7 @@ def print_sets(rounds: int) -> None:
 
 
 def measure_set(file: Path, rounds: int) -> Figures:
-    """Every conversation of a file, by us and by the peer."""
+    """Measure every conversation of a file, with enfold and with headroom."""
     conversations = [dialects.parse(loads(line)["messages"]) for line in file.open("rb")]
     total = _added(measure(each, rounds) for each in conversations)
     others = peer_results([results_of(each.messages) for each in conversations])
@@ -106,7 +106,7 @@ def measure_set(file: Path, rounds: int) -> Figures:
 
 
 def measure(conversation: Conversation, rounds: int) -> Figures:
-    """One conversation: condensed, validated, restored."""
+    """Condense, validate and restore one conversation."""
     plan = plan_for(conversation.messages)
     answers = {"lossless": shorten(plan, USUAL), "obsolete": shorten(plan, WITH_OBSOLETE)}
     views = {name: view(plan, answer) for name, answer in answers.items()}
@@ -130,7 +130,7 @@ def measure(conversation: Conversation, rounds: int) -> Figures:
 
 
 def timed(plan: Plan) -> float:
-    """CPU seconds of the strategy and of checking what it answers."""
+    """Return the CPU seconds of the strategy and of the validation."""
     started = time.process_time()
     answer = shorten(plan, USUAL)
     if not answer.is_unchanged:
@@ -139,7 +139,7 @@ def timed(plan: Plan) -> float:
 
 
 def restored(conversation: Conversation, plan: Plan, answer: Condensation) -> tuple[int, int]:
-    """The sizes of the ledger and of the conversation, after the way back was gone."""
+    """Restore the conversation; return the sizes of the ledger and of the conversation."""
     if answer.is_unchanged:
         return 0, len(dumps(dialects.render(conversation)))
     validate(plan, answer)
@@ -172,7 +172,7 @@ def check_dialects(conversation: Conversation, after: Sequence[Message]) -> None
 
 
 def print_growth(sizes: Sequence[int], rounds: int) -> None:
-    """Generated transcripts of growing size: time and memory, ours and the peer's time."""
+    """Print time and memory on generated transcripts of growing size, and headroom's time."""
     print("Generated transcripts; memory at its peak beside that of the messages themselves.\n")
     print("| tokens | s, CPU | s per Mtok | memory | tokens of results gone | headroom, s | gone |")
     print("|--:|--:|--:|--:|--:|--:|--:|")
@@ -198,7 +198,7 @@ def print_growth(sizes: Sequence[int], rounds: int) -> None:
 
 
 def transcript(tokens: int) -> list[dict[str, Any]]:
-    """An agent's transcript of about so many tokens, answered in the end."""
+    """Return an agent's transcript of about this many tokens that ends with an answer."""
     messages = agent(tokens // TOKENS_PER_MESSAGE)
     return [
         *messages,
@@ -208,7 +208,7 @@ def transcript(tokens: int) -> list[dict[str, Any]]:
 
 
 def peer_row(conversation: Conversation, before: int) -> str:
-    """The peer's time and how much it takes away."""
+    """Return headroom's time and reduction."""
     given = [results_of(conversation.messages)]
     with tempfile.TemporaryDirectory() as folder:
         took, texts = run_peer(given, Path(folder))
@@ -219,14 +219,14 @@ def peer_row(conversation: Conversation, before: int) -> str:
 
 
 def peer_results(given: list[list[str]]) -> list[list[str]] | str:
-    """The results of every conversation as the peer leaves them, or why it could not."""
+    """Return headroom's results for every conversation, or the reason why there are none."""
     with tempfile.TemporaryDirectory() as folder:
         took, texts = run_peer(given, Path(folder))
     return took if isinstance(took, str) else texts
 
 
 def run_peer(given: list[list[str]], folder: Path) -> tuple[dict[str, Any] | str, Any]:
-    """What the peer measured and what it made of the texts."""
+    """Return headroom's figures and texts."""
     (folder / "given.json").write_text(json.dumps(given))
     took = HEADROOM_DEDUP.run(str(folder / "given.json"), str(folder / "after.json"))
     after = folder / "after.json"
@@ -234,25 +234,25 @@ def run_peer(given: list[list[str]], folder: Path) -> tuple[dict[str, Any] | str
 
 
 def plan_for(messages: tuple[Message, ...]) -> Plan:
-    """The plan as it is put where nothing else is asked for: first and last three stay."""
+    """Return the default plan: the first message and the last three stay."""
     counts = tuple(count_messages(messages, TOKENIZER))
     parted = split(messages, counts, KEPT, room=0)
     return Plan(messages, counts, parted, TOKENIZER, zones=zones(counts, KEPT))
 
 
 def view(plan: Plan, answer: Condensation) -> list[Message]:
-    """The messages that the answer shows."""
+    """Return the messages of the answer."""
     edited = {edit.index: edit.message for edit in answer.edits}
     return [edited.get(index, message) for index, message in enumerate(plan.messages)]
 
 
 def tokens_of_results(messages: Iterable[Message]) -> int:
-    """The tokens of what tools returned."""
+    """Return the tokens of the tool results."""
     return count_conversation(Conversation(tuple(messages)), TOKENIZER).by_part["tool_result"]
 
 
 def results_of(messages: Iterable[Message]) -> list[str]:
-    """The texts that tools returned, in order."""
+    """Return the texts of the tool results, in order."""
     return [
         each.text
         for message in messages

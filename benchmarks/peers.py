@@ -1,4 +1,4 @@
-"""Peers: other libraries that do the same work, each in an environment of its own."""
+"""Peers: other libraries that do the same work, each in its own environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 FOLDER = Path(os.environ.get("ENFOLD_BENCH", Path.home() / ".cache" / "enfold-bench" / "venvs"))
 SCRIPTS = Path(__file__).parent / "peer_scripts"
 INSTALLING = 900
-"""Seconds that an installation may take."""
+"""Time limit of an installation in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +26,17 @@ class Peer:
     script: str
     """The file in `peer_scripts` that does the work and prints one JSON object."""
     pythons: tuple[str, ...] = ()
-    """The interpreters that it runs on, by name. None: on the one that runs this."""
+    """Names of the interpreters that it supports. None: the current one."""
 
     def run(self, *arguments: str, timeout: float = 900) -> dict[str, Any] | str:
-        """What the script measured, or why it could not."""
+        """Return the figures of the script, or the reason why there are none."""
         python = self.environment()
         if isinstance(python, str):
             return python
         return run_script([str(python), str(SCRIPTS / self.script), *arguments], timeout)
 
     def environment(self) -> Path | str:
-        """The interpreter that has it, or why there is none."""
+        """Return the interpreter that has it, or the reason why there is none."""
         folder = FOLDER / self.name
         python = folder / "bin" / "python"
         ready = folder / "ready.txt"
@@ -60,7 +60,7 @@ class Peer:
 
 
 def run_script(command: list[str], timeout: float) -> dict[str, Any] | str:
-    """The one JSON object that a command prints, or why there is none."""
+    """Return the JSON object that a command prints, or the reason why there is none."""
     try:
         done = subprocess.run(command, capture_output=True, timeout=timeout, check=True)
     except subprocess.TimeoutExpired:
@@ -96,4 +96,4 @@ OPENHANDS = Peer(
 PEERS = (HEADROOM, LANGCHAIN, LANGGRAPH, LITELLM, LLAMA_INDEX, OPENAI_AGENTS, OPENHANDS)
 
 HEADROOM_DEDUP = Peer("headroom", HEADROOM.requirements, "headroom_dedup.py")
-"""Removes from tool results what earlier ones said; pointers in its place."""
+"""Replaces repeats of earlier tool results by references."""

@@ -1,14 +1,13 @@
-"""What proxies add to a request: enfold, a bare pass-through, LiteLLM and headroom.
+"""The overhead of proxies: enfold, a bare pass-through, LiteLLM and headroom.
 
     python benchmarks/proxy.py [--seconds 5] [--no-peers] [--requests 100000]
 
-The upstream does nothing. Upstream, proxies and load are processes of their own, on loopback; the
-proxy has one core to itself where the system lets it. Bodies: a short one, 100 messages, 100,000
-and a million tokens, for a model whose window takes them all: nothing is folded. Each is sent a few
-times first, and then there is a pause, so that a turn of a conversation is measured and not its
-recording. All proxies are there at once and are measured in turns, a little at a time. Every answer
-is checked for what it should be. `--requests` sends so many, all different, and looks at the memory
-on the way.
+The upstream does nothing. Upstream, proxies and load are separate processes on loopback; the proxy
+has one core if the system allows it. Bodies: a short one, 100 messages, 100,000 and a million
+tokens, for a model with a larger window, so nothing is compressed. Each is sent a few times,
+followed by a pause, so that a turn of a known conversation is measured. All proxies run at once and
+are measured in turns. Every response is checked. `--requests` sends this many different requests
+and measures the memory.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from peers import HEADROOM, LITELLM
 HERE = Path(__file__).parent / "proxy_servers.py"
 CONCURRENT = 32
 MODEL = "gpt-4.1-mini"
-DIRECT, BARE, ENFOLD = "nothing between", "bare pass-through", "enfold"
+DIRECT, BARE, ENFOLD = "no proxy", "bare pass-through", "enfold"
 LOOKS = 10
-"""How often memory is looked at."""
+"""Number of memory measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Proxy:
 
 
 def bodies() -> dict[str, bytes]:
-    """The requests, by name."""
+    """Return the requests by name."""
     return {
         "short": _body(0, ""),
         "100 messages": _body(99, "a few words " * 8),
@@ -73,7 +72,7 @@ def _body(messages: int, text: str, mark: str = "") -> bytes:
 
 @contextmanager
 def running(command: list[str], port: int, core: int | None, **variables: str) -> Iterator[int]:
-    """The process id of a server, once it answers on the port."""
+    """Start a server; yield its process id when it answers on the port."""
     pinned = ["taskset", "-c", str(core), *command] if core is not None else command
     quiet = subprocess.DEVNULL
     environment = {**os.environ, **variables}
@@ -103,7 +102,7 @@ def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 300) -> 
 
 
 def free_port() -> int:
-    """A port that nobody uses now."""
+    """Return a free port."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port: int = found.getsockname()[1]
@@ -111,14 +110,14 @@ def free_port() -> int:
 
 
 def memory(process: int) -> float:
-    """Megabytes that a process holds."""
+    """Return the memory of a process in megabytes."""
     status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
     line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
     return int(line.split()[1]) / 1024
 
 
 def ours(folder: str, target: str) -> Iterator[Proxy]:
-    """The pass-through, and enfold."""
+    """Return the pass-through and enfold."""
     port = free_port()
     yield Proxy(BARE, [sys.executable, str(HERE), "bare", str(port), target], port)
     port = free_port()
@@ -130,7 +129,7 @@ def ours(folder: str, target: str) -> Iterator[Proxy]:
 
 
 def theirs(folder: str, target: str) -> Iterator[Proxy | str]:
-    """LiteLLM and headroom, or why they are missing."""
+    """Return LiteLLM and headroom, or the reasons why they are missing."""
     quiet = {
         "HOME": folder,
         "DO_NOT_TRACK": "1",
@@ -181,7 +180,7 @@ def _headroom(target: str) -> list[str]:
 def measured(
     proxies: list[Proxy], upstream: int, seconds: float
 ) -> tuple[dict[tuple[str, str], Figures], dict[str, float]]:
-    """Every body through every proxy, all proxies in turns; and the megabytes each then holds."""
+    """Measure every body through every proxy, in turns, and the memory of each."""
     results: dict[tuple[str, str], Figures] = {}
     core = 0 if (os.cpu_count() or 1) > 1 else None
     ports = {DIRECT: upstream, **{proxy.name: proxy.port for proxy in proxies}}
@@ -202,8 +201,8 @@ def measured(
 
 
 def table(results: dict[tuple[str, str], Figures]) -> Iterator[str]:
-    """Body by body, with enfold's share of the others."""
-    yield "| body | through | p50 ms | added ms | × bare adds | requests/s | enfold does |"
+    """Yield a table by body, with ratios to enfold."""
+    yield "| body | through | p50 ms | added ms | × bare | requests/s | enfold: times as many |"
     yield "|---|---|--:|--:|--:|--:|--:|"
     for name in bodies():
         direct, bare = results[name, DIRECT], results[name, BARE]
@@ -218,7 +217,7 @@ def table(results: dict[tuple[str, str], Figures]) -> Iterator[str]:
 
 
 def remembered(proxy: Proxy, requests: int) -> Iterator[str]:
-    """What memory does over many requests that are all different."""
+    """Yield a table of the memory over many different requests."""
     yield f"\n{requests:,} requests of 20 messages to enfold, the last message of each new:\n"
     yield "| sent | MB |"
     yield "|--:|--:|"
@@ -233,7 +232,7 @@ def remembered(proxy: Proxy, requests: int) -> Iterator[str]:
 
 
 def report(seconds: float, requests: int, *, peers: bool) -> Iterator[str]:
-    """Everything, as Markdown."""
+    """Yield the report as Markdown."""
     upstream = free_port()
     target = f"http://127.0.0.1:{upstream}"
     command = [sys.executable, str(HERE), "upstream", str(upstream)]
@@ -248,14 +247,14 @@ def report(seconds: float, requests: int, *, peers: bool) -> Iterator[str]:
         proxies += [each for each in others if isinstance(each, Proxy)]
         results, held = measured(proxies, upstream, seconds)
         yield from table(results)
-        yield f"\nMemory after that: {', '.join(f'{n} {mb:.0f} MB' for n, mb in held.items())}."
+        yield f"\nMemory at the end: {', '.join(f'{n} {mb:.0f} MB' for n, mb in held.items())}."
         yield from (each for each in others if isinstance(each, str))
         if requests:
             yield from remembered(proxies[1], requests)
 
 
 def main() -> None:
-    """Measure, and print tables."""
+    """Measure and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)

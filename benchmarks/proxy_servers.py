@@ -40,7 +40,7 @@ ANSWER = (
 
 
 async def upstream(_scope: Any, receive: Any, send: Any) -> None:
-    """Read everything, answer always the same."""
+    """Read the request and return a fixed response."""
     while (await receive()).get("more_body"):
         pass
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(ANSWER))]
@@ -49,14 +49,14 @@ async def upstream(_scope: Any, receive: Any, send: Any) -> None:
 
 
 class Bare:
-    """Forwards what comes, with Starlette and aiohttp and nothing else."""
+    """Forwards requests, with Starlette and aiohttp only."""
 
     def __init__(self, target: str) -> None:
         self.target = target
         self.client: aiohttp.ClientSession | None = None
 
     async def __call__(self, request: Request) -> StreamingResponse:
-        """Pass a request on, and its answer back."""
+        """Forward a request and return its response."""
         if self.client is None:
             connector = aiohttp.TCPConnector(limit=0)
             self.client = aiohttp.ClientSession(auto_decompress=False, connector=connector)

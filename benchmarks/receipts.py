@@ -1,13 +1,12 @@
-"""What a receipt costs, and what of the exact items summaries keep.
+"""The time of a receipt, and the share of exact items that summaries keep.
 
     python benchmarks/receipts.py [--data FOLDER] [--tokens 1000000] [--share 0.5]
 
-First the time to find the items of generated conversations of growing length, and to make out a
-receipt for all of them. Then, for every set of recorded conversations, each is condensed by the
-native strategy and the built-in summarizer, as for a door through which nothing can be restored:
-the share of each class that the summary keeps, the share of what users said and of decisions, and
-how many summaries are below a floor, with and without a way to restore. The floors were
-chosen by these figures.
+First the time to find the items of generated conversations of growing length, and to make a receipt
+of them. Then every set of recorded conversations, condensed by the native strategy with the
+built-in summarizer, as for a door that cannot restore anything: the share of each class, of user messages
+and of decisions that the summary keeps, and the number of summaries below the floors, with and
+without a way to restore. The floors were chosen by these figures.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ Result = TypeVar("Result")
 
 TOKENIZER = "o200k_base"
 SHORTEST = 8
-"""Messages of a conversation that is worth condensing."""
+"""Fewest messages of a measured conversation."""
 
 
 def speed(tokens: int) -> None:
-    """Print how long items and receipts take, over the length."""
+    """Print the time of items and receipts by length."""
     print("| tokens | items of the text | per 1M tokens | receipt | items |")
     print("|---:|---:|---:|---:|---:|")
     for size in (tokens // 4, tokens // 2, tokens):
@@ -67,13 +66,13 @@ def speed(tokens: int) -> None:
 
 
 def _timed(work: Callable[[], Result]) -> tuple[Result, float]:
-    """What it gives, and the CPU seconds it takes."""
+    """Return the result and the CPU seconds."""
     started = time.process_time()
     return work(), time.process_time() - started
 
 
 def kept(folder: Path, share: float) -> None:
-    """Print what summaries keep, set by set."""
+    """Print the shares that summaries keep, by set."""
     print(f"| set | summaries | {' | '.join(ITEM_CLASSES)} | said | below | below, restorable |")
     print(f"|---|---:|{'---:|' * (len(ITEM_CLASSES) + 3)}")
     everything: list[tuple[Plan, Condensation]] = []
@@ -86,7 +85,7 @@ def kept(folder: Path, share: float) -> None:
 
 
 def condensed(file: Path, share: float) -> Iterator[tuple[Plan, Condensation]]:
-    """Every conversation of the file, with a summary that should end at that share of it."""
+    """Condense every conversation of the file to this share."""
     strategy = make_strategy(Settings(), local_summarizer())
     for transcript in read(file):
         messages = transcript.conversation().messages
@@ -103,7 +102,7 @@ def condensed(file: Path, share: float) -> Iterator[tuple[Plan, Condensation]]:
 
 
 def plan_for(messages: tuple[Message, ...], share: float) -> Plan:
-    """As the stateless door sets it: the first message and the last three stay."""
+    """Return the default plan: the first message and the last three stay."""
     counts = tuple(count_messages(messages, TOKENIZER))
     goal = max(1, int(sum(counts) * share))
     strategy = make_strategy(Settings(), local_summarizer())
@@ -144,7 +143,7 @@ def _is_below(made: Receipt, task: Plan) -> bool:
 
 
 def main() -> None:
-    """Both tables."""
+    """Print both tables."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--tokens", type=int, default=1_000_000)

@@ -1,6 +1,6 @@
 """Recorded conversations: those in the folder ENFOLD_DATA, or in ../shared/data beside the project.
 
-Most machines have none, and benchmarks then make do with what `conversations` generates.
+Without them, benchmarks use the conversations that `conversations` generates.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ AGENTS = (
     "pi_sessions",
     "swe_agent_traj",
 )
-"""Files with sessions of agents."""
+"""Return the files with agent sessions."""
 SINGLE_PROMPT = ("mini_swe_gemini3", "swe_agent_traj")
 """Of these, the files in which one instruction starts a long tool loop."""
 MEETINGS = ("qmsum", "qmsum_train")
@@ -50,7 +50,7 @@ def conversations(names: Iterable[str]) -> Iterator[tuple[str, Conversation]]:
 
 
 def longest_session(limit: int) -> list[dict[str, Any]] | None:
-    """The longest session of an agent in at most so many bytes, as `openai` messages."""
+    """Return the longest agent session of at most this many bytes, as `openai` messages."""
     files = [file for name in AGENTS if (file := DATA / f"{name}.jsonl").is_file()]
     found = [each for file in files for each in transcripts.read(file)]
     bodies = [wire.render(each.conversation(), "openai") for each in found]

@@ -1,7 +1,7 @@
 """The reference for exact counts, tiktoken, without a download.
 
-tiktoken fetches its rank files from the network at first use. toktok carries the same ranks; put
-into tiktoken's format they are the same bytes, and tiktoken checks their SHA-256 as it reads them.
+tiktoken downloads its rank files at first use. toktok contains the same ranks; in tiktoken's format
+they are the same bytes, and tiktoken checks their SHA-256.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 
 
 def missing() -> str | None:
-    """What keeps the reference from being loaded, if anything does."""
+    """Return the reason why the reference cannot be loaded; None if it can."""
     absent = [name for name in ("tiktoken", "toktok") if find_spec(name) is None]
     return f"not installed: {', '.join(absent)}" if absent else None
 
 
 @cache
 def encoding(name: str) -> Any:
-    """The encoding of that name; tiktoken and toktok must be installed."""
+    """Return the encoding of that name; tiktoken and toktok must be installed."""
     import tiktoken
 
     with tempfile.TemporaryDirectory() as folder:

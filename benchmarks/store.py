@@ -1,8 +1,8 @@
-"""What the store costs as a session grows: `python benchmarks/store.py [--messages N] [--pg URL]`.
+"""Times of the store as a session grows: `python benchmarks/store.py [--messages N] [--pg URL]`.
 
-Two sessions, a short one and a long one, each in a database of its own and each with a snapshot
-and 100 messages after its cutoff, so that their views are alike. The work is done on both in turn,
-so that a busy machine slows both.
+A short and a long session, each in its own database and with a snapshot and 100 messages after its
+cutoff, so that their views are alike. Both are measured in turns, so that other work on the machine
+slows both.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ Work = Callable[[Place], Awaitable[object]]
 
 
 def draft(number: int) -> MessageDraft:
-    """A message of some words."""
+    """Return a message of some words."""
     text = (
         f"Message {number}: see src/part_{number % 997}.py and tell me about {number % 89} 数据库"
     )
@@ -72,7 +72,7 @@ def draft(number: int) -> MessageDraft:
 
 
 async def build(store: Store, size: int) -> Place:
-    """A session of so many messages, compressed but for the last."""
+    """Return a session of this many messages; all but the last are summarized."""
     session = await store.write(sessions.get_or_create, "bench", f"{size} messages")
     started = time.perf_counter()
     first = None
@@ -95,14 +95,14 @@ async def build(store: Store, size: int) -> Place:
 
 
 async def view(place: Place) -> None:
-    """Everything the model is sent."""
+    """Read the view."""
     rows = await place.store.read(views.view, place.session.key, place.last[-1].id)
     assert len(rows.after) == AFTER
     assert len(rows.shown) == 2
 
 
 async def turn(place: Place) -> None:
-    """A question and an answer are written, then the view is read; on a branch of their own."""
+    """Append a question and an answer on a new branch, then read the view."""
     said = [draft(10**9 + next(numbers)) for _ in range(2)]
     line = await place.store.write(tree.append, place.session.key, said, place.last[-1].id)
     rows = await place.store.read(views.view, place.session.key, line[-1].id)
@@ -110,14 +110,14 @@ async def turn(place: Place) -> None:
 
 
 async def recognise(place: Place) -> None:
-    """The last hundred messages come again, with one that is new; hashes are made beforehand."""
+    """Recognise the last hundred messages and a new one; hashes are made beforehand."""
     contents = [message.content_hash for message in place.last[-AFTER:]]
     found = await place.store.read(tree.recognise, chain(contents), session=place.session.key)
     assert found.count == 0
 
 
 async def page(place: Place) -> None:
-    """Fifty messages from the middle of the history."""
+    """Read fifty messages from the middle of the history."""
     middle = place.last[len(place.last) // 2].id
     found = await place.store.read(
         tree.page, place.session.key, place.last[-1].id, after=middle, limit=50
@@ -126,7 +126,7 @@ async def page(place: Place) -> None:
 
 
 async def find(place: Place) -> None:
-    """The newest twenty messages with two words."""
+    """Search the newest twenty messages with two words."""
     where = SearchScope(session=place.session.key)
     await place.store.read(search.search, "tell 数据库", where)
 
@@ -141,7 +141,7 @@ WORK: tuple[tuple[str, Work], ...] = (
 
 
 async def measure(places: tuple[Place, Place], work: Work) -> tuple[list[float], list[float]]:
-    """Sorted seconds of the rounds on each."""
+    """Return the sorted seconds of the rounds on each."""
     taken: tuple[list[float], list[float]] = ([], [])
     for place in places:
         await work(place)
@@ -154,7 +154,7 @@ async def measure(places: tuple[Place, Place], work: Work) -> tuple[list[float],
 
 
 async def run(short_url: str, long_url: str, size: int) -> None:
-    """Build both, do all the work on both, print one table: the best round and the middle one."""
+    """Build both, measure both, and print the best and the median round."""
     async with await open_store(short_url) as short, await open_store(long_url) as long:
         places = (await build(short, SHORT), await build(long, size))
         print(f"| {long.engine}: best, median ms | {SHORT:,} messages | {size:,} | ratio |")
@@ -171,7 +171,7 @@ async def run(short_url: str, long_url: str, size: int) -> None:
 
 
 def main() -> None:
-    """SQLite in a folder of its own; PostgreSQL where an address of an empty database is given."""
+    """Return SQLite in a new folder, or PostgreSQL if the address of an empty database is given."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--pg", help="postgresql:// address; both sessions go into it")

@@ -1,10 +1,10 @@
-"""Strategies and presets on real conversations: what stays, how fast, whether it all comes back.
+"""Strategies and presets on recorded conversations: reduction, speed, exact restoration.
 
     python benchmarks/strategies.py FILES [--conversations N]
 
-Every result is restored and compared with what came in, must leave no tool call without its result
-or the other way round, and must not be larger; a difference ends the run. Summaries are by the
-built-in summarizer. The time is that of the report: all but the receipt.
+Every result is restored and compared with the input, must have complete tool pairs, and must not be
+larger; otherwise the run ends with an error. The built-in summarizer writes the summaries. The time
+is that of the report, without the receipt.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WAYS: Mapping[str, Mapping[str, Any]] = {
 
 @dataclass
 class Sum:
-    """Figures, added up."""
+    """Sums of figures."""
 
     before: int = 0
     after: int = 0
     seconds: float = 0.0
 
     def add(self, other: Sum) -> None:
-        """Both together."""
+        """Return the sums of both."""
         self.before += other.before
         self.after += other.after
         self.seconds += other.seconds
@@ -57,7 +57,7 @@ class Sum:
 
 
 async def measure(conversation: Conversation, how: Mapping[str, Any]) -> Sum:
-    """One conversation, condensed and restored."""
+    """Condense and restore one conversation."""
     wire = dialects.render(conversation)
     done = await enfold.condense(conversation, **how)
     report = done.report
@@ -72,7 +72,7 @@ async def measure(conversation: Conversation, how: Mapping[str, Any]) -> Sum:
 
 
 async def main() -> None:
-    """Print one table: the share of the tokens that is gone, and how fast."""
+    """Print one table: the reduction and the speed."""
     parser = argparse.ArgumentParser(description="Compare strategies on conversations.")
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--conversations", type=int, default=None, help="of each file")

@@ -1,10 +1,10 @@
-"""What the local summarizer keeps, and how long it takes.
+"""The built-in summarizer: what it keeps, and its time.
 
     python benchmarks/summaries.py [speed] [meetings] [items] [chain]
 
 Real conversations come from the folder ENFOLD_DATA, or ../shared/data beside the repository;
-without one, conversations are made up. Meetings are measured in two halves, every other one in
-each: the figures of the summarizer were found on the first half, the second is the one to quote.
+without one, conversations are generated. Meetings are measured in two halves, alternating: the
+summarizer was tuned on the first half; quote the second.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from enfold.tokens import get
 from enfold.wire import openai
 
 TOKENIZER = get("o200k_base")
-FOLDS = 10
+COMPRESSIONS = 10
 MEETINGS = "qmsum"
 SESSIONS = ("cc_cipherbox", "cc_context_evaluator", "cc_entire_cli", "tau_airline")
 MOST = 12
@@ -38,7 +38,7 @@ MOST = 12
 
 
 def main(wanted: list[str]) -> None:
-    """Run the measurements that are named, or all."""
+    """Run the named measurements, or all."""
     for name, measure in MEASUREMENTS.items():
         if not wanted or name in wanted:
             print(f"\n## {name}\n")
@@ -50,7 +50,7 @@ def main(wanted: list[str]) -> None:
 
 @cache
 def conversations(name: str) -> tuple[tuple[Message, ...], ...]:
-    """The conversations of a file, or made-up ones in its place."""
+    """Return the conversations of a file, or generated ones."""
     path = DATA / f"{name}.jsonl"
     if not path.is_file():
         print(f"(no {name}.jsonl: made up)")
@@ -60,13 +60,13 @@ def conversations(name: str) -> tuple[tuple[Message, ...], ...]:
 
 
 def made_up(seed: int, messages: int = 200) -> tuple[Message, ...]:
-    """A generated conversation."""
+    """Return a generated conversation."""
     generate = agent if seed % 2 else chat
     return openai.parse(list(generate(messages, seed=seed))).messages
 
 
 def tokens(messages: Iterable[Message]) -> int:
-    """What the messages hold: texts, calls and results."""
+    """Return the content of the messages: texts, calls and results."""
     return sum(TOKENIZER.count_many([text for message in messages for text in _texts(message)]))
 
 
@@ -82,7 +82,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 
 def cut(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
-    """The first messages with about that many tokens, the whole repeated where it is too short."""
+    """Return the first messages of about this many tokens; a short conversation is repeated."""
     size, cut_off = 0, []
     while size < limit:
         for message in messages:
@@ -97,7 +97,7 @@ def cut(messages: Sequence[Message], limit: int) -> tuple[Message, ...]:
 
 
 def measure_speed() -> None:
-    """Milliseconds of the processor, the best of several runs, over the size."""
+    """Print the CPU milliseconds by size, the best of several runs."""
     print("| conversation | tokens | limit | ms | ms per 100k tokens |")
     print("|---|--:|--:|--:|--:|")
     meeting = tuple(message for each in conversations(MEETINGS) for message in each)
@@ -124,14 +124,14 @@ def _cpu_ms(request: SummaryRequest) -> float:
 
 @dataclass(frozen=True)
 class Meeting:
-    """A meeting's messages, and for each question the messages that answer it."""
+    """A meeting's messages, and the evidence of each question."""
 
     messages: tuple[Message, ...]
     evidence: tuple[tuple[int, ...], ...]
 
 
 SAYS_SOMETHING = 3
-"""Content words from which a message counts: "Yeah, exactly." can neither be kept nor lost."""
+"""Fewest content words of a message that counts; "Yeah, exactly." does not count."""
 DEFINITION = f"""A message counts if it has at least {SAYS_SOMETHING} different content words (four
 letters or more and not among the commonest, or with a digit). It is in the view
 - strictly: if one line of the view has at least half of them, or the message's text literally;
@@ -152,7 +152,7 @@ _WORD = re.compile(r"[^\W_][\w']*")
 
 
 def content_words(text: str) -> set[str]:
-    """What tells a message from another."""
+    """Return the content words of a message."""
     return {
         word
         for word in _WORD.findall(text.lower())
@@ -161,7 +161,7 @@ def content_words(text: str) -> set[str]:
 
 
 def meetings() -> list[Meeting]:
-    """The meetings of the data, or made-up ones whose evidence is any ten messages in a row."""
+    """Return the recorded meetings, or generated ones with ten messages in a row as evidence."""
     path = DATA / f"{MEETINGS}.jsonl"
     if not path.is_file():
         made = [made_up(seed) for seed in range(6)]
@@ -184,7 +184,7 @@ def _meeting(raw: dict[str, list[dict[str, object]]]) -> Meeting:
 
 
 def measure_meetings() -> None:
-    """A tenth of the tokens: our summary against the newest messages."""
+    """Compare the summary with the newest messages, at a tenth of the tokens."""
     print(DEFINITION, end="\n\n")
     print("| half | meetings | view | strictly | loosely | literally |")
     print("|---|--:|---|--:|--:|--:|")
@@ -203,7 +203,7 @@ def measure_meetings() -> None:
 
 
 def newest_tenth(meeting: Meeting) -> list[str]:
-    """The last messages that fit into a tenth of the tokens."""
+    """Return the last messages that fit a tenth of the tokens."""
     lines = _lines(meeting)
     counts = TOKENIZER.count_many(lines)
     left = sum(counts) // 10
@@ -217,7 +217,7 @@ def newest_tenth(meeting: Meeting) -> list[str]:
 
 
 def summary_tenth(meeting: Meeting) -> list[str]:
-    """The lines of our summary in a tenth of the tokens."""
+    """Return the lines of the summary at a tenth of the tokens."""
     limit = sum(TOKENIZER.count_many(_lines(meeting))) // 10
     return summarize(SummaryRequest(meeting.messages, max_tokens=limit)).text.splitlines()
 
@@ -229,7 +229,7 @@ def _lines(meeting: Meeting) -> list[str]:
 def _shares(
     chosen: Iterable[Meeting], view: Callable[[Meeting], list[str]]
 ) -> Iterator[tuple[float, ...]]:
-    """For each question, the shares of its evidence that is in the view, by the three measures."""
+    """Return the share of evidence in the view for each question, by the three measures."""
     for meeting in chosen:
         lines = view(meeting)
         by_line = [content_words(line) for line in lines]
@@ -265,12 +265,12 @@ _ITEM = re.compile(
 
 
 def exact_items(text: str) -> set[str]:
-    """Paths, addresses, identifiers and numbers of two digits or more."""
+    """Return paths, addresses, identifiers and numbers of two digits or more."""
     return set(_ITEM.findall(text))
 
 
 def measure_items() -> None:
-    """The share of the exact items of users' messages that is literally in the summary."""
+    """Print the share of exact items of user messages that are in the summary."""
     print("| sessions | conversations | at 10 % | at 20 % |")
     print("|---|--:|--:|--:|")
     for name in SESSIONS:
@@ -300,10 +300,10 @@ def _item_shares(messages: tuple[Message, ...]) -> list[float]:
 
 
 def measure_chain() -> None:
-    """Items of the first fold still in the summary after each of ten more, at two limits."""
-    print("The limit is a share of the first fold's tokens; each fold brings as many messages.\n")
-    print("| sessions | limit | chains | " + " | ".join(map(str, range(FOLDS + 1))) + " |")
-    print("|---|--:|--:|" + "--:|" * (FOLDS + 1))
+    """Print the share of the first summary's items after each of ten more, at two limits."""
+    print("The limit is a share of the first part's tokens; each part has as many messages.\n")
+    print("| sessions | limit | chains | " + " | ".join(map(str, range(COMPRESSIONS + 1))) + " |")
+    print("|---|--:|--:|" + "--:|" * (COMPRESSIONS + 1))
     for name in SESSIONS:
         for share in (0.2, 0.5):
             chains = [decay for each in conversations(name) if (decay := _decay(each, share))]
@@ -312,17 +312,17 @@ def measure_chain() -> None:
 
 
 def _decay(messages: tuple[Message, ...], share: float) -> list[float]:
-    """The share that is left after each fold; nothing for a conversation that is too short."""
-    if len(messages) <= FOLDS:
+    """Return the share that is left after each compression; nothing for a short conversation."""
+    if len(messages) <= COMPRESSIONS:
         return []
-    cuts = [len(messages) * fold // (FOLDS + 1) for fold in range(FOLDS + 2)]
-    folds = [messages[start:end] for start, end in pairwise(cuts)]
-    limit = max(150, int(tokens(folds[0]) * share))
+    cuts = [len(messages) * part // (COMPRESSIONS + 1) for part in range(COMPRESSIONS + 2)]
+    parts = [messages[start:end] for start, end in pairwise(cuts)]
+    limit = max(150, int(tokens(parts[0]) * share))
     text: str | None = None
     first: set[str] = set()
     left: list[float] = []
-    for fold in folds:
-        text = summarize(SummaryRequest(fold, previous=text, max_tokens=limit)).text
+    for part in parts:
+        text = summarize(SummaryRequest(part, previous=text, max_tokens=limit)).text
         first = first or exact_items(text)
         if len(first) < 5:
             return []

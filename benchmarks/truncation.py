@@ -1,9 +1,9 @@
-"""Truncation of generated agent sessions: time with validation, and how it grows with the input.
+"""Truncation of generated agent sessions: time with validation, by size of the input.
 
     python benchmarks/truncation.py [--rounds N] [--sizes 125000,250000,500000,1000000]
 
-Counts of the session as it was are known beforehand, as they are in use; those of what is cut are
-not. A result that is cut again must stay as it is, or the run ends with an error.
+The original session is counted beforehand, as in normal use; shortened content is not. Truncating a
+result again must not change it, or the run ends with an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CONFIGS = {
 
 
 def task_of(tokens: int, strategy: Truncation) -> Plan:
-    """A session of about so many tokens."""
+    """Return a session of about this many tokens."""
     messages = wire.parse(list(agent(tokens // TOKENS_PER_MESSAGE))).messages
     counts = tuple(count_messages(messages, TOKENIZER))
     divided = split(messages, counts, strategy.retention, room=0)
@@ -48,19 +48,19 @@ def task_of(tokens: int, strategy: Truncation) -> Plan:
 
 
 async def run(plan: Plan, strategy: Truncation) -> Condensation:
-    """One answer, checked."""
+    """Return a validated answer."""
     answer = await strategy.condense(plan)
     validate(plan, answer)
     return answer
 
 
 def forget_counts(tokenizer: Tokenizer) -> None:
-    """As if nothing had been counted yet: what is cut is new every time in use."""
+    """Clear the counts: in normal use shortened content is always new."""
     setattr(tokenizer, "_memo", Memo())  # noqa: B010 - a benchmark may reach in
 
 
 async def measure(plan: Plan, strategy: Truncation, rounds: int) -> dict[str, Any]:
-    """The best of some rounds, and the most memory that one takes."""
+    """Return the best time of some rounds, and the peak memory."""
     clock, cpu = [], []
     for _ in range(rounds):
         forget_counts(get(TOKENIZER))
@@ -85,7 +85,7 @@ async def measure(plan: Plan, strategy: Truncation, rounds: int) -> dict[str, An
 
 
 async def check_idempotence(plan: Plan, strategy: Truncation, answer: Condensation) -> None:
-    """End the run if cutting again would change anything."""
+    """Raise an error if truncating again changes anything."""
     messages = list(plan.messages)
     counts = list(plan.counts)
     for entry in answer.entries:

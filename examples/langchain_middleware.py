@@ -1,7 +1,7 @@
-"""A LangChain agent whose conversation stays inside its model's window; its state keeps all of it.
+"""A LangChain agent: its state keeps all messages, and its requests stay inside the window.
 
-Runs as it is, without a key: the model here only repeats a text. With a real one, give the agent
-your own, and leave out `max_tokens`: then the model's window decides. Needs
+Runs without a key: the model here repeats a text. With your own model, leave out `max_tokens`; the
+model's window is used. Needs
 `pip install 'enfold[langchain]' langgraph-checkpoint-sqlite`.
 """
 
@@ -20,7 +20,7 @@ sent: list[Any] = []
 
 
 class Echo(FakeListChatModel):
-    """A model that shows what it was sent."""
+    """A model that stores the messages it receives."""
 
     def _call(self, messages: Any, *others: Any, **options: Any) -> str:
         sent[:] = messages
@@ -33,16 +33,16 @@ def main() -> None:
     thread: Any = {"configurable": {"thread_id": "voyage"}}
     for days in (range(1, 16), range(16, 31)):
         with SqliteSaver.from_conn_string("agent.db") as checkpointer:
-            # `model=` names a chat model that writes summaries; without one none is needed.
-            enfolded = EnfoldMiddleware(max_tokens=3_000)
-            agent: Any = create_agent(model, middleware=[enfolded], checkpointer=checkpointer)
+            # `model=` would name a chat model for summaries; the default needs none.
+            middleware = EnfoldMiddleware(max_tokens=3_000)
+            agent: Any = create_agent(model, middleware=[middleware], checkpointer=checkpointer)
             for day in days:
                 log = f"Day {day}: " + "wind from the west, sea moderate. " * 20
                 state = agent.invoke({"messages": [HumanMessage(log)]}, thread)
-    print(f"Said on 30 days: {len(state['messages'])} messages, all of them in the state.")
-    print(f"Sent to the model now: {len(sent)} messages.")
+    print(f"After 30 days: {len(state['messages'])} messages, all of them in the state.")
+    print(f"Sent to the model at the last turn: {len(sent)} messages.")
     summary = next(m for m in sent if m.type == "system")
-    print(f"One of them stands for the rest and begins: {str(summary.content)[:31]}")
+    print(f"The summary among them begins: {str(summary.content)[:31]}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A LangGraph chat that never outgrows its budget: the node folds what is old into a summary.
+"""A LangGraph chat that stays within its budget: a node summarizes old messages.
 
-Runs as it is, without a key: the models here only repeat a text. With real ones, give the node and
-the graph your own. Coming from LangMem, only the import changes. Needs
+Runs without a key: the models here repeat a text; replace them by your own. If you use LangMem's
+node, only the import changes. Needs
 `pip install 'enfold[langgraph]' langgraph-checkpoint-sqlite`.
 """
 
@@ -22,33 +22,33 @@ remembered: list[Any] = []
 
 
 class State(MessagesState):
-    """All messages, what the model is sent of them, and what the node remembers."""
+    """All messages, the messages for the model, and the state of the node."""
 
     summarized_messages: list[AnyMessage]
     context: dict[str, Any]
 
 
 def answer(state: State) -> dict[str, Any]:
-    """The model is sent the summary and the newest messages."""
+    """Send the summary and the newest messages to the model."""
     return {"messages": [answers.invoke(state["summarized_messages"])]}
 
 
 def build(checkpointer: SqliteSaver) -> Any:
-    """Fold if it is time to, then answer."""
-    fold = SummarizationNode(
+    """Return a graph that summarizes if needed, then answers."""
+    summarize = SummarizationNode(
         model=writer,
         max_tokens=600,
         max_summary_tokens=200,
-        final_prompt=FENCED_FINAL_SUMMARY_PROMPT,  # a summary instructs nobody
-        fold_in_sequence=True,  # every message is summarized, however many there are
-        enforce=True,  # the budgets hold, or it is said
+        final_prompt=FENCED_FINAL_SUMMARY_PROMPT,  # a summary is reference, not an instruction
+        fold_in_sequence=True,  # every message is summarized, in several calls if needed
+        enforce=True,  # an error is raised if a budget is exceeded
         memory_flush_hook=remembered.extend,  # in the background, for long-term memory
     )
     graph = StateGraph(State)
-    graph.add_node("fold", fold)
+    graph.add_node("summarize", summarize)
     graph.add_node("answer", answer)
-    graph.add_edge(START, "fold")
-    graph.add_edge("fold", "answer")
+    graph.add_edge(START, "summarize")
+    graph.add_edge("summarize", "answer")
     return graph.compile(checkpointer=checkpointer)
 
 
@@ -62,9 +62,9 @@ def main() -> None:
                 log = f"Day {day}: " + "wind from the west, sea moderate. " * 5
                 state = graph.invoke({"messages": [HumanMessage(log)]}, thread)
     shown = state["summarized_messages"]
-    print(f"Said on 30 days: {len(state['messages'])} messages, all of them in the state.")
-    print(f"Sent to the model now: {len(shown)} messages.")
-    print(f"The first of them begins: {str(shown[0].content)[:31]}")
+    print(f"After 30 days: {len(state['messages'])} messages, all of them in the state.")
+    print(f"Sent to the model at the last turn: {len(shown)} messages.")
+    print(f"The first one begins: {str(shown[0].content)[:31]}")
     print(f"Summarized: {len(state['context']['running_summary'].summarized_message_ids)}")
 
 

@@ -1,7 +1,7 @@
-"""A chat engine of LlamaIndex whose memory is stored whole and never outgrows the model's window.
+"""A chat engine of LlamaIndex: its memory stores all messages and stays inside the window.
 
-Runs as it is, without a key: the model here only repeats what it is told. With a real one, give
-the chat engine your own `llm`. Needs `pip install 'enfold[llama-index]'`.
+Runs without a key: the model here repeats its input. With your own model, pass it as `llm`. Needs
+`pip install 'enfold[llama-index]'`.
 """
 
 from __future__ import annotations
@@ -15,26 +15,26 @@ DATABASE = "sqlite:///memory.db"
 
 
 def chat(memory: EnfoldMemory, days: range) -> None:
-    """One question a day."""
+    """Ask one question per day."""
     engine = SimpleChatEngine.from_defaults(llm=MockLLM(max_tokens=200), memory=memory)
     for day in days:
         engine.chat(f"Log of day {day}: " + "wind from the west, sea moderate. " * 20)
 
 
 def main() -> None:
-    """Talk until the memory is full, stop, and go on from the database."""
-    limits = {"max_tokens": 6_000}  # compress above so many tokens; else as the model's window says
+    """Chat until the memory is full, stop, and continue from the database."""
+    limits = {"max_tokens": 6_000}  # the limit in tokens; by default the model's window
     memory = EnfoldMemory.from_defaults(session_id="voyage", url=DATABASE, settings=limits)
     chat(memory, range(1, 16))
     memory.close()
 
     memory = EnfoldMemory.from_defaults(session_id="voyage", url=DATABASE, settings=limits)
     chat(memory, range(16, 31))
-    said, given = memory.get_all(), memory.get()
-    print(f"Said on 30 days: {len(said)} messages, all of them stored.")
-    print(f"Given to the model now: {len(given)} messages.")
-    print(f"The first of them begins: {(given[0].content or '')[:31]}")
-    print(f"The first that was said begins: {(said[0].content or '')[:12]}")
+    stored, sent = memory.get_all(), memory.get()
+    print(f"After 30 days: {len(stored)} messages, all of them stored.")
+    print(f"Sent to the model at the last turn: {len(sent)} messages.")
+    print(f"The first one begins: {(sent[0].content or '')[:31]}")
+    print(f"The first stored message begins: {(stored[0].content or '')[:12]}")
     memory.close()
 
 

@@ -1,7 +1,7 @@
-"""A stored conversation behind an MCP server: what was folded is found and recalled.
+"""A stored conversation behind an MCP server: summarized messages are found and recalled.
 
-Runs as it is, without a key: enfold's own summarizer folds. Any MCP client can start the server
-the same way, with the command `enfold-mcp --db URL --session NAME`.
+Runs without a key, with the built-in summarizer. Any MCP client can start the server with the
+command `enfold-mcp --db URL --session NAME`.
 Needs `pip install 'enfold[mcp]'`.
 """
 
@@ -18,8 +18,8 @@ import enfold
 DATABASE = "sqlite:///harbour.db"
 
 
-async def talk() -> None:
-    """A conversation long enough to be folded."""
+async def store_conversation() -> None:
+    """Store a conversation that is long enough to be summarized."""
     async with enfold.open(DATABASE) as engine:
         session = await engine.session("harbour")
         await session.append("The spare key of the chart room hangs behind the barometer.")
@@ -28,8 +28,8 @@ async def talk() -> None:
 
 
 async def main() -> None:
-    """Start the server as a process, and ask it."""
-    await talk()
+    """Start the server as a process and call its tools."""
+    await store_conversation()
     server = StdioServerParameters(
         command=sys.executable,
         args=["-m", "enfold.adapters.mcp", "--db", DATABASE, "--session", "harbour"],

@@ -1,6 +1,6 @@
-"""An agent of the OpenAI Agents SDK whose conversation never outgrows its model's window.
+"""An agent of the OpenAI Agents SDK whose conversation stays inside its model's window.
 
-Runs as it is, without a key: the model here is a script. With a real one, leave out `model=`.
+Runs without a key: the model here has scripted answers. With a real model, leave out `model=`.
 Needs `pip install 'enfold[openai-agents]'`.
 """
 
@@ -18,24 +18,24 @@ import enfold
 from enfold.adapters.openai_agents import AgentSession
 
 WINDOW = 6_000
-"""Tokens: small, so that a few turns fill it."""
+"""Tokens; small, so that a few turns fill it."""
 
 
 class ScriptedModel(Model):
-    """Answers at length, and remembers how many items it was sent."""
+    """A model with long answers that counts the items it receives."""
 
     def __init__(self) -> None:
         self.sent: list[int] = []
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """The same answer to everything."""
+        """Return the same answer to everything."""
         items = kwargs["input"] if "input" in kwargs else args[1]
         self.sent.append(len(items))
         text = f"Stop {len(self.sent)}: " + "moor at the east quay, then check the ropes. " * 30
-        said = ResponseOutputText(text=text, type="output_text", annotations=[])
+        answer = ResponseOutputText(text=text, type="output_text", annotations=[])
         message = ResponseOutputMessage(
             id=f"msg_{len(self.sent)}",
-            content=[said],
+            content=[answer],
             role="assistant",
             status="completed",
             type="message",
@@ -48,7 +48,7 @@ class ScriptedModel(Model):
 
 
 async def main() -> None:
-    """Talk until the window is full, and go on talking."""
+    """Chat until the window is full, and continue."""
     set_tracing_disabled(disabled=True)
     model = ScriptedModel()
     agent = Agent(name="Harbour pilot", instructions="Plan the tour.", model=model)
@@ -60,8 +60,8 @@ async def main() -> None:
             await Runner.run(agent, f"Where do we stop on day {turn}?", session=session)
         history = await stored.messages()
         status = await stored.status()
-        print(f"Said so far: {len(history)} messages, all of them stored.")
-        print(f"Sent at the last turn: {model.sent[-1]} items (of {max(model.sent)} at most).")
+        print(f"So far: {len(history)} messages, all of them stored.")
+        print(f"Sent at the last turn: {model.sent[-1]} items (at most {max(model.sent)}).")
         print(f"In use: {status.current_token_count:,} of {WINDOW:,} tokens.")
         first = await session.get_items()
         print("The view begins with:", str(first[0].get("content"))[:31])

@@ -1,7 +1,7 @@
-"""An agent of Pydantic AI whose requests always fit, while its history stays whole.
+"""An agent of Pydantic AI: its requests always fit, and its history stays complete.
 
-Runs as it is, without a key: the model here is a function. With a real one, give `Agent` its name
-and the processor its window. Needs `pip install 'enfold[pydantic-ai]'`.
+Runs without a key: the model here is a function. With a real model, pass its name to `Agent` and
+its window to the processor. Needs `pip install 'enfold[pydantic-ai]'`.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from enfold.adapters.pydantic_ai import HistoryProcessor
 
 WINDOW = 4_000
-"""Tokens: small, so that a few turns fill it."""
+"""Tokens; small, so that a few turns fill it."""
 
 sent: list[int] = []
-"""How many messages each request had."""
+"""Number of messages of each request."""
 
 
 def pilot(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
@@ -29,7 +29,7 @@ def pilot(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
 
 
 async def main() -> None:
-    """Talk until the window is full, and go on talking."""
+    """Chat until the window is full, and continue."""
     history = HistoryProcessor(
         WINDOW,
         on_condensed=lambda done: print(
@@ -39,12 +39,12 @@ async def main() -> None:
     agent = Agent(
         FunctionModel(pilot), instructions="Plan the tour.", capabilities=[history.capability()]
     )
-    said: list[ModelMessage] = []
+    messages: list[ModelMessage] = []
     for day in range(1, 31):
-        result = await agent.run(f"Where do we stop on day {day}?", message_history=said)
-        said = result.all_messages()
-    print(f"Said so far: {len(said)} messages, none is lost.")
-    print(f"Sent at the last turn: {sent[-1]} messages (of {max(sent)} at most).")
+        result = await agent.run(f"Where do we stop on day {day}?", message_history=messages)
+        messages = result.all_messages()
+    print(f"So far: {len(messages)} messages, none is lost.")
+    print(f"Sent at the last turn: {sent[-1]} messages (at most {max(sent)}).")
 
 
 if __name__ == "__main__":

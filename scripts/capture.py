@@ -1,6 +1,6 @@
-"""The pictures in README.md: real commands, run in a real terminal, drawn as SVG.
+"""Pictures of commands in a terminal, as SVG.
 
-`.venv/bin/python scripts/capture.py` makes all of them again, in docs/.
+`.venv/bin/python scripts/capture.py` writes them to docs/.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def main() -> None:
 
 
 def in_terminal(command: list[str]) -> str:
-    """What the command writes when it believes that a person is watching."""
+    """Return the output of the command in a terminal."""
     ours, its = pty.openpty()
     surroundings = {"COLUMNS": str(COLUMNS), "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     with subprocess.Popen(
@@ -55,7 +55,7 @@ def in_terminal(command: list[str]) -> str:
 
 
 def read_some(terminal: int) -> bytes:
-    """What came; nothing at the end, which Linux reports as an error."""
+    """Return the next output; nothing at the end, which Linux reports as an error."""
     try:
         return os.read(terminal, 65_536)
     except OSError as error:
@@ -65,7 +65,7 @@ def read_some(terminal: int) -> bytes:
 
 
 def draw(output: str, title: str) -> str:
-    """The terminal as a picture that asks no other server for a font."""
+    """Return the terminal as an SVG that loads no font from a server."""
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor")
     console.print(Text.from_ansi(output.strip("\n")))
     template = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)

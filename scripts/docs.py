@@ -1,7 +1,7 @@
-"""The documentation site: pages as written, pages made from the code, and a check of the result.
+"""The documentation site: written pages, pages generated from the code, and a check of the result.
 
-`make docs` runs this. Everything is made in `build/documentation`, the site in its folder `site`.
-Nothing that is made is committed. The built pages ask nothing of any other server.
+`make docs` runs this. Everything is built in `build/documentation`, the site in its folder `site`.
+Generated files are not committed. The built pages load nothing from other servers.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "reference/errors.md": tables.errors_page,
     "reference/events.md": tables.events_page,
 }
-"""Page -> what makes it."""
+"""Generated pages and their generators."""
 
 FILLED: Mapping[str, Callable[[str], str]] = {"architecture.md": architecture.fill}
-"""Page -> what puts tables from the code into it."""
+"""Pages with generated tables, and the functions that insert them."""
 
 _FETCHED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?((?:https?:)?//[^"'\s>]+)"""
     r"""|<link\b[^>]*?\bhref=["']?((?:https?:)?//[^"'\s>]+)"""
     r"""|url\(["']?((?:https?:)?//[^"')]+)|@import\s+["'](https?://[^"']+)"""
 )
-"""What a browser would fetch by itself from another place; a link that one may follow is none."""
+"""Resources that a browser loads from other servers; plain links do not count."""
 
 
 def main() -> int:
-    """Build the site; 1 if a link leads nowhere or a page would ask another server."""
+    """Build the site; return 1 if a link is broken or a page loads from another server."""
     stage(BUILD)
     done = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=BUILD, check=False
     )
     if done.returncode != 0:
         return 1
-    foreign = list(outside(BUILD / "site"))
+    foreign = list(external_resources(BUILD / "site"))
     for each in foreign:
-        print(f"a page would ask another server: {each}", file=sys.stderr)
+        print(f"a page loads from another server: {each}", file=sys.stderr)
     if not foreign:
         print(f"The site is in {(BUILD / 'site').relative_to(ROOT)}; open index.html there.")
     return 1 if foreign else 0
 
 
 def stage(folder: Path) -> None:
-    """Put everything that the site is made of into one folder."""
+    """Copy and generate all sources of the site into one folder."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(ROOT / "docs", folder / "docs")
     shutil.copy(CONFIG, folder)
@@ -71,8 +71,8 @@ def stage(folder: Path) -> None:
         page.write_text(fill(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
-def outside(site: Path) -> Iterator[str]:
-    """Whatever the built pages would fetch from elsewhere, and which page does."""
+def external_resources(site: Path) -> Iterator[str]:
+    """Yield the resources that built pages load from other servers, with the page."""
     for file in sorted(site.rglob("*")):
         if file.suffix not in {".html", ".css"}:
             continue

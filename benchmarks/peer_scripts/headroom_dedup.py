@@ -1,7 +1,7 @@
-"""headroom's cross-turn dedup over the tool results of conversations; prints what it took.
+"""headroom's cross-turn dedup over the tool results of conversations; prints the time.
 
-The file given holds a JSON array of conversations, each an array of results in order; the results
-afterwards are written to the second file.
+The first file has a JSON array of conversations, each an array of results in order; the processed
+results are written to the second file.
 """
 
 import json
@@ -18,7 +18,7 @@ from headroom.transforms.cross_turn_dedup import DedupBlock, dedup_blocks
 
 
 def main(given: Path, wanted: Path) -> None:
-    """Work on the first file, write the second, print the time."""
+    """Read the first file, write the second, print the time."""
     conversations = json.loads(given.read_text())
     dedup_blocks([DedupBlock(text="warm\n" * 40, turn=turn) for turn in range(2)])
     after = []

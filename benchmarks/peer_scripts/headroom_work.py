@@ -1,4 +1,4 @@
-"""headroom: a transcript made smaller, its way and by repeats alone."""
+"""headroom: a transcript made smaller, by default and by repeats only."""
 
 import logging
 import os
@@ -15,7 +15,7 @@ MODEL = "gpt-4o"
 
 
 def prune(messages):
-    """Its default way, without a model of its own."""
+    """Compress with the defaults, without a model."""
     compress([{"role": "user", "content": "warm"}], model=MODEL)
 
     def step(_number):
@@ -27,7 +27,7 @@ def prune(messages):
 
 
 def dedup(messages):
-    """What earlier results said already is pointed to."""
+    """Replace repeats of earlier results by references."""
     results = [at for at, message in enumerate(messages) if message["role"] == "tool"]
 
     def step(_number):

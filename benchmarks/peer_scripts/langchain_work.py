@@ -1,4 +1,4 @@
-"""LangChain and LangMem: a turn after earlier folds, one fold, results of tools cleared."""
+"""LangChain and LangMem: a turn after compressions, one compression, cleared tool results."""
 
 import json
 
@@ -26,7 +26,7 @@ class Instant(BaseChatModel):
 
 
 def native(messages):
-    """As the library's own values."""
+    """Return the messages as LangChain's values."""
     return [_native(message, f"m{number}") for number, message in enumerate(messages)]
 
 
@@ -50,7 +50,7 @@ def _native(message, id=None):
 
 
 def plain(messages):
-    """As messages of the `openai` dialect."""
+    """Return the messages in the `openai` dialect."""
     return [_plain(message) for message in messages]
 
 
@@ -71,7 +71,7 @@ def _plain(message):
 
 
 def middleware_turn(messages):
-    """The state is the summary and what came after it; the rest is gone."""
+    """Measure a turn: the state is the summary and the messages after it; the rest is lost."""
     summarize = SummarizationMiddleware(
         Instant(), trigger=("tokens", PLENTY), keep=("messages", 20)
     )
@@ -87,7 +87,7 @@ def middleware_turn(messages):
 
 
 def trim_turn(messages):
-    """Everything is kept in a list, and cut anew each time."""
+    """Measure a turn: a list has everything and is trimmed each time."""
     state = native(messages)
     limit = count_tokens_approximately(state[-KEPT:])
 
@@ -106,19 +106,17 @@ def trim_turn(messages):
 
 
 def langmem_turn(messages):
-    """Everything stays in the state, beside a running summary."""
+    """Measure a turn: the state has everything and a running summary."""
     state = native(messages)
-    folded = state[:-KEPT]
-    running = RunningSummary(
-        SUMMARY, {each.id for each in folded}, folded[-1].id if folded else None
-    )
+    old = state[:-KEPT]
+    running = RunningSummary(SUMMARY, {each.id for each in old}, old[-1].id if old else None)
 
     def step(question, answer):
         nonlocal state, running
         state = add_messages(state, [_native(question), _native(answer)])
         done = summarize_messages(
             state,
-            running_summary=running if folded else None,
+            running_summary=running if old else None,
             model=Instant(),
             max_tokens=PLENTY,
             max_summary_tokens=600,
@@ -129,8 +127,8 @@ def langmem_turn(messages):
     return turns(step, "memory")
 
 
-def middleware_fold(messages):
-    """One summary, and the state put together again."""
+def middleware_compress(messages):
+    """Measure one summary and the new state."""
     summarize = SummarizationMiddleware(
         Instant(), trigger=("tokens", 1_000), keep=("tokens", KEEP_TOKENS)
     )
@@ -140,11 +138,11 @@ def middleware_fold(messages):
         changed = summarize.before_model({"messages": list(state)}, None) or {"messages": []}
         return add_messages(list(state), changed["messages"])
 
-    return folded(step)
+    return compressed(step)
 
 
-def langmem_fold(messages):
-    """One summary of what is above the limit."""
+def langmem_compress(messages):
+    """Measure one summary of the messages above the limit."""
     state = native(messages)
     total = count_tokens_approximately(state)
 
@@ -158,11 +156,11 @@ def langmem_fold(messages):
             max_summary_tokens=600,
         ).messages
 
-    return folded(step)
+    return compressed(step)
 
 
-def folded(step):
-    """The result of a fold."""
+def compressed(step):
+    """Return the result of a compression."""
     seconds, after = timed(step)
     return {
         "seconds": seconds,
@@ -173,7 +171,7 @@ def folded(step):
 
 
 def clear_prune(messages):
-    """Results of tools replaced by a word, the newest three excepted."""
+    """Replace all tool results except the newest three by a placeholder."""
     edit = ContextEditingMiddleware(edits=[ClearToolUsesEdit(trigger=1, keep=3)])
 
     def step(_number):
@@ -203,7 +201,10 @@ start(
             "LangChain trim_messages": trim_turn,
             "LangMem": langmem_turn,
         },
-        "fold": {"LangChain SummarizationMiddleware": middleware_fold, "LangMem": langmem_fold},
+        "compress": {
+            "LangChain SummarizationMiddleware": middleware_compress,
+            "LangMem": langmem_compress,
+        },
         "prune": {"LangChain ClearToolUsesEdit": clear_prune},
     }
 )

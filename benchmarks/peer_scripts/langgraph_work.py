@@ -1,4 +1,4 @@
-"""LangGraph with its SQLite checkpointer: a turn is one invoke of a graph that answers at once."""
+"""LangGraph with its SQLite checkpointer: a turn is one call of a graph that answers at once."""
 
 import sqlite3
 import tempfile
@@ -11,7 +11,7 @@ from stopwatch import start, turns
 
 
 def one_turn(messages):
-    """Everything is kept in the state, and the state in the file, anew each time."""
+    """Measure a turn: the state has everything and is written to the file each time."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "graph.db"
         connection = sqlite3.connect(file, check_same_thread=False)

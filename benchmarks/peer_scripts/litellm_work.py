@@ -1,4 +1,4 @@
-"""LiteLLM: a turn cut to size, and tool results put aside."""
+"""LiteLLM: a trimmed turn, and removed tool results."""
 
 import logging
 import os
@@ -16,14 +16,14 @@ MODEL = "gpt-4o"
 
 
 def count(messages):
-    """The tokens of the whole history."""
+    """Count the whole history."""
     token_counter(model=MODEL, messages=messages[:1])
     seconds, tokens = timed(lambda _number: token_counter(model=MODEL, messages=messages), rounds=3)
     return {"seconds": seconds, "tokens": tokens}
 
 
 def one_turn(messages):
-    """Everything is kept in a list, and cut anew each time."""
+    """Measure a turn: a list has everything and is trimmed each time."""
     state = list(messages)
     limit = token_counter(model=MODEL, messages=state[-KEPT:])
 
@@ -35,7 +35,7 @@ def one_turn(messages):
 
 
 def prune(messages):
-    """Messages that do not fit the newest question leave stubs."""
+    """Replace messages that are not relevant to the newest question by stubs."""
     from litellm.compression.compress import compress
 
     def step(_number):

@@ -1,4 +1,4 @@
-"""LlamaIndex' memories: a turn after earlier folds, and one fold."""
+"""LlamaIndex's memory: a turn after earlier compressions, and one compression."""
 
 import logging
 
@@ -33,12 +33,12 @@ class Instant(CustomLLM):
 
 
 def native(message):
-    """As the library's own value."""
+    """Return the message as LlamaIndex's value."""
     return ChatMessage(role=message["role"], content=message["content"])
 
 
 def memory(messages, limit):
-    """A memory that holds these messages."""
+    """Return a memory with these messages."""
     held = [native(message) for message in messages]
     return ChatSummaryMemoryBuffer.from_defaults(
         chat_history=held, llm=Instant(), token_limit=limit
@@ -46,7 +46,7 @@ def memory(messages, limit):
 
 
 def one_turn(messages):
-    """The memory holds the summary and what came after it; the rest is gone."""
+    """Measure a turn: the memory has the summary and the messages after it; the rest is lost."""
     summary = {"role": "system", "content": SUMMARY}
     held = memory([summary, *messages[-KEPT:]], PLENTY)
 
@@ -58,8 +58,8 @@ def one_turn(messages):
     return turns(step, "lost")
 
 
-def fold(messages):
-    """What does not fit is summarized, and dropped."""
+def compress(messages):
+    """Measure one compression: messages that do not fit are summarized and dropped."""
 
     def step(_number=0):
         return memory(messages, KEEP_TOKENS).get()
@@ -69,4 +69,4 @@ def fold(messages):
 
 
 name = "LlamaIndex ChatSummaryMemoryBuffer"
-start({"turn": {name: one_turn}, "fold": {name: fold}})
+start({"turn": {name: one_turn}, "compress": {name: compress}})

@@ -11,7 +11,7 @@ BATCH = 10_000
 
 
 def one_turn(messages):
-    """Everything is kept in the file; the newest are read again."""
+    """Measure a turn: the file has everything, and the newest messages are read."""
     loop = asyncio.new_event_loop()
     with tempfile.TemporaryDirectory() as folder:
         session = SQLiteSession("s", Path(folder) / "s.db")

@@ -1,4 +1,4 @@
-"""OpenHands: a turn after earlier folds, and one fold, by tokens."""
+"""OpenHands: a turn after earlier compressions, and one compression, by tokens."""
 
 import logging
 import os
@@ -21,7 +21,7 @@ LIMIT = 10**9
 
 
 def answer_at_once(*_arguments, **_options):
-    """In the place of a model."""
+    """A response without a model."""
     said = Message(role="assistant", content=[TextContent(text=SUMMARY)])
     return types.SimpleNamespace(message=said, id="answer")
 
@@ -30,12 +30,12 @@ LLM.generate = answer_at_once
 
 
 def model(limit):
-    """A model of that size."""
+    """Return a model with this window."""
     return LLM(model="gpt-4o", api_key=SecretStr("x"), usage_id="bench", max_input_tokens=limit)
 
 
 def native(messages):
-    """As events; a system prompt is a user's words here."""
+    """Return the messages as events; a system prompt becomes a user message."""
     return [_native(number, message) for number, message in enumerate(messages)]
 
 
@@ -52,44 +52,44 @@ def _native(number, message):
 
 
 def condenser(limit):
-    """Folds from so many tokens on."""
+    """Return a condenser with this limit in tokens."""
     return LLMSummarizingCondenser(llm=model(limit), max_size=LIMIT, max_tokens=limit, keep_first=2)
 
 
 def one_turn(messages):
-    """All events are kept; what was folded is left out of the view."""
+    """Measure a turn: all events are kept, the view omits the summarized ones."""
     events, view = native(messages), View()
     for event in events:
         view.append_event(event)
-    folded = events[2:-KEPT]
-    if folded:
+    old = events[2:-KEPT]
+    if old:
         view.append_event(
             Condensation(
-                forgotten_event_ids={event.id for event in folded},
+                forgotten_event_ids={event.id for event in old},
                 summary=SUMMARY,
                 summary_offset=2,
                 llm_response_id="r",
             )
         )
-    large, fold_from = model(LIMIT), condenser(LIMIT)
+    large, summarizer = model(LIMIT), condenser(LIMIT)
 
     def step(question, answer):
         for event in native([question, answer]):
             view.append_event(event)
-        return prepare_llm_messages(view, fold_from, llm=large)
+        return prepare_llm_messages(view, summarizer, llm=large)
 
     return turns(step, "memory")
 
 
-def fold(messages):
-    """One summary by tokens, and the view put together again."""
+def compress(messages):
+    """Measure one summary by tokens and the new view."""
     events = native(messages)
 
     def step(_number=0):
         view = View()
         view.events = list(events)
-        folds = condenser(2 * KEEP_TOKENS)
-        view.append_event(folds.condense(view, agent_llm=folds.llm))
+        summarizer = condenser(2 * KEEP_TOKENS)
+        view.append_event(summarizer.condense(view, agent_llm=summarizer.llm))
         return LLMConvertibleEvent.events_to_messages(view.events)
 
     seconds, after = timed(step, rounds=2)
@@ -97,4 +97,4 @@ def fold(messages):
 
 
 name = "OpenHands LLMSummarizingCondenser"
-start({"turn": {name: one_turn}, "fold": {name: fold}})
+start({"turn": {name: one_turn}, "compress": {name: compress}})

@@ -1,8 +1,8 @@
-"""What every contender does alike: read the work, take the time, print what came of it.
+"""The common part of all contenders: read the work, measure it, print the result.
 
-A script is started as `python SCRIPT WORK CONTENDER FILE`: FILE holds messages in the `openai`
-dialect. It prints one JSON object. Times are those of all cores together, because
-a machine that is measured on has other work as well.
+A script is started as `python SCRIPT WORK CONTENDER FILE`; FILE has messages in the `openai`
+dialect. It prints one JSON object. Times are CPU times of all cores, because the machine has other
+work too.
 """
 
 import gc
@@ -14,19 +14,19 @@ import tracemalloc
 from pathlib import Path
 
 KEPT = 100
-"""Messages that are still live when a turn is measured, whatever came before."""
+"""Number of messages after the summary when a turn is measured."""
 KEEP_TOKENS = 30_000
-"""What a fold leaves as it is."""
+"""Tokens that a compression keeps verbatim."""
 PLENTY = 10**9
 SUMMARY = "They talked about the release, its tests and what is left to do. " * 20
 SECONDS = 20
-"""How long a contender may go on repeating its work."""
+"""Time limit for repetitions, in seconds."""
 
 
 def start(works):
-    """Do what the command line says: `list` the contenders of each work, or let one of them work.
+    """Run the command line: `list` the contenders of each work, or run one of them.
 
-    A contender is a function that is given the messages and returns a result.
+    A contender is a function that takes the messages and returns a result.
     """
     if sys.argv[1] == "list":
         print(json.dumps({work: list(contenders) for work, contenders in works.items()}))
@@ -37,7 +37,7 @@ def start(works):
 
 
 def timed(step, rounds=5):
-    """The median of some runs of `step`, which gets the round's number; and what the last gave."""
+    """Return the median time of some runs of `step`, which gets the round, and the last result."""
     taken, until = [], time.perf_counter() + SECONDS
     result = None
     for number in range(rounds):
@@ -51,16 +51,16 @@ def timed(step, rounds=5):
 
 
 def turns(step, history, rounds=25):
-    """A turn's time: `step` adds a question and an answer, and gives what is to be sent.
+    """Return the time of a turn: `step` adds a question and an answer, and returns the view.
 
-    `history` says where the whole history is then: "file", "memory" or "lost".
+    `history` names the place of the whole history: "file", "memory" or "lost".
     """
     seconds, sent = timed(lambda number: step(*turn(number)), rounds)
     return {"seconds": seconds, "sent": len(sent), "history": history}
 
 
 def turn(number):
-    """A question and an answer that were not there before."""
+    """Return a new question and a new answer."""
     return (
         {"role": "user", "content": f"Question {number}: what is left to do before the release?"},
         {"role": "assistant", "content": f"Answer {number}: the tests, and a word to the users."},
@@ -68,7 +68,7 @@ def turn(number):
 
 
 def peak(step):
-    """The most that `step` takes beside what is there already, in bytes."""
+    """Return the peak memory that `step` adds, in bytes."""
     gc.collect()
     tracemalloc.start()
     step()
@@ -78,12 +78,12 @@ def peak(step):
 
 
 def size(messages):
-    """Characters that messages say."""
+    """Return the characters of the messages."""
     return sum(len(message["content"] or "") for message in messages)
 
 
 def orphans(messages):
-    """Tool results without their call, and calls without their result."""
+    """Return the number of tool results without a call and of calls without a result."""
     called = {call["id"] for each in messages for call in each.get("tool_calls") or ()}
     answered = {each["tool_call_id"] for each in messages if each["role"] == "tool"}
     return len(called ^ answered)

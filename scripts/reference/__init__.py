@@ -1,1 +1,1 @@
-"""Reference pages, made from the code itself when the documentation is built."""
+"""Reference pages, generated from the code when the documentation is built."""

@@ -1,4 +1,4 @@
-"""The tables of the architecture page: layers as the tests hold them, units in their own words."""
+"""Tables of the architecture page: layers of the tests, first docstring lines of the units."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _TITLES = {0: "the public names", 1: "doors"}
 
 
 def fill(text: str) -> str:
-    """The page with its tables in place of their marks."""
+    """Return the page with the tables inserted at their marks."""
     return text.replace("<!-- layers -->", layers()).replace("<!-- units -->", units())
 
 
 def layers() -> str:
-    """A row for each layer, the topmost first."""
+    """Return a table of the layers, topmost first."""
     rows = (
         f"| {_TITLES.get(depth, depth + 1)} | {', '.join(map(_named, each))} |"
         for depth, each in enumerate(LAYERS)
@@ -29,11 +29,11 @@ def _named(unit: str) -> str:
 
 
 def units() -> str:
-    """A row for each unit: the first line of its docstring."""
-    known = {module.name: module for module in package()}
-    names = sorted(unit for layer in LAYERS for unit in layer if unit in known and unit)
-    rows = (f"| `{name}` | {_first_line(known[name].tree)} |" for name in names)
-    return "\n".join(("| unit | answers |", "|---|---|", *rows))
+    """Return a table of the units with the first lines of their docstrings."""
+    modules = {module.name: module for module in package()}
+    names = sorted(unit for layer in LAYERS for unit in layer if unit in modules and unit)
+    rows = (f"| `{name}` | {_first_line(modules[name].tree)} |" for name in names)
+    return "\n".join(("| unit | |", "|---|---|", *rows))
 
 
 def _first_line(tree: ast.Module) -> str:

@@ -1,4 +1,4 @@
-"""The command line's reference: what each command says of itself with `--help`."""
+"""The command line reference: the help text of every command."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ WIDTH = 88
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     return "\n".join(_lines())
 
 
 def _lines() -> Iterator[str]:
     yield "# Command line reference\n"
-    yield "What every command says with `--help`, taken from the program when this site was "
-    yield "built. Results go to standard output, everything said to a person to standard error; "
-    yield "exit codes are in the [table of errors](errors.md).\n"
+    yield "The help text of every command, generated when this site was built. Results go to "
+    yield "standard output, reports and errors to standard error. The [table of errors](errors.md) "
+    yield "has the exit codes.\n"
     yield f"## `enfold`\n\n```text\n{help_of()}\n```\n"
     for commands in cli.COMMANDS.values():
         for name in commands:
@@ -31,18 +31,18 @@ def _lines() -> Iterator[str]:
 
 
 def help_of(*command: str) -> str:
-    """A command's help page."""
-    said = io.StringIO()
-    cli.app.console = Console(file=said, width=WIDTH)
+    """Return the help text of a command."""
+    output = io.StringIO()
+    cli.app.console = Console(file=output, width=WIDTH)
     try:
         code = cli.run([*command, "--help"])
     finally:
-        cli.app.console = None  # or others in this process would get pages of this width
+        cli.app.console = None  # other callers in this process need their own width
     if code != 0:
-        raise RuntimeError(f"enfold {' '.join(command)} --help ended with {code}")
-    return said.getvalue().strip()
+        raise RuntimeError(f"enfold {' '.join(command)} --help exited with {code}")
+    return output.getvalue().strip()
 
 
 def _inner(name: str) -> Iterator[str]:
-    """The commands of a command."""
+    """Yield the subcommands of a command."""
     yield from (each for each in cli.app[name] if not each.startswith("-"))

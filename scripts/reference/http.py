@@ -1,4 +1,4 @@
-"""The HTTP reference, from the description that the server itself gives of its API."""
+"""The HTTP reference, generated from the OpenAPI description of the server."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     return "\n".join(_lines(asyncio.run(description())))
 
 
 async def description() -> dict[str, Any]:
-    """What a server has at `/openapi.json`."""
+    """Return the content of `/openapi.json`."""
     with tempfile.TemporaryDirectory() as folder:
         async with open_engine(f"sqlite:///{folder}/empty.db") as engine:
             access = Tokens(engine.access)
@@ -33,7 +33,7 @@ async def description() -> dict[str, Any]:
 
 def _lines(whole: Mapping[str, Any]) -> Iterator[str]:
     yield "# HTTP reference\n"
-    yield "Made from the API's own description when this site was built. A running server shows "
+    yield "Generated from the OpenAPI description when this site was built. A running server has "
     yield "the same at `/docs`, and as OpenAPI at `/openapi.json`. Every error has the shape "
     yield "[`Failure`](#failure), with a code from the [table of errors](errors.md).\n"
     operations = [
@@ -67,11 +67,11 @@ def _operation(method: str, path: str, operation: Mapping[str, Any]) -> Iterator
         yield f"Body: {_linked(operation['requestBody'])}\n"
     for status, answer in operation["responses"].items():
         if status.startswith("2"):
-            yield f"Answers {status}: {_linked(answer) or 'nothing'}\n"
+            yield f"Returns {status}: {_linked(answer) or 'nothing'}\n"
 
 
 def _linked(content: Mapping[str, Any]) -> str:
-    """A link to the shape of a body, or what else it is."""
+    """Return a link to the shape of a body, or its type."""
     for kind, each in content.get("content", {}).items():
         schema = each.get("schema", {})
         shape = kind_of(schema.get("items", schema))

@@ -1,4 +1,4 @@
-"""The Python reference: every public name, with its signature and its docstring."""
+"""The Python reference: every public name with its signature and docstring."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from scripts.reference import source
 import enfold
 
 AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "What a store gives": {
+    "Sessions": {
         "enfold.engine.engine": ("Engine",),
         "enfold.engine.session": ("Session",),
         "enfold.engine.results": ("Prepared", "Preview", "Status"),
         "enfold.pipeline": ("Outcome",),
         "enfold.records": ("StoredMessage", "Hit", "Snapshot"),
     },
-    "What condensing gives": {
+    "Condensed conversations": {
         "enfold.engine.stateless": ("Condensed",),
         "enfold.report": ("Report",),
         "enfold.receipt": ("Receipt",),
@@ -35,7 +35,7 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         "enfold.adapters.openai_agents": ("AgentSession",),
         "enfold.adapters.pydantic_ai": ("HistoryProcessor",),
     },
-    "For tests of your own": {
+    "For your tests": {
         "enfold.testing": (
             "ScriptedSummarizer",
             "ScriptedGateway",
@@ -47,22 +47,22 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
         ),
     },
 }
-"""What the public functions hand out, and the doors that are imported by their own name."""
+"""Classes that public functions return, and modules with their own import path."""
 
 _MADE_BY_CALLERS = ("enfold.adapters.", "enfold.langgraph.", "enfold.testing")
-"""Where classes are for callers to make; others are handed out."""
+"""Modules whose classes callers construct."""
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the page."""
     return "\n".join(_lines())
 
 
 def _lines() -> Iterator[str]:
     yield "# Python reference\n"
-    yield "Made from the docstrings when this site was built. `enfold.__all__` is what version 0.1 "
-    yield "promises; the rest of this page is what those names hand out, and the doors that have "
-    yield "modules of their own.\n"
+    yield "Generated from the docstrings when this site was built. The names in `enfold.__all__` "
+    yield "are stable in version 0.1. The other sections describe the classes that they return and "
+    yield "modules with their own import path.\n"
     yield "## `enfold`\n"
     for name in enfold.__all__:
         value = getattr(enfold, name)
@@ -71,7 +71,7 @@ def _lines() -> Iterator[str]:
     for title, modules in AROUND.items():
         yield f"## {title}\n"
         for module, names in modules.items():
-            import_module(module)  # a name that moved is found out here
+            import_module(module)  # fails if a name has moved
             for name in names:
                 yield from _entry(module, name, prefix="")
 
@@ -91,7 +91,7 @@ def _entry(module: str, name: str, *, prefix: str) -> Iterator[str]:
 
 
 def _home(module: str) -> str:
-    """Where one imports it from: a package of doors gathers the names of its modules."""
+    """Return the module to import from; a package re-exports the names of its modules."""
     package = module.rpartition(".")[0]
     return package if package == "enfold.langgraph" else module
 

@@ -1,4 +1,4 @@
-"""What the source says of a name: its signature, its docstring, its fields with theirs."""
+"""Signatures, docstrings and fields of names, read from the source."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A value that a class has."""
+    """A field of a class."""
 
     name: str
     annotation: str
     default: str
-    """As it is written; empty where there is none."""
+    """The default as source text; empty if there is none."""
     text: str
     """Its docstring."""
 
 
 def find(module: str, name: str) -> ast.stmt:
-    """Where a module defines a name."""
+    """Return the node that defines a name in a module."""
     for node in _tree(module).body:
         if isinstance(node, Function | ast.ClassDef) and node.name == name:
             return node
@@ -35,7 +35,7 @@ def find(module: str, name: str) -> ast.stmt:
 
 
 def fields(body: list[ast.stmt]) -> Iterator[Field]:
-    """The annotated public values of a class, each with the docstring that follows it."""
+    """Yield the annotated public fields of a class with their docstrings."""
     for node, following in zip(body, [*body[1:], None], strict=True):
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
             continue
@@ -47,7 +47,7 @@ def fields(body: list[ast.stmt]) -> Iterator[Field]:
 
 
 def signature(node: Function) -> str:
-    """How a function is called."""
+    """Return the signature of a function."""
     returns = "" if node.returns is None else f" -> {ast.unparse(node.returns)}"
     word = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     one_line = f"{word} {node.name}({ast.unparse(node.args)}){returns}"
@@ -61,7 +61,7 @@ _WIDTH = 96
 
 
 def _arguments(given: ast.arguments) -> Iterator[str]:
-    """Each as it is written, one by one."""
+    """Yield each argument as source text."""
     plain = [*given.posonlyargs, *given.args]
     without = len(plain) - len(given.defaults)
     for place, each in enumerate(plain):
@@ -95,7 +95,7 @@ def _targets(node: ast.Assign | ast.AnnAssign) -> list[str]:
 
 
 def text_after(module: str, name: str) -> str:
-    """The docstring below an assignment."""
+    """Return the docstring below an assignment."""
     body = _tree(module).body
     return _text(body[body.index(node) + 1]) if (node := _assignment(body, name)) else ""
 

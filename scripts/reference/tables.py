@@ -1,4 +1,4 @@
-"""Settings, errors, events and the configs of strategies, each from the code's own table."""
+"""Reference pages of settings, errors, events and strategy configs, generated from the code."""
 
 from __future__ import annotations
 
@@ -16,60 +16,60 @@ from enfold.strategies import contract
 from enfold.wire import UPSTREAMS
 
 _OTHER_VARIABLES = {
-    "ENFOLD_DB": "The store's address. Unset: a SQLite file in the user's data folder.",
+    "ENFOLD_DB": "The database. Unset: a SQLite file in the user's data folder.",
     "ENFOLD_CONFIG": "The config file. Unset: `config.toml` in the user's config folder, if any.",
-    "ENFOLD_SECRET_KEY": "What stored keys of models are sealed with; at least 16 characters.",
+    "ENFOLD_SECRET_KEY": "The secret that encrypts stored model keys; at least 16 characters.",
 }
 
 
 def settings_page() -> str:
-    """Every setting, its default, what it may be, and its variable."""
+    """Return a page with every setting, its default, bounds and variable."""
     return "\n".join(_settings())
 
 
 def _settings() -> Iterator[str]:
     yield "# Settings reference\n"
-    yield f"Made from `enfold.settings` when this site was built. {_levels()}\n"
+    yield f"Generated from `enfold.settings` when this site was built. {_levels()}\n"
     yield "| setting | default | | variable |\n|---|---|---|---|"
     for each in settings.fields().values():
         shown = "unset" if each.default is None else f"`{dump_text(each.default)}`"
         text = each.help + (f" Unset: {each.unset}." if each.unset else "")
         yield f"| `{each.name}` | {shown} | {_cell(text)} | `ENFOLD_{each.name.upper()}` |"
-    yield "\n## Other names that are understood\n"
+    yield "\n## Other accepted names\n"
     yield "| name | setting |\n|---|---|"
     yield from (f"| `{alias}` | `{name}` |" for alias, name in settings.ALIASES.items())
     yield "| `autoCondenseContextPercent` | `threshold`, as a percentage |"
-    yield "\n## What a server takes from its environment\n"
+    yield "\n## Environment variables of a server\n"
     yield "| variable | default | |\n|---|---|---|"
     for each in describe(settings.ServerSettings).values():
         shown = f"`{each.default}`" if each.default else "unset"
         yield f"| `{each.variable}` | {shown} | {_cell(each.help)} |"
     for name, wire in UPSTREAMS.items():
         variable = f"ENFOLD_{name.upper()}_BASE_URL"
-        yield f"| `{variable}` | `{wire.address}` | Where the proxy forwards to. |"
+        yield f"| `{variable}` | `{wire.address}` | The upstream of the proxy. |"
     yield "\n## Other variables\n"
     yield "| variable | |\n|---|---|"
     yield from (f"| `{name}` | {text} |" for name, text in _OTHER_VARIABLES.items())
 
 
 def _levels() -> str:
-    return f"Where several levels set the same, the strongest wins: {', '.join(settings.LEVELS)}."
+    return f"If several levels set a value, the first of these wins: {', '.join(settings.LEVELS)}."
 
 
 def errors_page() -> str:
-    """The tree of errors, and what each door says of them."""
+    """Return a page with the tree of errors, their codes and statuses."""
     return "\n".join(_errors())
 
 
 def _errors() -> Iterator[str]:
     tree = (errors.__doc__ or "").partition("\n\n")[2].partition("\n\n")[0]
     yield "# Errors\n"
-    yield "Made from `enfold.errors` when this site was built. Every failure that enfold means to"
-    yield "raise is one of these; a foreign library's error is turned into one where it enters. The"
-    yield "message says what failed, with which value, and what to do. It never holds message text"
-    yield f"or a key.\n\n```text\n{tree}\n```\n"
-    yield "`code` and `status` are what the HTTP API answers, `exit` is the exit code of the"
-    yield "command line. Where `retry` says yes, the same call may succeed later.\n"
+    yield "Generated from `enfold.errors` when this site was built. enfold raises only these"
+    yield "errors; errors of other libraries are translated. A message says what failed, with which"
+    yield "value, and what to do. It never contains message text or a key."
+    yield f"\n```text\n{tree}\n```\n"
+    yield "`code` and `status` are those of the HTTP API, `exit` is the exit code of the command"
+    yield "line. If `retry` is yes, the same call may succeed later.\n"
     yield "| error | code | status | exit | retry | |\n|---|---|---|---|---|---|"
     for kind, facts in errors.FACTS.items():
         doors = f"`{facts.code}` | {facts.status} | {facts.exit_code} | {_yes(facts.retryable)}"
@@ -77,15 +77,15 @@ def _errors() -> Iterator[str]:
 
 
 def events_page() -> str:
-    """Every event with its fields."""
+    """Return a page with every event and its fields."""
     return "\n".join(_events())
 
 
 def _events() -> Iterator[str]:
     yield "# Events\n"
-    yield "Made from `enfold.events` when this site was built. The payload is the same in the "
-    yield "engine, in the API's stream, on the command line and in the browser: its fields, and "
-    yield "its name under `event`.\n"
+    yield "Generated from `enfold.events` when this site was built. The payload is the same in "
+    yield "the engine, in the API's stream, on the command line and in the web UI: the fields, and the "
+    yield "name as `event`.\n"
     for kind in get_args(events.Event):
         yield f"## `{kind.name}`\n\n{_first(kind)}\n"
         yield "| field | type | |\n|---|---|---|"
@@ -95,26 +95,26 @@ def _events() -> Iterator[str]:
 
 
 def strategies_page() -> str:
-    """The config of every strategy, field by field."""
+    """Return a page with the config fields of every strategy."""
     return "\n".join(_strategies())
 
 
 def _strategies() -> Iterator[str]:
     yield "# Configs of strategies\n"
-    yield "Made from the JSON schemas when this site was built. Names are in camel case; snake "
-    yield "case is read as well.\n"
+    yield "Generated from the JSON schemas when this site was built. Names are in camel case; "
+    yield "snake case is accepted.\n"
     for kind in map(contract.get, contract.names()):
         able = kind.capabilities
         yield f"## `{kind.id}`\n\n{kind.description}\n"
         yield f"Speed: {able.speed}. Lossless: {_yes(able.lossless)}. "
-        yield f"May ask a model: {_yes(able.summaries)}. Several passes: {_yes(able.multi_pass)}.\n"
+        yield f"May call a model: {_yes(able.summaries)}. Several passes: {_yes(able.multi_pass)}.\n"
         yield "| field | type | default | |\n|---|---|---|---|"
         yield from _properties(kind.schema(), "")
         yield ""
 
 
 def _properties(schema: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    """A row for each field, and those of objects inside after their own."""
+    """Yield a row per field, followed by the fields of nested objects."""
     for name, each in schema.get("properties", {}).items():
         default = f"`{dump_text(each['default'])}`" if _is_short(each) else ""
         text = _cell(each.get("description", ""))
@@ -134,7 +134,7 @@ def _inner(schema: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str]]
 
 
 def kind_of(schema: Mapping[str, Any]) -> str:
-    """A schema's type in a few words."""
+    """Return a short description of a schema's type."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "enum" in schema:
@@ -156,7 +156,7 @@ def _is_short(schema: Mapping[str, Any]) -> bool:
 def _body(module: str, name: str) -> list[ast.stmt]:
     node = source.find(module, name)
     if not isinstance(node, ast.ClassDef):
-        raise TypeError(f"{module}.{name} is no class")
+        raise TypeError(f"{module}.{name} is not a class")
     return node.body
 
 

@@ -16,40 +16,40 @@ from enfold.tokens import count_messages, get
 
 
 def system(text: str) -> Message:
-    """A system message."""
+    """Return a system message."""
     return Message("system", (Text(text),))
 
 
 def user(text: str, *more: Part) -> Message:
-    """A user's message, with further parts if given."""
+    """Return a user message, with further parts if given."""
     return Message("user", (Text(text), *more))
 
 
 def assistant(text: str = "", *calls: ToolCall, thinking: str = "") -> Message:
-    """A model's message: thinking, text and calls, each if given."""
+    """Return an assistant message with reasoning, text and calls, each if given."""
     reasoning: tuple[Part, ...] = (Reasoning(thinking),) if thinking else ()
     words: tuple[Part, ...] = (Text(text),) if text else ()
     return Message("assistant", (*reasoning, *words, *calls))
 
 
 def call(id: str, name: str = "read", arguments: Mapping[str, Any] | None = None) -> ToolCall:
-    """A tool call."""
+    """Return a tool call."""
     return ToolCall(id, name, arguments or {})
 
 
 def result(call_id: str, text: str = "done", *, is_error: bool = False) -> Message:
-    """A tool's result, as a message of its own."""
+    """Return a message with a tool result."""
     return Message("tool", (ToolResult(call_id, (Text(text),), is_error),))
 
 
 Reply: TypeAlias = str | Exception | Callable[[SummaryRequest], Awaitable[str]]
-"""A text, an error to raise, or a function that gives a text in its own time."""
+"""A text, an error to raise, or an async function that returns a text."""
 
 
 class ScriptedSummarizer:
-    """A summarizer that says what it is told to, and remembers what it was asked.
+    """A summarizer with scripted replies; it records the requests.
 
-    The last reply is given again and again.
+    The last reply is repeated.
     """
 
     def __init__(
@@ -61,11 +61,11 @@ class ScriptedSummarizer:
         self.script(*replies)
 
     def script(self, *replies: Reply) -> None:
-        """What to say from now on."""
+        """Set the next replies."""
         self._replies = list(replies or ("A summary.",))
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """The next reply of the script."""
+        """Return the next reply of the script."""
         self.requests.append(request)
         reply = self._replies.pop(0) if len(self._replies) > 1 else self._replies[0]
         if isinstance(reply, Exception):
@@ -77,30 +77,30 @@ class ScriptedSummarizer:
 Answer: TypeAlias = (
     str | WholeReply | Exception | Callable[[Connection, Call], Awaitable[str | WholeReply]]
 )
-"""A text, a whole reply, an error to raise, or a function that gives one in its own time."""
+"""A text, a whole reply, an error to raise, or an async function that returns one."""
 
 
 class ScriptedGateway:
-    """A gateway that answers what it is told to, and remembers what it was asked.
+    """A gateway with scripted answers; it records the calls.
 
-    The last answer is given again and again. No network is needed, and no key.
+    The last answer is repeated. It needs no network and no key.
     """
 
     def __init__(self, *answers: Answer) -> None:
         self.calls: list[Call] = []
-        """What it was asked."""
+        """The calls it received."""
         self.connections: list[Connection] = []
-        """Where each call went."""
+        """The connection of each call."""
         self.abandoned: list[Call] = []
-        """Calls that were cancelled, or whose stream was closed before its end."""
+        """Calls that were cancelled, or whose stream was closed early."""
         self.script(*answers)
 
     def script(self, *answers: Answer) -> None:
-        """What to answer from now on."""
+        """Set the next answers."""
         self._answers = list(answers or ("An answer.",))
 
     async def complete(self, connection: Connection, call: Call) -> WholeReply:
-        """The next answer of the script."""
+        """Return the next answer of the script."""
         self.connections.append(connection)
         self.calls.append(call)
         answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
@@ -116,7 +116,7 @@ class ScriptedGateway:
     async def stream(
         self, connection: Connection, call: Call
     ) -> AsyncGenerator[Delta | WholeReply, None]:
-        """The next answer, word by word, then whole."""
+        """Yield the next answer word by word, then the whole reply."""
         whole = await self.complete(connection, call)
         words = re.split(r"(?<=\s)(?=\S)", text_of(whole.message.parts))
         try:
@@ -129,7 +129,7 @@ class ScriptedGateway:
 
 
 def reply(text: str, connection: Connection, call: Call, *, ending: Ending = "stop") -> WholeReply:
-    """A reply of that text to the call, with its tokens counted as a provider would."""
+    """Return a reply with this text, and its usage as a provider would report it."""
     words = (system(call.system), *call.messages) if call.system else call.messages
     usage = CallUsage(
         input_tokens=sum(count_messages(words)),

@@ -1,4 +1,4 @@
-"""The documentation's pages, and the fenced blocks in them."""
+"""Pages of the documentation, and their fenced blocks."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Block:
     language: str
     text: str
     title: str | None = None
-    """The name of the file that it is, if it is one."""
+    """The name of the file that the block defines."""
     reason: str | None = None
-    """Why it is not run."""
+    """The reason why it is not run."""
 
     @property
     def place(self) -> str:
@@ -34,7 +34,7 @@ class Block:
 
 
 def pages() -> list[Path]:
-    """Every page that is written by hand, the README among them."""
+    """Return all written pages, including the README."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 
 
@@ -43,7 +43,7 @@ def name_of(page: Path) -> str:
 
 
 def blocks(page: Path) -> list[Block]:
-    """The page's blocks, in their order."""
+    """Return the blocks of the page, in order."""
     return list(_blocks(name_of(page), page.read_text(encoding="utf-8")))
 
 

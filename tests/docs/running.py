@@ -1,9 +1,8 @@
-"""Runs the blocks of one page in their order: one folder, one shell, one program's memory.
+"""Runs the blocks of one page in order, in one folder, one shell and one Python namespace.
 
-A Python block runs here, where the network is forbidden; a shell block in a process of its own,
-which is forbidden it too. What a block with a title holds becomes a file of that name. A server
-that a block starts goes on until the page ends. Where pages name an address (port 8787, a
-PostgreSQL server), one of this run stands in its place.
+A Python block runs in this process, a shell block in another one; both without a network. A block
+with a title becomes a file of that name. A server that a block starts runs until the page ends.
+Addresses on pages (port 8787, a PostgreSQL server) are replaced by those of this run.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ enfold() {
 }
 [ ! -f "$SIDE/exported" ] || . "$SIDE/exported"
 """
-"""What a page's shell knows: a server is started beside it, and what was exported stays."""
+"""The start of every shell block: servers run in the background, exported variables stay."""
 
 GUARD = '''
 """Forbids the network to every process that a page starts."""
@@ -53,7 +52,7 @@ import sys
 def _guard(event, arguments):
     if event == "socket.connect" and isinstance(arguments[1], tuple):
         if arguments[1][0] not in ("127.0.0.1", "::1", "localhost"):
-            raise OSError(f"a page reached for the network: {arguments[1][0]}")
+            raise OSError(f"a page connected to the network: {arguments[1][0]}")
 
 sys.addaudithook(_guard)
 '''
@@ -66,11 +65,11 @@ FILES: Mapping[str, object] = {
     "conversation.json": CHAT,
     "session.jsonl": {"id": "chat", "messages": CHAT},
 }
-"""What is there when a page begins: pages speak of `conversation.json` without making one."""
+"""Files that exist when a page starts; pages use them without creating them."""
 
 
 class Runner:
-    """One page's folder, shell and memory."""
+    """The folder, shell and namespace of one page."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str]) -> None:
         self._side = folder / "side"
@@ -93,11 +92,11 @@ class Runner:
             "COLUMNS": "100",
         }
         self._memory = ModuleType("a_page")
-        sys.modules["a_page"] = self._memory  # where annotations of its classes are looked up
+        sys.modules["a_page"] = self._memory  # annotations of its classes are resolved there
         self._is_plain = True
-        """Nothing was exported: a command's environment is the one here."""
+        """True if no block exported a variable, so that commands can run in this process."""
         self.output = ""
-        """What the last block said."""
+        """The output of the last block."""
 
     def _program(self, name: str, command: str) -> None:
         path = self._side / "bin" / name
@@ -105,13 +104,13 @@ class Runner:
         path.chmod(0o755)
 
     def run(self, block: Block) -> None:
-        """Do what the block's language asks for; an assertion says what went wrong."""
+        """Run the block according to its language; an assertion reports a failure."""
         if block.title is not None:
             (self.folder / block.title).write_text(block.text, encoding="utf-8")
         RUNS[block.language](self, block)
 
     def stop(self) -> None:
-        """End the servers that the page started."""
+        """Stop the servers that the page started."""
         servers = self._side / "servers"
         for line in servers.read_text().split() if servers.exists() else ():
             with contextlib.suppress(ProcessLookupError):
@@ -125,14 +124,14 @@ class Runner:
         return text.replace("postgresql://enfold@localhost/enfold", address) if address else text
 
     def _python(self, block: Block) -> None:
-        said = io.StringIO()
+        output = io.StringIO()
         code = compile(self.substituted(block.text), block.place, "exec")
-        with contextlib.chdir(self.folder), contextlib.redirect_stdout(said):
+        with contextlib.chdir(self.folder), contextlib.redirect_stdout(output):
             exec(code, self._memory.__dict__)
-        self.output = said.getvalue()
+        self.output = output.getvalue()
 
     def _shell(self, block: Block) -> None:
-        """In a real shell; what is nothing but commands of enfold's, here, without its start-up."""
+        """Run in a shell; blocks with only enfold commands run in this process, which is faster."""
         self._is_plain &= "export " not in block.text
         commands = _plain_commands(block.text)
         if commands and self._is_plain:
@@ -141,23 +140,23 @@ class Runner:
             self._script(block)
 
     def _commands(self, block: Block, commands: list[list[str]]) -> None:
-        said = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
+        output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         with (
             contextlib.chdir(self.folder),
-            contextlib.redirect_stdout(said),
-            contextlib.redirect_stderr(said),
+            contextlib.redirect_stdout(output),
+            contextlib.redirect_stderr(output),
         ):
             codes = [cli.run(command[1:]) for command in commands]
-        buffer = said.detach()
+        buffer = output.detach()
         assert isinstance(buffer, io.BytesIO)
         self.output = buffer.getvalue().decode()
-        assert not any(codes), f"{block.place} ended with {codes}:\n{self.output}"
+        assert not any(codes), f"{block.place} exited with {codes}:\n{self.output}"
 
     def _script(self, block: Block) -> None:
         script = f"{PREAMBLE}trap 'export -p >\"$SIDE/exported\"' EXIT\n{block.text}"
         output = self._side / "output"
         with output.open("wb") as file:
-            # A file, not a pipe: a server that goes on would keep a pipe open.
+            # A file, not a pipe: a running server would keep a pipe open.
             done = subprocess.run(
                 ["bash", "-c", self.substituted(script)],
                 cwd=self.folder,
@@ -169,17 +168,17 @@ class Runner:
                 check=False,
             )
         self.output = output.read_text(encoding="utf-8")
-        assert done.returncode == 0, f"{block.place} ended with {done.returncode}:\n{self.output}"
+        assert done.returncode == 0, f"{block.place} exited with {done.returncode}:\n{self.output}"
 
     def _output(self, block: Block) -> None:
         wanted = re.escape(_trimmed(self.substituted(block.text))).replace("…", "(?s:.*?)")
         assert re.fullmatch(wanted, _trimmed(self.output)), (
-            f"{block.place} should say:\n{block.text}\nand what it says is:\n{self.output}"
+            f"{block.place} should print:\n{block.text}\nand it prints:\n{self.output}"
         )
 
 
 def _plain_commands(text: str) -> list[list[str]]:
-    """The commands of a block, if they are all enfold's and ask nothing of a shell; else none."""
+    """Return the commands of a block if all are plain enfold commands; else none."""
     lines = [line.partition(" #")[0] for line in text.replace("\\\n", " ").splitlines()]
     is_plain = not re.search(r"[|<>&;$`*#]|enfold (?:serve|chat)\b", "\n".join(lines))
     if not is_plain or not all(line.startswith("enfold ") for line in lines if line):
@@ -188,7 +187,7 @@ def _plain_commands(text: str) -> list[list[str]]:
 
 
 def _trimmed(text: str) -> str:
-    """Without the blanks that nobody sees."""
+    """Return the text without trailing blanks."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
@@ -208,7 +207,7 @@ def _toml(_: Runner, block: Block) -> None:
 
 
 def _yaml(_: Runner, block: Block) -> None:
-    import_module("yaml").safe_load(block.text)  # comes with the site's builder
+    import_module("yaml").safe_load(block.text)  # a dependency of the site's builder
 
 
 RUNS: Mapping[str, Callable[[Runner, Block], None]] = {
@@ -220,4 +219,4 @@ RUNS: Mapping[str, Callable[[Runner, Block], None]] = {
     "toml": _toml,
     "yaml": _yaml,
 }
-"""Language -> what is done with a block of it."""
+"""The check for blocks of each language."""

@@ -1,4 +1,4 @@
-"""Every code block of the documentation and of the README runs, and says what the page says."""
+"""Every code block of the documentation and of the README runs and prints what the page shows."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ NOT_RUN: dict[str, str] = {
     "docs/start/install.md:pip install --no-deps": "it installs packages",
     "docs/start/cli.md:enfold profiles add": "it calls a model and needs a terminal",
 }
-"""`page:how the block begins` -> why it is not run. The page says the same above the block."""
+"""Reasons by `page:start of the block`; a comment above the block has the same reason."""
 
 PAGES = [page for page in pages() if blocks(page)]
 
 
 @pytest.fixture
 def runner(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Runner]:
-    """A page's surroundings: a home of its own, a provider on loopback, PostgreSQL if it asks."""
+    """Return a runner with a provider on loopback, and PostgreSQL if the page uses it."""
     text = request.getfixturevalue("page").read_text(encoding="utf-8")
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     if "postgresql://enfold@localhost/enfold" in text:
@@ -43,27 +43,29 @@ def runner(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Runner]:
             made.stop()
 
 
-@pytest.mark.timeout(600)  # for what hangs: a page may start several servers
+@pytest.mark.timeout(600)  # a limit for blocks that hang; a page may start several servers
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_page_does_what_it_says(page: Path, runner: Runner) -> None:
+def test_every_block_of_the_page_runs(page: Path, runner: Runner) -> None:
     for block in blocks(page):
         if block.reason is None:
             runner.run(block)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_blocks_are_of_kinds_that_are_checked(page: Path) -> None:
+def test_every_block_has_a_checked_language(page: Path) -> None:
     unknown = [block.place for block in blocks(page) if block.language not in RUNS]
     assert unknown == []
 
 
-def test_what_is_not_run_is_listed_with_its_reason() -> None:
-    said = {_key(block): block.reason for page in PAGES for block in blocks(page) if block.reason}
-    assert said == NOT_RUN
+def test_blocks_that_do_not_run_are_listed_with_their_reasons() -> None:
+    reasons = {
+        _key(block): block.reason for page in PAGES for block in blocks(page) if block.reason
+    }
+    assert reasons == NOT_RUN
 
 
 def _key(block: Block) -> str:
-    """The row that speaks of the block; where none does, what one should begin with."""
+    """Return the key of the block's row, or the key that a new row should have."""
     rows = (row.partition(":")[2] for row in NOT_RUN if row.startswith(f"{block.page}:"))
     begins = next((row for row in rows if block.text.startswith(row)), block.text[:30])
     return f"{block.page}:{begins}"

@@ -1,4 +1,4 @@
-"""The map of requirements: every row names what is there, and no requirement is left out."""
+"""The map of requirements: it is complete, and names modules and tests that exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
 def rows() -> list[tuple[str, list[str]]]:
-    """The id of each row, and its other cells: what it says, state, modules, tests."""
+    """Return the id of each row and its other cells: text, state, modules, tests."""
     return [
         (found["id"], [cell.strip() for cell in re.split(r"(?<!\\)\|", found["rest"])])
         for found in _ROW.finditer(PAGE)

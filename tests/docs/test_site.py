@@ -1,4 +1,4 @@
-"""The site's parts: every page has its place, and what is made from the code is all there."""
+"""The documentation site: the menu, the links and the generated pages are complete."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
 
 @pytest.fixture(scope="module")
 def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Everything that the site is made of."""
+    """Return the folder with all sources of the site."""
     folder = tmp_path_factory.mktemp("site") / "documentation"
     docs.stage(folder)
     return folder / "docs"
 
 
-def test_every_page_is_in_the_menu_once_and_the_menu_names_no_other(staged: Path) -> None:
+def test_the_menu_has_every_page_once_and_no_other(staged: Path) -> None:
     config = tomllib.loads(docs.CONFIG.read_text(encoding="utf-8"))
     listed = list(_leaves(config["project"]["nav"]))
     assert len(listed) == len(set(listed))
@@ -38,20 +38,20 @@ def test_every_page_is_in_the_menu_once_and_the_menu_names_no_other(staged: Path
     assert written - records == set(listed)
 
 
-def test_every_decision_is_in_their_list() -> None:
+def test_the_list_of_decisions_is_complete() -> None:
     listed = re.findall(r"\((\d{3}-[\w-]+\.md)\)", (DOCS / "decisions" / "index.md").read_text())
     assert listed == sorted(page.name for page in (DOCS / "decisions").glob("[0-9]*.md"))
 
 
-def test_every_link_to_a_page_or_a_file_leads_somewhere(staged: Path) -> None:
-    lost = []
+def test_every_link_to_a_page_or_a_file_works(staged: Path) -> None:
+    broken = []
     for page in pages():
         place = staged / page.relative_to(DOCS) if page.is_relative_to(DOCS) else ROOT / page.name
         for target in _LINK.findall(page.read_text(encoding="utf-8")):
             file = target.partition("#")[0]
             if "://" not in target and file and not (place.parent / file).exists():
-                lost.append(f"{page.name}: {target}")
-    assert lost == []
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
 
 
 def test_the_reference_has_every_public_name(staged: Path) -> None:
@@ -102,15 +102,15 @@ def test_the_architecture_page_has_the_layers_and_units_of_the_code(staged: Path
     ],
     ids=["script", "link", "image", "background", "import"],
 )
-def test_what_a_page_would_fetch_elsewhere_is_found(page: str, tmp_path: Path) -> None:
+def test_resources_from_other_servers_are_found(page: str, tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
-    assert len(list(docs.outside(tmp_path))) == 1
+    assert len(list(docs.external_resources(tmp_path))) == 1
 
 
-def test_a_link_that_one_may_follow_is_no_request(tmp_path: Path) -> None:
+def test_a_plain_link_is_not_a_resource(tmp_path: Path) -> None:
     page = '<a href="https://elsewhere.example">there</a> <script src="own.js"></script>'
     (tmp_path / "index.html").write_text(page, encoding="utf-8")
-    assert list(docs.outside(tmp_path)) == []
+    assert list(docs.external_resources(tmp_path)) == []
 
 
 def _leaves(nav: Any) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""A provider on loopback that gives the same short answer to everything."""
+"""A provider on loopback that returns the same short answer to everything."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ANSWERS: dict[str, Any] = {
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers, and says nothing about it."""
+    """Answers requests without logging."""
 
     protocol_version = "HTTP/1.1"
 
@@ -54,12 +54,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(raw)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def upstream() -> Iterator[str]:
-    """Its address while it answers."""
+    """Run the provider; yield its address."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = Thread(target=server.serve_forever, daemon=True)
         thread.start()

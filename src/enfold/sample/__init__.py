@@ -1,4 +1,4 @@
-"""A sample: a conversation that is already long, for the demo and for trying things out."""
+"""A long sample conversation, for the demo and for experiments."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from enfold.messages import Message, Text, ToolCall, ToolResult
 TITLE = "Planning the harbour festival"
 
 _LINES = 40
-"""Of a tool's output."""
+"""Lines of a tool result."""
 
 
 def sample_messages(repeats: int = 3) -> tuple[Message, ...]:
-    """The conversation; more repeats make its middle longer, with further days of the same work."""
+    """Return the conversation; more repeats make its middle longer, with more days of work."""
     rounds = loads(files(__package__).joinpath("rounds.json").read_bytes())
     return tuple(
         message
@@ -25,17 +25,17 @@ def sample_messages(repeats: int = 3) -> tuple[Message, ...]:
     )
 
 
-def _round(id: str, asked: str, tool: str, target: str, answered: str) -> Iterator[Message]:
-    yield Message("user", (Text(asked),))
+def _round(id: str, question: str, tool: str, target: str, answer: str) -> Iterator[Message]:
+    yield Message("user", (Text(question),))
     if tool:
         yield Message("assistant", (ToolCall(f"call-{id}", tool, {"target": target}),))
         output = _output(tool, target)
         yield Message("tool", (ToolResult(f"call-{id}", (Text(output),), name=tool),))
-    yield Message("assistant", (Text(answered),))
+    yield Message("assistant", (Text(answer),))
 
 
 def _output(tool: str, target: str) -> str:
-    """What such a tool prints: long, and mostly of no use afterwards."""
+    """Return a long tool result."""
     lines = {
         "read_file": "{n:>4}  row {n}: item {n}, {a} euros, paid {b} of {c}, note {target}",
         "search": "{n:>3}. supplier {a} in Lindvik, {b} euros, rated {c} of 900 for {target}",
