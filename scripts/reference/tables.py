@@ -84,8 +84,8 @@ def events_page() -> str:
 def _events() -> Iterator[str]:
     yield "# Events\n"
     yield "Generated from `enfold.events` when this site was built. The payload is the same in "
-    yield "the engine, in the API's stream, on the command line and in the web UI: the fields, and the "
-    yield "name as `event`.\n"
+    yield "the engine, in the API's stream, on the command line and in the web UI: the fields, "
+    yield "and the name as `event`.\n"
     for kind in get_args(events.Event):
         yield f"## `{kind.name}`\n\n{_first(kind)}\n"
         yield "| field | type | |\n|---|---|---|"
@@ -106,8 +106,8 @@ def _strategies() -> Iterator[str]:
     for kind in map(contract.get, contract.names()):
         able = kind.capabilities
         yield f"## `{kind.id}`\n\n{kind.description}\n"
-        yield f"Speed: {able.speed}. Lossless: {_yes(able.lossless)}. "
-        yield f"May call a model: {_yes(able.summaries)}. Several passes: {_yes(able.multi_pass)}.\n"
+        yield f"Speed: {able.speed}. Lossless: {_yes(able.lossless)}. May call a model: "
+        yield f"{_yes(able.summaries)}. Several passes: {_yes(able.multi_pass)}.\n"
         yield "| field | type | default | |\n|---|---|---|---|"
         yield from _properties(kind.schema(), "")
         yield ""
