@@ -3,8 +3,8 @@
     python benchmarks/receipts.py [--data FOLDER] [--tokens 1000000] [--share 0.5]
 
 First the time to find the items of generated conversations of growing length, and to make a receipt
-of them. Then every set of recorded conversations, condensed by the native strategy with the
-built-in summarizer, as for a door that cannot restore anything: the share of each class, of user messages
+of them. Then every set of recorded conversations, condensed by the native strategy and the local
+summarizer, as for a door that cannot restore anything: the share of each class, of user messages
 and of decisions that the summary keeps, and the number of summaries below the floors, with and
 without a way to restore. The floors were chosen by these figures.
 """
