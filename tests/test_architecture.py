@@ -28,6 +28,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("engine", "flush"),
     ("queue",),
     ("pipeline",),
+    ("refill",),
     ("llm", "settings", "store", "strategies", "transcripts"),
     ("estimates", "modelconfig", "report", "standing", "view"),
     ("summaries", "wire"),

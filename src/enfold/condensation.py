@@ -65,6 +65,12 @@ class Plan:
     """How content that leaves the view can be restored. None: not at all."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
     """Messages as they were before an earlier compression edited them, by index."""
+    excerpts: Mapping[int, EditedMessage] = field(default_factory=dict, repr=False)
+    """Parts of kept messages of the middle that are shown in place of the whole, by index."""
+    quotes: Mapping[int, str] = field(default_factory=dict, repr=False)
+    """Words of people in summarized messages, which the summary quotes word for word."""
+    standing_tokens: int = 0
+    """Tokens of standing instructions, pins and rules in the view."""
     expected_tokens: int = 0
     """Tokens of the view after the middle is summarized, at most."""
     tail_start: int = 0
@@ -75,6 +81,17 @@ class Plan:
     def original(self, index: int) -> Message:
         """Return a message without the edits of earlier compressions."""
         return self.originals.get(index, self.messages[index])
+
+    @property
+    def to_summarize(self) -> tuple[Message, ...]:
+        """The messages that a summary replaces, and what excerpts leave out, in order."""
+        return tuple(
+            removed_parts(self.original(index), self.excerpts[index].message)
+            if index in self.excerpts
+            else self.original(index)
+            for index in self.split.middle
+            if index not in self.split.kept or index in self.excerpts
+        )
 
     @property
     def tokens(self) -> int:
@@ -232,13 +249,15 @@ def with_middle_summarized(
     plan: Plan, summary: SummarizedMessages
 ) -> tuple[CondensationEntry, ...]:
     """Return the entries of an answer that replaces the middle by the summary."""
-    split = plan.split
-    return (
-        *map(KeptMessage, range(split.head)),
-        summary,
-        *map(KeptMessage, sorted(split.kept)),
-        *map(KeptMessage, range(split.cut, len(plan.messages))),
-    )
+    replaced = set(summary.indexes)
+    # A summary that continues another one stands where that one stood.
+    at = min(summary.indexes)
+    if plan.previous is not None:
+        at = min(at, plan.previous_at)
+    stays = (index for index in range(len(plan.messages)) if index not in replaced)
+    kept = [plan.excerpts.get(index, KeptMessage(index)) for index in stays]
+    before = sum(entry.index < at for entry in kept)
+    return (*kept[:before], summary, *kept[before:])
 
 
 def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> Condensation:
@@ -318,6 +337,8 @@ def _edits_no_protected_message(plan: Plan, answer: Condensation) -> str:
         return ""
     editable, protected = set(plan.editable), plan.protected
     for edit in answer.edits:
+        if edit == plan.excerpts.get(edit.index):
+            continue
         if edit.index in protected or not (edit.lossless or edit.index in editable):
             return f"message {edit.index} is protected and was edited"
     return ""

@@ -72,6 +72,13 @@ class ModelConfig:
         return self.id.partition(":")[2]
 
     @property
+    def has_own_retention(self) -> bool:
+        """True if a person gave the model another number of recent tokens than the shipped one."""
+        shipped = next((each for each in SHIPPED if each.id == self.id), None)
+        usual = DEFAULT_RETENTION_TOKENS if shipped is None else shipped.retention_tokens
+        return self.source == "manual" and self.retention_tokens != usual
+
+    @property
     def limits(self) -> Limits:
         """For the budget."""
         return Limits(self.max_input, self.max_output, self.correction)

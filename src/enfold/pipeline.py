@@ -14,14 +14,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from enfold.amounts import track_spending
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
     Condensation,
+    EditedMessage,
     KeptMessage,
     Plan,
     Step,
@@ -29,15 +32,25 @@ from enfold.condensation import (
     no_gain,
 )
 from enfold.errors import CompressionError, SummaryError, UncompressibleError
+from enfold.history import cut_points
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
 from enfold.receipt import Receipt, RestorableBy
+from enfold.refill import refill
 from enfold.report import Report
 from enfold.retention import Retention, Split, split, zones
+from enfold.standing import (
+    STANDING_SHARE,
+    WORDS_SHARE,
+    StandingMessages,
+    after_instructions,
+    find_standing,
+)
 from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
 from enfold.summaries import fence_tokens
+from enfold.summaries.words import words_tokens
 from enfold.view import ShownMessage, View
 
 NATIVE = "native"
@@ -77,6 +90,14 @@ class Request:
     """The goal, if a strategy may stop there. None: it makes the view as small as possible."""
     split: Split | None = None
     """A division to use as it is. None: the loosest one that reaches the goal."""
+    fills: bool = False
+    """True if the view should end close to the goal: more stays verbatim where there is room."""
+    limit: int | None = None
+    """The maximum tokens of the history, of which shares are taken. None: the view's tokens."""
+    words_share: float = WORDS_SHARE
+    """Share of the limit up to which everything that people typed stays verbatim."""
+    pins: Mapping[int, bool] = field(default_factory=dict)
+    """Indexes of messages that a person pinned (True) or released (False)."""
     summary_tokens: int | None = None
     """The summary's limit. None: a tenth of the messages that it replaces."""
     is_due: bool = False
@@ -219,6 +240,8 @@ def make_plan(request: Request) -> Plan:
     is called.
     """
     view, counts = request.view, tuple(shown.tokens for shown in request.view.shown)
+    retention = after_instructions(request.retention, view.messages)
+    request = replace(request, retention=retention)
     base = Plan(
         messages=view.messages,
         counts=counts,
@@ -236,7 +259,7 @@ def make_plan(request: Request) -> Plan:
         originals=request.originals,
     )
     if request.split is not None:
-        return _with_split(base, request, request.split)
+        return _with_split(base, request, request.split, _standing(request, 1.0))
     tried: list[Plan] = []
     for kept_share, summary_share in _TIGHTER:
         plan = _tightened(base, request, kept_share, summary_share)
@@ -244,7 +267,7 @@ def make_plan(request: Request) -> Plan:
         if is_empty and not tried and view.tokens <= request.goal:
             return plan
         if not is_empty and plan.expected_tokens <= request.goal:
-            return plan
+            return _filled(plan, request) if request.fills else plan
         tried.append(plan)
     summarizing = (plan for plan in tried if not plan.split.is_empty)
     return min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
@@ -257,25 +280,97 @@ def _tightened(base: Plan, request: Request, kept_share: float, summary_share: f
     divided = split(base.messages, base.counts, retention, room=request.goal)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
-    plan = _with_split(base, request, divided, summary_share)
+    plan = _with_split(base, request, divided, _standing(request, kept_share), summary_share)
     return replace(plan, is_tightened=kept_share * summary_share < 1)
 
 
-def _with_split(base: Plan, request: Request, divided: Split, summary_share: float = 1.0) -> Plan:
+def _standing(request: Request, kept_share: float) -> StandingMessages:
+    """Return the standing messages, with this share of the room for people's other words."""
+    view = request.view
+    limit = view.tokens if request.limit is None else request.limit
+    most = request.goal // 2
+    words = most if request.fills else min(most, int(limit * request.words_share))
+    return find_standing(
+        view.messages,
+        [shown.tokens for shown in view.shown],
+        view.tokenizer,
+        pins=request.pins,
+        words_limit=int(words * kept_share),
+    )
+
+
+def _with_split(
+    base: Plan,
+    request: Request,
+    divided: Split,
+    standing: StandingMessages,
+    summary_share: float = 1.0,
+) -> Plan:
     """Return the plan for a division, with the summary's limit and the largest expected size."""
-    counts = base.counts
-    middle = sum(counts[index] for index in divided.summarized)
-    kept = sum(counts) - middle + fence_tokens(base.tokenizer)
-    limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
-    limit = max(TIGHTEST_SUMMARY, limit)
+    indexes = frozenset(each.index for each in standing.messages)
+    divided = replace(divided, kept=divided.kept | indexes)
+    middle = set(divided.middle)
+    excerpts = {
+        each.index: EditedMessage(each.index, each.excerpt, each.tokens)
+        for each in standing.messages
+        if each.excerpt is not None and each.index in middle
+    }
     # What the last summary left is not summarized again until something new joins it.
     has_nothing_new = divided.is_empty or divided.cut <= request.view.settled
-    return replace(
+    plan = replace(
         base,
         split=replace(divided, cut=divided.head) if has_nothing_new else divided,
-        summary_tokens=limit,
-        expected_tokens=kept + limit,
+        excerpts={} if has_nothing_new else excerpts,
+        quotes={index: text for index, text in standing.quotes.items() if index in middle},
+        standing_tokens=standing.instruction_tokens,
         tail_start=divided.cut,
+    )
+    return _with_limit(plan, request, divided, excerpts, summary_share)
+
+
+def _with_limit(
+    plan: Plan,
+    request: Request,
+    divided: Split,
+    excerpts: Mapping[int, EditedMessage],
+    summary_share: float,
+) -> Plan:
+    counts = plan.counts
+    middle = sum(counts[index] for index in divided.summarized)
+    middle += sum(counts[index] - edit.tokens for index, edit in excerpts.items())
+    kept = sum(counts) - middle + fence_tokens(plan.tokenizer)
+    kept += words_tokens(plan.quotes.values(), plan.tokenizer)
+    limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
+    limit = max(TIGHTEST_SUMMARY, limit)
+    return replace(plan, summary_tokens=limit, expected_tokens=kept + limit)
+
+
+def _filled(plan: Plan, request: Request) -> Plan:
+    """Return the plan with the longest tail, then the longest summary, that the goal allows."""
+    standing = _standing(request, 1.0)
+    tails = [0, *accumulate(reversed(plan.counts))][::-1]
+    points = [
+        point
+        for point in cut_points(plan.messages)
+        if plan.split.head < point <= plan.split.cut and point > request.view.settled
+    ]
+
+    def plan_at(point: int) -> Plan:
+        divided = replace(plan.split, cut=point, tail_tokens=tails[point], overshoot=0)
+        return _with_split(plan, request, divided, standing)
+
+    fitting = bisect_left(points, 1, key=lambda at: plan_at(at).expected_tokens <= request.goal)
+    best = plan_at(points[fitting]) if fitting < len(points) else plan
+    if best.split.is_empty or request.summary_tokens is not None:
+        return best
+    middle = sum(best.counts[index] for index in best.split.summarized)
+    longer = min(request.goal - best.expected_tokens, max(0, middle // 2 - best.summary_tokens))
+    if longer <= 0:
+        return best
+    return replace(
+        best,
+        summary_tokens=best.summary_tokens + longer,
+        expected_tokens=best.expected_tokens + longer,
     )
 
 
@@ -324,7 +419,10 @@ async def run_strategy(
     """
     with track_spending() as spent:
         try:
-            answer = await _accept(request, plan, await _answer(request, plan))
+            answer = await _answer(request, plan)
+            if request.fills and not answer.is_unchanged:
+                answer = await asyncio.to_thread(refill, plan, answer, request.goal)
+            answer = await _accept(request, plan, answer)
         except CompressionError as error:
             if not request.is_due or request.fallback is None:
                 raise
@@ -438,6 +536,12 @@ def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
         warnings.append(
             f"{plan.split.tail_tokens:,} tokens stay verbatim, {plan.split.overshoot:,} more than "
             "asked for: tool calls stay with their results, and the last user message stays"
+        )
+    limit = request.limit or request.goal
+    if plan.standing_tokens > limit * STANDING_SHARE:
+        warnings.append(
+            f"instructions, pins and rules that stay take {plan.standing_tokens:,} tokens, more "
+            f"than {STANDING_SHARE:.0%} of {limit:,}; release what no longer holds"
         )
     if plan.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")

@@ -30,6 +30,9 @@ class Retention:
     amount: float = DEFAULT_RETENTION_TOKENS
     """Tokens; a share of the tokens (0–1); messages; or a percentage of the messages (0–100)."""
     keep_first: int = 0
+    """Messages at the beginning that stay. `standing.after_instructions` adds leading ones."""
+    is_default: bool = False
+    """True if nobody chose the amount, so that a large limit may keep more."""
 
     def __post_init__(self) -> None:
         highest = {"tokens": None, "ratio": 1, "messages": None, "percent": 100}
@@ -53,7 +56,7 @@ class Split:
     overshoot: int = 0
     """Tokens by which the tail is larger than requested."""
     kept: frozenset[int] = frozenset()
-    """Messages of the middle that stay in their place, such as the last user message."""
+    """Messages that stay in their place wherever they stand, such as the last user message."""
 
     @property
     def middle(self) -> range:

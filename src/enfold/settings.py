@@ -22,6 +22,7 @@ from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import loads
+from enfold.standing import WORDS_SHARE
 from enfold.summaries import Style
 from enfold.wire import UPSTREAMS
 
@@ -120,7 +121,7 @@ class Settings(DescribedModel):
         ge=0,
         unit="tokens",
         group="What stays verbatim",
-        unset="the model's value",
+        unset="a fifth of the limit, or the model's value if that is more",
     )
     keep_first: int = described(
         "First messages kept",
@@ -129,6 +130,17 @@ class Settings(DescribedModel):
         ge=0,
         unit="messages",
         group="What stays verbatim",
+    )
+    words_share: float = described(
+        "Share for people's words",
+        "Share of the limit up to which everything that people typed stays verbatim, 0 to 1. If "
+        "they typed more, only their rules, corrections and decisions stay.",
+        default=WORDS_SHARE,
+        ge=0,
+        le=1,
+        hint=_PERCENT,
+        group="What stays verbatim",
+        is_advanced=True,
     )
     recent_ratio: float | None = described(
         "Recent share kept",
@@ -566,9 +578,9 @@ def _user_folder(kind: str, *, make: bool = False) -> Path:
     return Path(folder("enfold", appauthor=False, ensure_exists=make))
 
 
-def retention_policy(settings: Settings, model_default: int) -> retention.Retention:
-    """Return what stays verbatim under these settings."""
+def retention_policy(settings: Settings, default: int) -> retention.Retention:
+    """Return what stays verbatim under these settings; `default` tokens if none is set."""
     if settings.recent_ratio is not None and settings.retention_tokens is None:
         return retention.Retention("ratio", settings.recent_ratio, settings.keep_first)
-    tokens = model_default if settings.retention_tokens is None else settings.retention_tokens
+    tokens = default if settings.retention_tokens is None else settings.retention_tokens
     return retention.Retention("tokens", tokens, settings.keep_first)

@@ -1,21 +1,38 @@
 """Standing messages: the messages that every compression leaves in the view, word for word.
 
 These are system and developer messages anywhere in the history, the context block of a coding
-agent, messages that a person pinned, and what people typed. A person can release any of them.
-Text inside tool results, quoted files and summaries never stands.
+agent, messages that a person pinned, and the words that people typed. If those words need more
+than their share, the messages with rules, corrections and decisions stay, and the rest is
+summarized. A person can release any of them. Text inside tool results, quoted files and summaries
+never stands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, takewhile
 from typing import Literal, TypeAlias
 
-from enfold.messages import Message, Text
+from enfold.history import answers_a_call, cut_points
+from enfold.messages import Message, Part, Text
+from enfold.retention import Retention
 from enfold.summaries import HEADING
+from enfold.text.harness import is_context, person_text, spans
+from enfold.text.rules import find_rules, withdrawn
+from enfold.tokens import count_message, get
 
 Why: TypeAlias = Literal["system", "context", "pinned", "rule", "words"]
 """The reason why a message stands."""
+
+WORDS_SHARE = 0.1
+"""Share of the limit up to which everything that people typed stays."""
+STANDING_SHARE = 0.05
+"""Share of the limit above which standing instructions are reported as large."""
+
+_LONG = 300
+"""Tokens. Of a longer message only the rules stay, if the words of people need too much."""
+_LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,28 +42,169 @@ class Standing:
     index: int
     why: Why
     tokens: int
+    """Its tokens in the view."""
+    excerpt: Message | None = None
+    """The part of the message that stands. None: the whole message."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandingMessages:
+    """All standing messages of a view."""
+
+    messages: tuple[Standing, ...] = ()
+    quotes: Mapping[int, str] = field(default_factory=dict)
+    """Words that cannot stay in their place, because the message also answers a tool call."""
+
+    @property
+    def instruction_tokens(self) -> int:
+        """The tokens of instructions, pins and rules, without other words of people."""
+        return sum(each.tokens for each in self.messages if each.why != "words")
 
 
 def find_standing(
-    messages: Sequence[Message], counts: Sequence[int], pins: Mapping[int, bool] | None = None
-) -> tuple[Standing, ...]:
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    tokenizer: str,
+    *,
+    pins: Mapping[int, bool] | None = None,
+    words_limit: int = 0,
+) -> StandingMessages:
     """Return the standing messages in order.
 
-    `pins` has the indexes of pinned messages (True) and of released ones (False).
+    `pins` has the indexes of pinned messages (True) and of released ones (False). Up to
+    `words_limit` tokens everything that people typed stands; above it their rules do.
     """
-    marked = pins or {}
-    found = [
-        Standing(index, why, counts[index])
+    marks = pins or {}
+    found = _find_instructions(messages, counts, tokenizer, marks)
+    typed = {
+        index: text
         for index, message in enumerate(messages)
-        if (why := _why(message, marked.get(index))) is not None
-    ]
-    return tuple(found)
+        if index not in found
+        and marks.get(index) is not False
+        and (text := person_text(_without_summary(message)))
+    }
+    in_force = _rules_in_force(typed)
+    whole: dict[int, Standing] = {}
+    quotes: dict[int, str] = {}
+    for index, text in typed.items():
+        if answers_a_call(messages[index]):
+            quotes[index] = text
+            continue
+        why: Why = "rule" if in_force[index] else "words"
+        whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
+    total = sum(each.tokens for each in whole.values())
+    total += sum(get(tokenizer).count(text) for text in quotes.values())
+    if total > words_limit:
+        first = next(iter(whole), None)
+        quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
+        whole = {
+            index: _rules_only(each, messages[index], in_force[index], tokenizer)
+            for index, each in whole.items()
+            if in_force[index] or (index == first and each.tokens <= words_limit // 2)
+        }
+    found.update(whole)
+    return StandingMessages(tuple(found[index] for index in sorted(found)), quotes)
 
 
-def _why(message: Message, is_pinned: bool | None) -> Why | None:  # noqa: FBT001 - a value
-    if is_pinned is not None:
-        return "pinned" if is_pinned else None
-    return "system" if is_instruction(message) else None
+def _find_instructions(
+    messages: Sequence[Message], counts: Sequence[int], tokenizer: str, marks: Mapping[int, bool]
+) -> dict[int, Standing]:
+    """Return pinned messages, system messages and context blocks, by index."""
+    found: dict[int, Standing] = {}
+    stated: set[tuple[Part, ...]] = set()
+    for index, message in enumerate(messages):
+        if index in marks or message.parts in stated:
+            continue  # clients repeat reminders word for word: the first one stands
+        if is_instruction(message):
+            found[index] = Standing(index, "system", counts[index])
+            stated.add(message.parts)
+        elif message.role == "user" and is_context(message) and not answers_a_call(message):
+            own = _without_summary(message)
+            found[index] = _excerpt(
+                Standing(index, "context", counts[index]), message, _without_harness(own), tokenizer
+            )
+            stated.add(message.parts)
+    for first, end in pairwise(cut_points(messages)):
+        if any(marks.get(index) for index in range(first, end)):
+            # A pinned call stays with its result.
+            for index in range(first, end):
+                if marks.get(index) or end - first > 1:
+                    found[index] = Standing(index, "pinned", counts[index])
+    return found
+
+
+def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
+    """Return the rules, corrections and decisions of each text that no later text takes back."""
+    gone = withdrawn(tuple(typed.values()))
+    return {
+        index: tuple(
+            text[rule.start : rule.end].strip()
+            for number, rule in enumerate(find_rules(text))
+            if (place, number) not in gone
+        )
+        for place, (index, text) in enumerate(typed.items())
+    }
+
+
+def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why: Why) -> Standing:
+    """Return the message without harness text and without a summary of ours."""
+    standing = Standing(index, why, tokens)
+    return _excerpt(standing, message, _without_harness(_without_summary(message)), tokenizer)
+
+
+def _rules_only(
+    standing: Standing, message: Message, rules: tuple[str, ...], tokenizer: str
+) -> Standing:
+    """Return a long message with its rules only."""
+    if standing.tokens <= _LONG or not rules:
+        return standing
+    texts = [part for part in message.parts if isinstance(part, Text)]
+    rest = tuple(part for part in message.parts if not isinstance(part, Text))
+    excerpt = replace(message, parts=(replace(texts[0], text="\n".join(rules)), *rest))
+    return _excerpt(standing, message, excerpt, tokenizer)
+
+
+def _excerpt(standing: Standing, message: Message, kept: Message, tokenizer: str) -> Standing:
+    """Return the standing message with a part of it, if that and its marker are shorter."""
+    if kept is message or kept.parts == message.parts:
+        return standing
+    missing = standing.tokens - count_message(kept, tokenizer)
+    marker = Text(_LEFT_OUT.format(tokens=max(0, missing)))
+    excerpt = replace(kept, parts=(*kept.parts, marker))
+    tokens = count_message(excerpt, tokenizer)
+    if tokens >= standing.tokens:
+        return standing
+    return replace(standing, tokens=tokens, excerpt=excerpt)
+
+
+def _without_harness(message: Message) -> Message:
+    """Return the message without the text that a client added to the person's words."""
+    parts: list[Part] = []
+    for part in message.parts:
+        if not isinstance(part, Text):
+            parts.append(part)
+            continue
+        found = spans(part.text)
+        if all(span.kind != "harness" for span in found):
+            parts.append(part)
+            continue
+        kept = [part.text[span.start : span.end] for span in found if span.kind != "harness"]
+        text = "\n\n".join(filter(None, (each.strip() for each in kept)))
+        if text:
+            parts.append(replace(part, text=text))
+    return replace(message, parts=tuple(parts))
+
+
+def _without_summary(message: Message) -> Message:
+    """Return the message without a summary of ours among its texts."""
+    parts = tuple(part for part in message.parts if not _is_summary_text(part))
+    return message if len(parts) == len(message.parts) else replace(message, parts=parts)
+
+
+def after_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:
+    """Return the retention with `keep_first` counted after the leading instructions."""
+    leading = sum(1 for _ in takewhile(is_instruction, messages))
+    return replace(retention, keep_first=leading + retention.keep_first)
 
 
 def is_instruction(message: Message) -> bool:
@@ -56,5 +214,9 @@ def is_instruction(message: Message) -> bool:
 
 def has_summary(message: Message) -> bool:
     """Return True if the message begins with a summary of ours."""
-    first = next((part.text for part in message.parts if isinstance(part, Text)), "")
-    return first.startswith(HEADING)
+    first = next((part for part in message.parts if isinstance(part, Text)), None)
+    return first is not None and _is_summary_text(first)
+
+
+def _is_summary_text(part: Part) -> bool:
+    return isinstance(part, Text) and part.text.startswith(HEADING)

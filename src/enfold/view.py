@@ -7,11 +7,11 @@ of a user's message, after any tool result, because those must come first.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from enfold.messages import Message, Text, ToolResult
+from enfold.messages import Message, Role, Text, ToolResult
 from enfold.summaries import fence
 from enfold.wire import has_inline_system
 
@@ -57,8 +57,8 @@ class View:
     def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
         """Return the view of messages that are not stored, with their token counts."""
         shown = (
-            ShownMessage("", message, tokens)
-            for message, tokens in zip(messages, counts, strict=True)
+            ShownMessage("", message, tokens, depth=depth)
+            for depth, (message, tokens) in enumerate(zip(messages, counts, strict=True), 1)
         )
         return cls(tuple(shown), tokenizer)
 
@@ -81,11 +81,18 @@ class View:
         """The messages with the summary among them, as the dialect places it."""
         if self.summary is None:
             return self.messages
-        before, after = self.messages[: self.summary_at], self.messages[self.summary_at :]
-        place = place_summary(
-            self.summary, before[-1] if before else None, after[0] if after else None, dialect
-        )
-        return (*before[:-1], *place, *after[1:])
+        at = self.summary_at
+        summary = summary_message(self.summary, dialect)
+        messages = (*self.messages[:at], summary, *self.messages[at:])
+        if not puts_summary_in_user_message(dialect):
+            return messages
+        gaps = {index for index in range(1, len(self.shown)) if self._is_gap(index)}
+        joints = {at, at + 1, *(index if index < at else index + 1 for index in gaps)}
+        return join_user_messages(messages, joints)
+
+    def _is_gap(self, index: int) -> bool:
+        """Return True if the message does not follow the one before it in the history."""
+        return self.shown[index].depth != self.shown[index - 1].depth + 1
 
 
 def puts_summary_in_user_message(dialect: str) -> bool:
@@ -93,28 +100,25 @@ def puts_summary_in_user_message(dialect: str) -> bool:
     return not has_inline_system(dialect)
 
 
-def place_summary(
-    summary: str, before: Message | None, after: Message | None, dialect: str, *, note: str = ""
-) -> tuple[Message, ...]:
-    """The summary between two messages, or in one of them, as the dialect wants it.
+def summary_message(summary: str, dialect: str, *, note: str = "") -> Message:
+    """Return the fenced summary as a message; `note` tells the model how to use it."""
+    role: Role = "user" if puts_summary_in_user_message(dialect) else "system"
+    return Message(role, (Text(fence(summary, note=note)),))
 
-    `note` is what the model is told of it, by enfold.
+
+def join_user_messages(messages: Sequence[Message], joints: Collection[int]) -> tuple[Message, ...]:
+    """Join user messages that follow each other only because messages between them left the view.
+
+    `joints` are the indexes of messages that may join the one before them. The provider wants the
+    roles to alternate. Tool results come first in a message, and the last message's fields stay.
     """
-    text = Text(fence(summary, note=note))
-    leading = (before,) if before is not None else ()
-    following = (after,) if after is not None else ()
-    if not puts_summary_in_user_message(dialect):
-        return (*leading, Message("system", (text,)), *following)
-    if after is not None and after.role == "user":
-        return (*leading, _with_block(after, text))
-    if before is not None and before.role == "user":
-        return (_with_block(before, text, last=True), *following)
-    return (*leading, Message("user", (text,)), *following)
-
-
-def _with_block(message: Message, block: Text, *, last: bool = False) -> Message:
-    """The message with one more text: after its tool results, before or after what else it says."""
-    results = tuple(part for part in message.parts if isinstance(part, ToolResult))
-    rest = tuple(part for part in message.parts if not isinstance(part, ToolResult))
-    content = (*rest, block) if last else (block, *rest)
-    return replace(message, parts=(*results, *content))
+    joined: list[Message] = []
+    for index, message in enumerate(messages):
+        if index in joints and joined and message.role == joined[-1].role == "user":
+            parts = (*joined.pop().parts, *message.parts)
+            results = tuple(part for part in parts if isinstance(part, ToolResult))
+            rest = tuple(part for part in parts if not isinstance(part, ToolResult))
+            joined.append(replace(message, parts=(*results, *rest)))
+        else:
+            joined.append(message)
+    return tuple(joined)

@@ -107,6 +107,8 @@ class Status:
     """The estimated part of the current count: images, documents, opaque reasoning."""
     summary_tokens: int
     """The tokens of the summary in use."""
+    standing_tokens: int
+    """The tokens of instructions, pins and rules, which every compression keeps."""
     messages: int
     """The messages of the whole branch, summarized or not."""
     tokenizer: str

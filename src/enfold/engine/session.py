@@ -41,12 +41,11 @@ from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
 from enfold.retention import split
 from enfold.settings import Settings, check
-from enfold.standing import Why, find_standing
+from enfold.standing import StandingMessages, Why, find_standing
 from enfold.store import catalog, pins, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.search import search
 from enfold.store.store import Result
-from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LOCAL
 from enfold.view import ShownMessage, View
@@ -223,8 +222,10 @@ class Session:
         given = as_messages(() if pending is None else (pending,))
         options = CallOptions(given, system, tuple(tools), settings=settings)
         state, model, view, decision = await self._decide(options)
-        policy = retention_of(state, model)
-        divided = split(view.messages, [shown.tokens for shown in view.shown], policy)
+        policy = retention_of(state, model, decision.limit)
+        counts = [shown.tokens for shown in view.shown]
+        divided = split(view.messages, counts, policy)
+        standing = self._standing(state, view)
         return Status(
             needs_compression=decision.action == "must",
             current_token_count=decision.load.total,
@@ -236,6 +237,7 @@ class Session:
             compressible_message_count=len(divided.middle),
             estimated_tokens=decision.load.estimate,
             summary_tokens=view.summary_tokens,
+            standing_tokens=standing.instruction_tokens,
             messages=state.rows.depth,
             tokenizer=model.tokenizer,
             model=model.id,
@@ -318,19 +320,19 @@ class Session:
         """Return the pinned and the standing messages of this branch, each with the reason."""
         state, model = await self._state()
         view = view_of(state.rows, model.tokenizer)
-        marks = {
-            index: state.pins[shown.id]
-            for index, shown in enumerate(view.shown)
-            if shown.id in state.pins
-        }
-        counts = [shown.tokens for shown in view.shown]
         found = [
             _standing_message(view.shown[each.index], each.why)
-            for each in find_standing(view.messages, counts, marks)
+            for each in self._standing(state, view).messages
         ]
         missing = {id for id, is_pinned in state.pins.items() if is_pinned}
         missing.difference_update(shown.id for shown in view.shown)
         return (*await self._store.read(self._pinned_out_of_view, missing), *found)
+
+    def _standing(self, state: SessionState, view: View) -> StandingMessages:
+        """Return instructions, pins and rules of the view, without other words of people."""
+        counts = [shown.tokens for shown in view.shown]
+        marks = _marks(state, view)
+        return find_standing(view.messages, counts, view.tokenizer, pins=marks)
 
     def _pinned_out_of_view(
         self, db: Database, ids: Collection[str]
@@ -508,7 +510,13 @@ class Session:
         return Request(
             view=view,
             strategy=self._engine.strategy(settings, summarizer, by_profile, notes),
-            retention=keeping_instructions(retention_of(state, model, keep), sent.messages),
+            # A person who compresses a short conversation wants a fifth of that to stay.
+            retention=retention_of(
+                state, model, decision.limit if is_due else min(decision.limit, view.tokens), keep
+            ),
+            pins=_marks(state, view),
+            limit=decision.limit,
+            words_share=settings.words_share,
             goal=goal,
             target=goal if is_due or view.tokens > goal else None,
             summary_tokens=settings.summary_tokens,
@@ -523,6 +531,15 @@ class Session:
             fallback=FALLBACKS.get(settings.on_failure),
             prices=prices(provider, name, state.own_prices),
         )
+
+
+def _marks(state: SessionState, view: View) -> dict[int, bool]:
+    """Return the pins of the messages that the view shows, by index."""
+    return {
+        index: state.pins[shown.id]
+        for index, shown in enumerate(view.shown)
+        if shown.id in state.pins
+    }
 
 
 _EXCERPT = 200

@@ -38,7 +38,7 @@ from enfold.records import (
     Undo,
     ViewRows,
 )
-from enfold.retention import Measure, Retention
+from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
 from enfold.settings import Settings, resolve, retention_policy
 from enfold.store import catalog, pins, sessions, snapshots
 from enfold.store import snapshots as views
@@ -370,12 +370,19 @@ def is_done_since(state: SessionState, request: CallOptions) -> bool:
 
 
 def retention_of(
-    state: SessionState, model: ModelConfig, keep: KeepAmount | None = None
+    state: SessionState, model: ModelConfig, limit: int, keep: KeepAmount | None = None
 ) -> Retention:
-    """Return what stays verbatim."""
+    """Return what stays verbatim.
+
+    Without a setting it is a fifth of `limit` tokens, or the model's recommended tokens if those
+    are more. A number of tokens that a person gave the model holds exactly.
+    """
     if keep is not None:
         return Retention(*keep, state.settings.keep_first)
-    return retention_policy(state.settings, model.retention_tokens)
+    tokens = model.retention_tokens
+    if not model.has_own_retention:
+        tokens = max(tokens, int(limit * RECENT_MESSAGES_RATIO))
+    return retention_policy(state.settings, tokens)
 
 
 def threshold_of(

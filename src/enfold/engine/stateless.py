@@ -26,16 +26,17 @@ from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
-from enfold.messages import Conversation
+from enfold.messages import Conversation, Message
 from enfold.pipeline import Request
 from enfold.receipt import Receipt
 from enfold.report import Report
-from enfold.retention import Retention, split
+from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
+from enfold.standing import after_instructions
 from enfold.strategies.contract import Strategy
-from enfold.strategies.native import keeping_instructions
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
 
+FITS = "the conversation fits, so nothing was changed"
 _MESSAGE_FIELDS = ("messages", "input", "contents")
 """The fields in which request bodies have their messages."""
 
@@ -64,13 +65,26 @@ class CondenseOptions:
         """Return what stays verbatim: `keep_tokens`, else the strategy's own retention."""
         if self.keep_tokens is not None:
             return Retention("tokens", self.keep_tokens, strategy.retention.keep_first)
+        if self.limit is not None and strategy.retention.is_default:
+            tokens = int(self.limit * RECENT_MESSAGES_RATIO)
+            return Retention("tokens", tokens, strategy.retention.keep_first)
         return strategy.retention
+
+    def fits(self, tokens: int) -> bool:
+        """Return True if the conversation may stay as it is: it fits the target or the window."""
+        most = self.window if self.target is None else self.target
+        return most is not None and tokens <= most
+
+    @property
+    def limit(self) -> int | None:
+        """The maximum tokens of a request in the window. None without a window."""
+        return None if self.window is None else int(self.window * (1 - SAFETY_MARGIN))
 
     @property
     def goal(self) -> int | None:
         """Tokens at or below which the conversation should end. None: as small as possible."""
-        if self.target is None and self.window is not None:
-            return int(self.window * (1 - SAFETY_MARGIN) * FREED_TARGET)
+        if self.target is None and self.limit is not None:
+            return int(self.limit * FREED_TARGET)
         return self.target
 
 
@@ -104,7 +118,10 @@ async def condense(
     request = _request(conversation, strategy, options, static)
     plan = pipeline.make_plan(request)
     try:
-        answer = await pipeline.run_strategy(request, plan)
+        if options.fits(static + plan.tokens):
+            answer = accept(plan, unchanged(plan, strategy.id, FITS), may_be_unchanged=True)
+        else:
+            answer = await pipeline.run_strategy(request, plan)
     except NoGainError as error:
         answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
     outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
@@ -141,7 +158,7 @@ def _request(
     messages = conversation.messages
     counts = count_messages(messages, options.tokenizer)
     view = View.of(messages, counts, options.tokenizer)
-    retention = keeping_instructions(options.retention(strategy), messages)
+    retention = options.retention(strategy)
     goal = None if options.goal is None else max(1, options.goal - static)
     return Request(
         view=view,
@@ -150,12 +167,18 @@ def _request(
         goal=max(1, view.tokens) if goal is None else goal,
         target=goal,
         # Without a goal exactly what the retention says stays.
-        split=split(messages, counts, retention, room=0) if goal is None else None,
+        split=_exact_split(messages, counts, retention) if goal is None else None,
+        fills=options.target is not None,
+        limit=options.limit,
         static_tokens=static,
         restorable_by="ledger",
         may_be_unchanged=True,
         prices=options.prices,
     )
+
+
+def _exact_split(messages: Sequence[Message], counts: Sequence[int], retention: Retention) -> Split:
+    return split(messages, counts, after_instructions(retention, messages), room=0)
 
 
 def _warnings(plan: Plan, after: int) -> tuple[str, ...]:
@@ -176,7 +199,7 @@ def _apply(conversation: Conversation, plan: Plan, answer: Condensation) -> Conv
         else:
             edit = entry if isinstance(entry, EditedMessage) else None
             message = plan.messages[entry.index] if edit is None else edit.message
-            shown.append(ShownMessage("", message, 0))
+            shown.append(ShownMessage("", message, 0, depth=entry.index + 1))
     view = View(tuple(shown), plan.tokenizer, summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))
 

@@ -28,6 +28,7 @@ from enfold.strategies.native import Native, NativeConfig
 from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
 from enfold.summaries import Style, summary_tokens
 from enfold.summaries.local import LocalSummarizer
+from enfold.summaries.words import add_words, take_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,8 @@ def _left_out(plan: Plan) -> Condensation:
     if not indexes:
         return unchanged(plan, KIND.id, "there is nothing to leave out")
     notice = _LEFT_OUT.format(number=len(indexes))
-    text = notice if plan.previous is None else f"{plan.previous}\n\n{notice}"
+    previous, words = ("", ()) if plan.previous is None else take_words(plan.previous)
+    text = add_words(f"{previous}\n\n{notice}", (*words, *plan.quotes.values()))
     folded = SummarizedMessages(indexes, text, summary_tokens(text, plan.tokenizer), KIND.id)
     answer = Condensation(
         KIND.id, with_middle_summarized(plan, folded), operations=("leave_out_completed",)

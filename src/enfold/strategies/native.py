@@ -11,9 +11,8 @@ one that leaves out exact items is revised once and gets a list of those that ar
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
@@ -30,13 +29,13 @@ from enfold.condensation import (
 )
 from enfold.errors import ConfigError, SummaryError
 from enfold.fields import CamelModel
-from enfold.messages import Message, Text
+from enfold.messages import Message
 from enfold.receipt import ItemReview, with_warnings
 from enfold.retention import Retention
+from enfold.standing import has_summary
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.simulation import simulate
 from enfold.summaries import (
-    HEADING,
     Style,
     Summarizer,
     Summary,
@@ -48,6 +47,7 @@ from enfold.summaries.checks import shorten, with_mentioned
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
 from enfold.summaries.request import SummarizerGroup, pieces
+from enfold.summaries.words import add_words, take_words, words_tokens
 from enfold.tokens import get
 
 _LITTLE_OVER = 1.5
@@ -204,25 +204,9 @@ async def _ask(summarizer: Summarizer, request: SummaryRequest) -> Summary:
     return summary
 
 
-def is_instruction(message: Message) -> bool:
-    """True for a system message that is no summary."""
-    return message.role == "system" and not _begins_as_summary(message)
-
-
 def is_summary(message: Message) -> bool:
-    """True for a message that is a summary of ours, and nothing else."""
-    return len(message.parts) == 1 and _begins_as_summary(message)
-
-
-def _begins_as_summary(message: Message) -> bool:
-    first = next((part.text for part in message.parts if isinstance(part, Text)), "")
-    return first.startswith(HEADING)
-
-
-def keeping_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:
-    """The policy, with the instructions that the messages begin with among what stays."""
-    leading = sum(1 for _ in takewhile(is_instruction, messages))
-    return replace(retention, keep_first=max(retention.keep_first, leading))
+    """Return True for a message that is a summary of ours, and nothing else."""
+    return len(message.parts) == 1 and has_summary(message)
 
 
 def is_worth_summarizing(plan: Plan, indexes: Collection[int]) -> bool:
@@ -286,7 +270,12 @@ class Native:
         """The first and the last messages, or nothing but the user's last."""
         if self.config.fresh_start:
             return Retention("messages", 0)
-        return Retention("messages", self.config.keep_last, self.config.keep_first)
+        return Retention(
+            "messages",
+            self.config.keep_last,
+            self.config.keep_first,
+            is_default="keep_last" not in self.config.model_fields_set,
+        )
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
         """Return the messages between head and tail; a lone summary only above the target."""
@@ -298,9 +287,10 @@ class Native:
         indexes = self.touches(plan)
         if not indexes:
             return unchanged(plan, self.id, "there is nothing to summarize")
+        previous, words = (None, ()) if plan.previous is None else take_words(plan.previous)
         request = SummaryRequest(
-            messages=tuple(map(plan.original, indexes)),
-            previous=plan.previous,
+            messages=plan.to_summarize,
+            previous=previous,
             recent=plan.messages[plan.split.cut :] if plan.show_recent else (),
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
@@ -308,7 +298,9 @@ class Native:
             prompt=self.config.prompt,
         )
         # The view without the text of its summary: what stays, and what the summary must mention.
-        frame = self._answer(plan, SummarizedMessages(indexes, "", 0, ""))
+        quotes = (*words, *plan.quotes.values())
+        quoted = words_tokens(quotes, plan.tokenizer)
+        frame = self._answer(plan, SummarizedMessages(indexes, "", quoted, ""))
         review = None
         if self.means.reviewed:
             review = await asyncio.to_thread(review_for, plan, frame)
@@ -317,12 +309,14 @@ class Native:
             most = plan.target - frame.tokens(plan) - fence_tokens(plan.tokenizer)
         with track_spending() as spent:
             summary = await write_summary(self.means.summarizer, request, review, most=most)
-        tokens = summary_tokens(summary.text, plan.tokenizer)
-        folded = SummarizedMessages(indexes, summary.text, tokens, summary.author)
-        answer = self._answer(plan, folded, summary.notes)
+        text = add_words(summary.text, quotes)
+        tokens = summary_tokens(text, plan.tokenizer)
+        answer = self._answer(
+            plan, SummarizedMessages(indexes, text, tokens, summary.author), summary.notes
+        )
         if review is not None:
             limit = plan.summary_tokens
-            made = with_warnings(review.receipt(summary.text), summary_tokens=limit)
+            made = with_warnings(review.receipt(text), summary_tokens=limit)
             answer = replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
         step = Step("summarize", plan.tokens, answer.tokens(plan))
         return replace(answer, steps=(step,), cost=spent.total())

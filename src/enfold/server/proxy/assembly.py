@@ -8,20 +8,22 @@ bytes on every turn, so that the provider's prompt cache keeps hitting.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from enfold import wire
 from enfold.engine.recognition import ClientHistory
 from enfold.engine.state import message_of
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads, texts_within
+from enfold.messages import Message
 from enfold.records import Edit, Snapshot, StoredMessage, SummaryPlace, ViewRow
 from enfold.server.proxy.bodies import MessageFacts, parse_message
 from enfold.server.proxy.recorder import RecordedResponse
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_message
-from enfold.view import place_summary
+from enfold.view import join_user_messages, puts_summary_in_user_message, summary_message
 from enfold.wire.cache_marks import remove_cache_marks
 
 MARKER_COPIED = "marker-in-tool-arguments"
@@ -66,16 +68,21 @@ def assemble_view(
     ]
     indexes = {id: index for index, id in enumerate(history.ids)}
     view: list[OutgoingMessage] = []
+    places: list[int] = []
     summary_at = None
     for row in rows:
         if isinstance(row, SummaryPlace):
             summary_at = len(view)
         else:
             view.append(_outgoing_message(row, unchanged, indexes, form))
-    view += unchanged if snapshot.cutoff is None else unchanged[indexes[snapshot.cutoff] + 1 :]
+            places.append(indexes[row.id if isinstance(row, StoredMessage) else row.message])
+    after = 0 if snapshot.cutoff is None else indexes[snapshot.cutoff] + 1
+    view += unchanged[after:]
+    places += range(after, len(unchanged))
     if summary_at is None or snapshot.text is None:
         return view
-    return _insert_summary(view, summary_at, snapshot.text, form)
+    gaps = [i for i in range(1, len(places)) if places[i] != places[i - 1] + 1]
+    return _insert_summary(view, summary_at, gaps, snapshot.text, form)
 
 
 def _outgoing_message(
@@ -99,26 +106,62 @@ def _outgoing_message(
 
 
 def _insert_summary(
-    view: list[OutgoingMessage], at: int, summary: str, form: ViewFormat
+    view: list[OutgoingMessage], at: int, gaps: Sequence[int], summary: str, form: ViewFormat
 ) -> list[OutgoingMessage]:
-    """Put the summary between its neighbours or into one of them; only that one is rendered."""
-    start, end = max(0, at - 1), at + 1
-    neighbours = [(parse_message(each.raw, form.dialect), each) for each in view[start:end]]
-    before = neighbours[0][0] if start < at else None
-    after = neighbours[-1][0] if at < len(view) else None
-    placed = place_summary(summary, before, after, form.dialect, note=form.note)
-    placed_ids = {id(message) for message in placed}
-    unchanged = {id(message): each for message, each in neighbours if id(message) in placed_ids}
-    changed = [each for message, each in neighbours if id(message) not in placed_ids]
-    tokens = summary_tokens(summary, form.tokenizer, note=form.note)
-    tokens += sum(each.tokens for each in changed)
-    estimate = sum(each.estimate for each in changed)
+    """Put the summary in its place; messages that have to join others are rendered anew."""
+    message = summary_message(summary, form.dialect, note=form.note)
     render = wire.get(form.dialect).render_message
-    new = [
-        unchanged.get(id(message)) or OutgoingMessage(dumps(render(message)), tokens, estimate)
-        for message in placed
-    ]
-    return [*view[:start], *new, *view[end:]]
+    tokens = summary_tokens(summary, form.tokenizer, note=form.note)
+    placed = OutgoingMessage(dumps(render(message)), tokens)
+    view = [*view[:at], placed, *view[at:]]
+    if not puts_summary_in_user_message(form.dialect):
+        return view
+    joints = sorted({at, at + 1, *(index if index < at else index + 1 for index in gaps)})
+    joined: list[OutgoingMessage] = []
+    start = 0
+    for first, last in _runs(index for index in joints if 0 < index < len(view)):
+        joined += view[start : first - 1]
+        joined += _joined(view[first - 1 : last + 1], form)
+        start = last + 1
+    return [*joined, *view[start:]]
+
+
+def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Yield the first and the last of every run of consecutive numbers."""
+    run: list[int] = []
+    for index in indexes:
+        if run and index != run[-1] + 1:
+            yield run[0], run[-1]
+            run = []
+        run.append(index)
+    if run:
+        yield run[0], run[-1]
+
+
+def _joined(run: Sequence[OutgoingMessage], form: ViewFormat) -> list[OutgoingMessage]:
+    """Return messages that follow each other across gaps, user messages in a row as one."""
+    messages = [parse_message(each.raw, form.dialect) for each in run]
+    render = wire.get(form.dialect).render_message
+    result: list[OutgoingMessage] = []
+    for _, group in groupby(range(len(run)), key=_group_of(messages)):
+        members = list(group)
+        if len(members) == 1:
+            result.append(run[members[0]])
+            continue
+        (message,) = join_user_messages([messages[i] for i in members], range(len(members)))
+        tokens = sum(run[i].tokens for i in members)
+        estimate = sum(run[i].estimate for i in members)
+        result.append(OutgoingMessage(dumps(render(message)), tokens, estimate))
+    return result
+
+
+def _group_of(messages: Sequence[Message]) -> Callable[[int], int]:
+    """Return a function that numbers runs of user messages; other messages are runs of one."""
+    numbers: list[int] = []
+    for index, message in enumerate(messages):
+        follows = index > 0 and message.role == messages[index - 1].role == "user"
+        numbers.append(numbers[-1] if follows else index)
+    return numbers.__getitem__
 
 
 def tools_with_marker(response: RecordedResponse) -> tuple[str, ...]:

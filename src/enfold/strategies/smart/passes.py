@@ -38,8 +38,9 @@ from enfold.messages import (
 )
 from enfold.receipt import ItemReview
 from enfold.retention import Split, Zones
+from enfold.standing import is_instruction
 from enfold.strategies.contract import Summarizers
-from enfold.strategies.native import is_instruction, is_worth_summarizing, write_summary
+from enfold.strategies.native import is_worth_summarizing, write_summary
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
     Edit,
@@ -58,6 +59,7 @@ from enfold.strategies.smart.config import (
     Summarize,
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
+from enfold.summaries.words import add_words, take_words
 from enfold.tokens import Tokenizer, count_messages, get
 
 
@@ -543,9 +545,11 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
     how = step.batch_config.summarization_config
     plan, earlier = working.plan, working.folded
     tokens = sum(working.count(index) for index in new)
+    written = earlier.text if earlier is not None else plan.previous
+    previous, words = (None, ()) if written is None else take_words(written)
     request = SummaryRequest(
         messages=tuple(_material(working, index) for index in sorted(new)),
-        previous=earlier.text if earlier is not None else plan.previous,
+        previous=previous,
         recent=_recent(working, new) if plan.show_recent else (),
         max_tokens=_room_for_summary(working, tokens),
         tokenizer=plan.tokenizer,
@@ -557,8 +561,10 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
     most = None if plan.target is None else _left_of_target(working, tokens)
     summary = await crew.write(how.api_profile, request, review, most=most)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
-    size = summary_tokens(summary.text, plan.tokenizer)
-    return working.with_folded(SummarizedMessages(indexes, summary.text, size, summary.author))
+    quotes = [text for index, text in plan.quotes.items() if index in new]
+    text = add_words(summary.text, (*words, *quotes))
+    size = summary_tokens(text, plan.tokenizer)
+    return working.with_folded(SummarizedMessages(indexes, text, size, summary.author))
 
 
 def _room_for_summary(working: WorkingView, folded: int) -> int:

@@ -1,0 +1,133 @@
+"""Refill: messages that return to a condensed view while the goal allows it.
+
+A summary may come out shorter than its limit, and a pass may remove more than the goal needs. Whole
+groups of messages return, newest first. If all remaining groups are too large, one returns with its
+long texts shortened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from enfold.condensation import (
+    Condensation,
+    CondensationEntry,
+    EditedMessage,
+    KeptMessage,
+    Plan,
+    SummarizedMessages,
+)
+from enfold.history import cut_points
+from enfold.messages import Message, Part, Reasoning, Text, ToolResult
+from enfold.strategies.shortened_text import TextLimits, truncate
+from enfold.tokens import count_message, get
+
+ENOUGH = 0.85
+"""Share of the goal from which no message is shortened to fill the rest."""
+_TIGHTER = (0.9, 0.75, 0.5, 0.3)
+"""Shares of the room that a shortened group is cut to, until it fits."""
+
+
+def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
+    """Return the answer with as many messages put back as the goal allows."""
+    entries = {entry.index: entry for entry in _single(answer)}
+    summarized = set(answer.summary.indexes) if answer.summary is not None else set()
+    tokens = answer.tokens(plan)
+    groups = list(pairwise(cut_points(plan.messages)))
+    for first, end in reversed(groups):
+        changed = [index for index in range(first, end) if _is_changed(plan, entries, index)]
+        extra = sum(plan.counts[index] - _shown_tokens(entries, index) for index in changed)
+        if not changed or extra > goal - tokens or summarized.issubset(changed):
+            continue
+        entries.update((index, KeptMessage(index)) for index in changed)
+        summarized.difference_update(changed)
+        tokens += extra
+    if tokens < goal * ENOUGH:
+        for first, end in reversed(groups):
+            group = [index for index in range(first, end) if index in summarized]
+            if group and len(group) < len(summarized):
+                shortened = _shortened_group(plan, group, goal - tokens)
+                if shortened:
+                    entries.update(shortened)
+                    summarized.difference_update(shortened)
+                    break
+    filled = _in_order(plan, answer, entries, summarized)
+    # The receipt told of messages that are back in the view.
+    return answer if filled == answer.entries else replace(answer, entries=filled, receipt=None)
+
+
+def _single(answer: Condensation) -> Iterator[KeptMessage | EditedMessage]:
+    return (entry for entry in answer.entries if not isinstance(entry, SummarizedMessages))
+
+
+def _is_changed(plan: Plan, entries: dict[int, KeptMessage | EditedMessage], index: int) -> bool:
+    """Return True if a message left the view or lost content, except for an excerpt."""
+    entry = entries.get(index)
+    return entry is None or (isinstance(entry, EditedMessage) and index not in plan.excerpts)
+
+
+def _shown_tokens(entries: dict[int, KeptMessage | EditedMessage], index: int) -> int:
+    entry = entries.get(index)
+    return entry.tokens if isinstance(entry, EditedMessage) else 0
+
+
+def _shortened_group(plan: Plan, group: list[int], room: int) -> dict[int, EditedMessage]:
+    """Return the messages of a group, cut so that they fit into the room; empty if they cannot."""
+    protected = plan.protected
+    whole = sum(plan.counts[index] for index in group)
+    if any(index in protected for index in group):
+        return {}
+    for share in _TIGHTER:
+        edits: dict[int, EditedMessage] = {}
+        for index in group:
+            message = shortened(plan.messages[index], share * room / whole, plan.tokenizer)
+            edits[index] = EditedMessage(index, message, count_message(message, plan.tokenizer))
+        if sum(edit.tokens for edit in edits.values()) <= room:
+            return edits
+    return {}
+
+
+def shortened(message: Message, share: float, tokenizer: str) -> Message:
+    """Return the message with each long text cut to its beginning and end."""
+
+    def cut(part: Text) -> Text:
+        limits = TextLimits(chars=max(80, int(len(part.text) * share)), head_and_tail=True)
+        return replace(part, text=truncate(part.text, limits, get(tokenizer)))
+
+    parts: list[Part] = []
+    for part in message.parts:
+        if isinstance(part, Text):
+            parts.append(cut(part))
+        elif isinstance(part, ToolResult):
+            inner = tuple(cut(each) if isinstance(each, Text) else each for each in part.parts)
+            parts.append(replace(part, parts=inner))
+        elif not isinstance(part, Reasoning):
+            parts.append(part)
+    return replace(message, parts=tuple(parts))
+
+
+def _in_order(
+    plan: Plan,
+    answer: Condensation,
+    entries: dict[int, KeptMessage | EditedMessage],
+    summarized: set[int],
+) -> tuple[CondensationEntry, ...]:
+    """Return the entries in order, the summary where it stood or before its first message."""
+    single = [entries[index] for index in sorted(entries)]
+    summary = answer.summary
+    if summary is None:
+        return tuple(single)
+    stood_before = next(
+        (
+            entry.index
+            for entry in answer.entries[answer.entries.index(summary) + 1 :]
+            if not isinstance(entry, SummarizedMessages)
+        ),
+        len(plan.messages),
+    )
+    at = min(*summarized, stood_before, plan.previous_at if plan.previous else stood_before)
+    before = sum(entry.index < at for entry in single)
+    rest = replace(summary, indexes=tuple(sorted(summarized)))
+    return (*single[:before], rest, *single[before:])
