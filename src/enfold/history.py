@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
 from enfold.messages import Message, Reasoning, ToolCall, ToolResult
+from enfold.text.harness import person_only
 
 _SIGNATURES = ("thoughtSignature", "thought_signature")
 """Fields of Gemini's parts that sign the reasoning before a call or a text."""
@@ -41,11 +42,17 @@ def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
 
 
 def last_user_message(messages: Sequence[Message]) -> int | None:
-    """Return the index of the last message that has a user's own words or files."""
+    """Return the index of the last message that a person wrote.
+
+    Without one it is the last message of a user: clients add such messages too.
+    """
+    last = None
     for index in range(len(messages) - 1, -1, -1):
         if is_from_user(messages[index]):
-            return index
-    return None
+            last = index if last is None else last
+            if person_only(messages[index]) is not None:
+                return index
+    return last
 
 
 def is_from_user(message: Message) -> bool:

@@ -277,7 +277,9 @@ def _tightened(base: Plan, request: Request, kept_share: float, summary_share: f
     """Return the plan that keeps these shares of the retention and of the summary's limit."""
     view = request.view
     retention = replace(request.retention, amount=request.retention.amount * kept_share)
-    divided = split(base.messages, base.counts, retention, room=request.goal)
+    # A summary needs its part of the goal too.
+    room = request.goal - request.goal // 8
+    divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
     plan = _with_split(base, request, divided, _standing(request, kept_share), summary_share)

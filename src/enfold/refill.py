@@ -47,7 +47,7 @@ def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
     if tokens < goal * ENOUGH:
         for first, end in reversed(groups):
             group = [index for index in range(first, end) if index in summarized]
-            if group and len(group) < len(summarized):
+            if group:
                 shortened = _shortened_group(plan, group, goal - tokens)
                 if shortened:
                     entries.update(shortened)
@@ -117,7 +117,7 @@ def _in_order(
     """Return the entries in order, the summary where it stood or before its first message."""
     single = [entries[index] for index in sorted(entries)]
     summary = answer.summary
-    if summary is None:
+    if summary is None or not summarized:
         return tuple(single)
     stood_before = next(
         (

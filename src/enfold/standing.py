@@ -32,6 +32,8 @@ STANDING_SHARE = 0.05
 
 _LONG = 300
 """Tokens. Of a longer message only the rules stay, if the words of people need too much."""
+_SMALLEST_GAIN = 64
+"""Tokens that an excerpt must save."""
 _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
 
 
@@ -111,19 +113,22 @@ def _find_instructions(
 ) -> dict[int, Standing]:
     """Return pinned messages, system messages and context blocks, by index."""
     found: dict[int, Standing] = {}
-    stated: set[tuple[Part, ...]] = set()
+    stated: set[str] = set()
     for index, message in enumerate(messages):
-        if index in marks or message.parts in stated:
+        if index in marks or message.role not in {"system", "user"}:
+            continue
+        text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
+        if text in stated:
             continue  # clients repeat reminders word for word: the first one stands
         if is_instruction(message):
             found[index] = Standing(index, "system", counts[index])
-            stated.add(message.parts)
+            stated.add(text)
         elif message.role == "user" and is_context(message) and not answers_a_call(message):
             own = _without_summary(message)
             found[index] = _excerpt(
                 Standing(index, "context", counts[index]), message, _without_harness(own), tokenizer
             )
-            stated.add(message.parts)
+            stated.add(text)
     for first, end in pairwise(cut_points(messages)):
         if any(marks.get(index) for index in range(first, end)):
             # A pinned call stays with its result.
@@ -172,7 +177,7 @@ def _excerpt(standing: Standing, message: Message, kept: Message, tokenizer: str
     marker = Text(_LEFT_OUT.format(tokens=max(0, missing)))
     excerpt = replace(kept, parts=(*kept.parts, marker))
     tokens = count_message(excerpt, tokenizer)
-    if tokens >= standing.tokens:
+    if tokens > standing.tokens - _SMALLEST_GAIN:
         return standing
     return replace(standing, tokens=tokens, excerpt=excerpt)
 
