@@ -94,6 +94,12 @@ class Plan:
         )
 
     @property
+    def stays(self) -> tuple[Message, ...]:
+        """The kept messages of the middle and the tail, which a summarizer reads as context."""
+        kept = (index for index in self.split.middle if index in self.split.kept)
+        return (*map(self.messages.__getitem__, kept), *self.messages[self.split.cut :])
+
+    @property
     def tokens(self) -> int:
         """Tokens of the view now."""
         return sum(self.counts) + self.previous_tokens

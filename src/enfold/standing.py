@@ -97,12 +97,11 @@ def find_standing(
     total = sum(each.tokens for each in whole.values())
     total += sum(get(tokenizer).count(text) for text in quotes.values())
     if total > words_limit:
-        first = next(iter(whole), None)
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
         whole = {
             index: _rules_only(each, messages[index], in_force[index], tokenizer)
             for index, each in whole.items()
-            if in_force[index] or (index == first and each.tokens <= words_limit // 2)
+            if in_force[index]
         }
     found.update(whole)
     return StandingMessages(tuple(found[index] for index in sorted(found)), quotes)

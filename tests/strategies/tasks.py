@@ -10,9 +10,9 @@ from enfold.condensation import Plan
 from enfold.messages import Message
 from enfold.pipeline import Request, make_plan
 from enfold.retention import split
+from enfold.standing import after_instructions
 from enfold.strategies import contract
 from enfold.strategies.contract import Strategy, Summarizers
-from enfold.strategies.native import keeping_instructions
 from enfold.summaries import Summarizer
 from enfold.testing import ScriptedSummarizer
 from enfold.tokens import count_messages
@@ -37,14 +37,14 @@ def plan_for(
     """The plan that a strategy is given where its own config says what stays."""
     counts = count_messages(messages, TOKENIZER)
     view = View.of(messages, counts, TOKENIZER)
-    retention = keeping_instructions(how.retention, messages)
+    exact = after_instructions(how.retention, messages)
     request = Request(
         view,
         how,
-        retention,
+        how.retention,
         goal=target or view.tokens or 1,
         target=target,
-        split=None if target else split(messages, counts, retention, room=0),
+        split=None if target else split(messages, counts, exact, room=0),
         restorable_by=None,
     )
     return replace(make_plan(request), **values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enfold
 from enfold.retention import Retention
-from enfold.strategies.native import is_instruction, keeping_instructions
+from enfold.standing import after_instructions, is_instruction
 from enfold.summaries import fence
 from enfold.testing import assistant, system, user
 
@@ -20,9 +20,9 @@ def test_a_summary_of_ours_instructs_nobody() -> None:
 def test_what_a_conversation_begins_with_stays() -> None:
     policy = Retention("messages", 3)
     two = [system("Be brief."), system("Be kind."), user("Hi."), system("Later.")]
-    assert keeping_instructions(policy, two).keep_first == 2
-    assert keeping_instructions(policy, [SUMMARY, user("Hi.")]).keep_first == 0
-    assert keeping_instructions(Retention("messages", 3, 5), two).keep_first == 5
+    assert after_instructions(policy, two).keep_first == 2
+    assert after_instructions(policy, [SUMMARY, user("Hi.")]).keep_first == 0
+    assert after_instructions(Retention("messages", 3, 5), two).keep_first == 7
 
 
 async def test_a_fresh_start_keeps_the_instructions() -> None:

@@ -291,7 +291,7 @@ class Native:
         request = SummaryRequest(
             messages=plan.to_summarize,
             previous=previous,
-            recent=plan.messages[plan.split.cut :] if plan.show_recent else (),
+            recent=plan.stays if plan.show_recent else (),
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
             style=self.config.style,
