@@ -13,12 +13,12 @@ from nicegui import ui
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
-from enfold.ui.chat import chat
+from enfold.ui.chat.page import chat
 from enfold.ui.compression.changes import changes
 from enfold.ui.dashboard import dashboard
 from enfold.ui.frame import ICON, frame, install_theme
 from enfold.ui.history import history
-from enfold.ui.settings import settings
+from enfold.ui.settings.page import settings
 from enfold.ui.window import Visitor, Window, notify_error, redact_log_record, show_error
 
 PageBuilder: TypeAlias = Callable[..., Awaitable[None]]

@@ -76,7 +76,7 @@ class ContextBar:
                 ui.label(total).classes("ef-figure ef-soft ef-small")
         button.on("click", self._explain, args=[])
         if is_recommended(status, meter):
-            chip = ui.button(RECOMMENDED, icon="unfold_less", on_click=self._compress, color=None)
+            chip = ui.button(RECOMMENDED, icon="compress", on_click=self._compress, color=None)
             chip.props("flat dense no-wrap").classes(f"ef-recommended ef-level-{meter.level}")
 
     async def _explain(self) -> None:

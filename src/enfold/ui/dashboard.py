@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
@@ -19,7 +20,7 @@ from enfold.llm.costs import Figures, Recommendation, recommend
 from enfold.ui import figures
 from enfold.ui.frame import frame
 from enfold.ui.settings.profiles import candidates_of
-from enfold.ui.widgets import table
+from enfold.ui.widgets import empty_state, labelled, table
 from enfold.ui.window import Window, path_of
 
 Kind: TypeAlias = Literal["bar", "line"]
@@ -46,17 +47,21 @@ class Series:
     """True: on the right-hand axis, for another unit."""
 
 
+@contextmanager
+def _figure_frame(title: str) -> Iterator[None]:
+    with labelled(ui.element("figure").classes("db-figure").props("role=group"), title):
+        ui.label(title).classes("db-title")
+        yield
+
+
 def chart(title: str, places: Sequence[str], series: Sequence[Series], unit: str = "") -> None:
     """Show series over the same places, with a table of the same values below."""
-    with ui.element("figure").classes("db-figure").props("role=group") as figure:
-        figure.props["aria-label"] = title
-        ui.label(title).classes("db-title")
+    with _figure_frame(title):
         drawn = ui.echart(options(places, series, unit), renderer="svg").classes("db-chart")
-        drawn.props["aria-label"] = f"Chart: {title}. The table below has the same values"
-        drawn.props("role=img")
+        labelled(drawn.props("role=img"), f"Chart: {title}. The table below has the same values")
         with ui.expansion("Show as table").classes("db-table").props("dense"):
             rows = [
-                (place, *(_figure(each.values[at]) for each in series))
+                (place, *(_number(each.values[at]) for each in series))
                 for at, place in enumerate(places)
                 if any(each.values[at] for each in series)
             ]
@@ -95,9 +100,7 @@ def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> 
 
 def totals(title: str, by_name: Mapping[str, float], unit: str) -> None:
     """Show a bar for each name, with its value."""
-    with ui.element("figure").classes("db-figure").props("role=group") as figure:
-        figure.props["aria-label"] = title
-        ui.label(title).classes("db-title")
+    with _figure_frame(title):
         most = max(by_name.values(), default=0.0)
         for name, value in by_name.items():
             with ui.element("div").classes("db-bar"):
@@ -133,7 +136,7 @@ def _series(series: Series, places: int) -> dict[str, Any]:
     return found
 
 
-def _figure(value: float | None) -> str:
+def _number(value: float | None) -> str:
     if value is None:
         return ""
     return f"{value:,.4g}" if value % 1 else f"{value:,.0f}"
@@ -142,13 +145,13 @@ def _figure(value: float | None) -> str:
 Tone: TypeAlias = Literal["good", "warm", "bad"]
 
 NEAR = 0.8
-"""Of its limit: a session that has reached it is near."""
+"""The share of its limit from which on a session is nearly full."""
 _LOW_THRESHOLD = 0.5
 _FAILURES = 3
 _LITTLE = 0.2
-"""A compression that takes less than this share away is not worth much."""
+"""If a smaller share of the compressions saved tokens, compressions save little."""
 _ENOUGH = 3
-"""Compressions from which on something can be said of them."""
+"""Compressions that a judgement needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,68 +190,37 @@ class AdviceFacts:
 
 def advise(facts: AdviceFacts) -> tuple[Advice, ...]:
     """Return the recommendations, most urgent first."""
-    return (
-        *_blocked(facts),
-        *_faulty(facts),
-        *_failures(facts),
-        *_near(facts),
-        *_threshold(facts),
-        *_advice_cheaper(facts),
-        *_unknown(facts),
-    )
+    found = (*_advise_sessions(facts), *_advise_settings(facts), *_advise_costs(facts))
+    return tuple(sorted(found, key=lambda each: each.tone != "bad"))
 
 
-def _blocked(facts: AdviceFacts) -> Iterator[Advice]:
+def _advise_sessions(facts: AdviceFacts) -> Iterator[Advice]:
     for each in facts.sessions:
-        if each.blocked is not None:
-            yield Advice(
-                f"“{each.title}” is paused",
-                f"The summary failed: {each.blocked}",
-                path_of(each.id),
-                "Retry or continue",
-                "bad",
-            )
-
-
-def _faulty(facts: AdviceFacts) -> Iterator[Advice]:
-    for each in facts.sessions:
+        name, path = f"“{each.title}”", path_of(each.id)
         if each.fault is not None:
-            yield Advice(
-                f"“{each.title}” cannot be counted",
-                each.fault,
-                "/settings/models",
-                "Check its model",
-                "bad",
-            )
+            title, models = f"{name} cannot be counted", "/settings/models"
+            yield Advice(title, each.fault, models, "Check its model", "bad")
+        elif each.blocked is not None:
+            words = f"The summary failed: {each.blocked}"
+            yield Advice(f"{name} is paused", words, path, "Retry or continue", "bad")
+        elif each.utilization >= NEAR:
+            words = f"It uses {each.utilization:.0%} of its limit."
+            yield Advice(f"{name} is nearly full", words, path, "Summarize conversation")
 
 
-def _failures(facts: AdviceFacts) -> Iterator[Advice]:
-    failed, done = facts.activity.failed, facts.activity.total.compressions
-    if failed >= _FAILURES:
-        reasons = sorted({each.code for each in facts.activity.failures})
+def _advise_settings(facts: AdviceFacts) -> Iterator[Advice]:
+    found, activity = facts.threshold, facts.activity
+    done = activity.total.compressions
+    if activity.failed >= _FAILURES:
+        reasons = sorted({each.code for each in activity.failures})
         yield Advice(
             "Many compressions fail",
-            f"{failed:,} failed and {done:,} succeeded. Reasons: {', '.join(reasons)}. Test the "
-            "profile that writes summaries, or use the built-in summarizer.",
+            f"{activity.failed:,} failed and {done:,} succeeded. Reasons: {', '.join(reasons)}. "
+            "Test the profile that writes summaries, or use the built-in summarizer.",
             "/settings/profiles",
             "Test profiles",
             "bad",
         )
-
-
-def _near(facts: AdviceFacts) -> Iterator[Advice]:
-    near = [each for each in facts.sessions if each.utilization >= NEAR and not each.blocked]
-    for each in near:
-        yield Advice(
-            f"“{each.title}” is nearly full",
-            f"It uses {each.utilization:.0%} of its limit.",
-            path_of(each.id),
-            "Summarize conversation",
-        )
-
-
-def _threshold(facts: AdviceFacts) -> Iterator[Advice]:
-    found, total = facts.threshold, facts.activity.total
     if found.share is not None and found.share < _LOW_THRESHOLD:
         yield Advice(
             "The threshold is low",
@@ -264,8 +236,8 @@ def _threshold(facts: AdviceFacts) -> Iterator[Advice]:
             "/settings",
             "Check settings",
         )
-    sizes = [each for each in facts.activity.savings if each.tokens]
-    if total.compressions >= _ENOUGH and len(sizes) < total.compressions * _LITTLE:
+    useful = sum(1 for each in activity.savings if each.tokens)
+    if done >= _ENOUGH and useful < done * _LITTLE:
         yield Advice(
             "Compressions save little",
             "Most of them saved no tokens. Another strategy saves more.",
@@ -274,26 +246,17 @@ def _threshold(facts: AdviceFacts) -> Iterator[Advice]:
         )
 
 
-def _advice_cheaper(facts: AdviceFacts) -> Iterator[Advice]:
-    cheaper = facts.cheaper
+def _advise_costs(facts: AdviceFacts) -> Iterator[Advice]:
+    cheaper, unknown = facts.cheaper, facts.activity.total.unknown
     if cheaper is not None and cheaper.saved is not None and cheaper.saved > 0:
-        yield Advice(
-            "Summaries could cost less",
-            f"For the summaries of this period: {cheaper.reason}.",
-            "/settings/profiles",
-            "Compare costs",
+        words = f"For the summaries of this period: {cheaper.reason}."
+        yield Advice("Summaries could cost less", words, "/settings/profiles", "Compare costs")
+    if unknown:
+        words = (
+            f"The savings of {unknown:,} compressions are unknown: their model has no price. You "
+            "can set one in a profile."
         )
-
-
-def _unknown(facts: AdviceFacts) -> Iterator[Advice]:
-    if facts.activity.total.unknown:
-        yield Advice(
-            "A price is unknown",
-            f"The savings of {facts.activity.total.unknown:,} compressions are unknown: their "
-            "model has no price. You can set one in a profile.",
-            "/settings/profiles",
-            "Set price",
-        )
+        yield Advice("A price is unknown", words, "/settings/profiles", "Set price")
 
 
 SPANS = {7: "7 days", 30: "30 days", 90: "90 days"}
@@ -309,81 +272,75 @@ _MONEY = (
 async def dashboard(window: Window) -> None:
     """Build the page."""
     ui.add_css(files(__package__).joinpath("dashboard.css").read_text("utf-8"))
-    span = _requested_days()
-    days = _days(span)
+    given = ui.context.client.request.query_params.get("days", "")
+    span = next((days for days in SPANS if str(days) == given), _USUAL)
+    today = datetime.now(UTC).date()
+    days = [today - timedelta(days=ago) for ago in reversed(range(span))]
     since = int(datetime.combine(days[0], datetime.min.time(), UTC).timestamp() * 1000)
     async with frame(window, "Dashboard", at="/dashboard"):
         # A new page for another period: removing a chart before it is drawn is an error.
-        choice = ui.toggle(SPANS, value=span).props("no-caps unelevated")
-        choice.props["aria-label"] = "Period"
+        choice = labelled(ui.toggle(SPANS, value=span).props("no-caps unelevated"), "Period")
         choice.on_value_change(lambda: ui.navigate.to(f"/dashboard?days={choice.value}"))
         activity = await read_activity(window.engine, window.namespace, since=since)
-        facts = await _facts(window, activity)
+        facts = AdviceFacts(
+            activity,
+            await read_threshold(window.engine),
+            await _find_alerts(window),
+            await _find_cheaper(window, activity),
+        )
         _show(activity, days, facts)
 
 
-def _requested_days() -> int:
-    """Return the number of days in the address."""
-    given = ui.context.client.request.query_params.get("days", "")
-    return next((days for days in SPANS if str(days) == given), _USUAL)
-
-
 def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
-    _advice(advise(facts))
+    _show_advice(advise(facts))
     if activity.is_empty:
-        _no_activity()
+        section = empty_state(
+            "insights",
+            "No compressions and no model calls in this period.",
+            "After a compression, its savings are shown here.",
+        )
+        with section:
+            ui.link("Open conversations", "/")
         return
-    _tiles(activity)
-    _charts(activity, days)
+    with labelled(ui.element("section").classes("db-tiles"), "Totals"):
+        _show_totals(activity)
+    with labelled(ui.element("section").classes("db-charts"), "Charts"):
+        _charts(activity, days)
 
 
-def _no_activity() -> None:
-    with ui.element("div").classes("ef-empty"):
-        ui.icon("insights").classes("ef-empty-icon").props("aria-hidden=true")
-        ui.label("No compressions and no model calls in this period.")
-        ui.label("After a compression, its savings are shown here.")
-        ui.link("Open conversations", "/")
-
-
-def _tiles(activity: Activity) -> None:
-    total = activity.total
-    with ui.element("section").classes("db-tiles").props('aria-label="Totals"'):
-        _tile("Tokens saved", lambda: figures.count(total.tokens))
-        _tile("Money saved", lambda: _saved(activity))
-        _tile("Spent on summaries", lambda: _spent(activity))
-        _tile("Compressions", lambda: figures.count(total.compressions))
-        _tile("Failures", lambda: figures.count(activity.failed))
-        _tile("Read from cache", lambda: _cached(activity))
-
-
-def _tile(title: str, value: Callable[[], ui.label]) -> None:
-    with ui.element("div").classes("db-tile").props("role=group") as tile:
-        tile.props["aria-label"] = title
+@contextmanager
+def _tile(title: str) -> Iterator[None]:
+    with labelled(ui.element("div").classes("db-tile").props("role=group"), title):
         ui.label(title).classes("ef-soft ef-small")
-        value().classes("db-value")
+        with ui.element("div").classes("db-value"):
+            yield
 
 
-def _saved(activity: Activity) -> ui.label:
+def _show_totals(activity: Activity) -> None:
     total = activity.total
-    if total.unknown and total.unknown == total.compressions:
-        return figures.unknown("No price is known for these models.")
-    why = _MONEY
-    if total.unknown:
-        why += f" {total.unknown:,} compressions are not included: their model's price is unknown."
-    return figures.money(total.dollars, is_estimate=True, why=why)
-
-
-def _spent(activity: Activity) -> ui.label:
-    if activity.unknown_costs:
-        why = f"{activity.unknown_costs:,} calls have an unknown cost and are not included."
-        return figures.money(activity.spent, is_estimate=True, why=why)
-    return figures.money(activity.spent)
-
-
-def _cached(activity: Activity) -> ui.label:
-    if activity.cached_share is None:
-        return figures.unknown("No model calls in this period.")
-    return figures.share(activity.cached_share)
+    with _tile("Tokens saved"):
+        figures.count(total.tokens)
+    with _tile("Money saved"):
+        why = _MONEY
+        if total.unknown:
+            why += f" {total.unknown:,} compressions are not included: their price is unknown."
+        if total.unknown and total.unknown == total.compressions:
+            figures.unknown("No price is known for these models.")
+        else:
+            figures.money(total.dollars, is_estimate=True, why=why)
+    with _tile("Spent on summaries"):
+        unknown = activity.unknown_costs
+        why = f"{unknown:,} calls have an unknown cost and are not included."
+        figures.money(activity.spent, is_estimate=bool(unknown), why=why if unknown else "")
+    with _tile("Compressions"):
+        figures.count(total.compressions)
+    with _tile("Failures"):
+        figures.count(activity.failed)
+    with _tile("Read from cache"):
+        if activity.cached_share is None:
+            figures.unknown("No model calls in this period.")
+        else:
+            figures.share(activity.cached_share)
 
 
 def _charts(activity: Activity, days: Sequence[date]) -> None:
@@ -392,56 +349,44 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
     cached = activity.cached_by_day()
     saved = [by_day.get(day) for day in days]
     so_far = [round(sum_, 6) for sum_ in accumulate(each.dollars if each else 0 for each in saved)]
-    with ui.element("section").classes("db-charts").props("aria-label=Charts"):
-        chart(
-            "Tokens and money saved",
-            places,
-            (
-                Series("tokens saved", [each.tokens if each else 0 for each in saved]),
-                Series("≈ dollars saved, total", so_far, "line", SECOND, second_axis=True),
-            ),
-        )
-        chart(
-            "Compressions and failures",
-            places,
-            (
-                Series("done", [each.compressions if each else 0 for each in saved], stack="all"),
-                Series("failed", [failed.get(day, 0) for day in days], "bar", BAD, stack="all"),
-            ),
-        )
-        if cached:
-            shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
-            chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
-        if activity.savings:
-            freed = {name: each.tokens for name, each in activity.by_strategy.items()}
-            totals("Tokens saved by strategy", freed, "tokens")
-            freed = {name: each.tokens for name, each in activity.by_model.items()}
-            totals("Tokens saved by model", freed, "tokens")
+    chart(
+        "Tokens and money saved",
+        places,
+        (
+            Series("tokens saved", [each.tokens if each else 0 for each in saved]),
+            Series("≈ dollars saved, total", so_far, "line", SECOND, second_axis=True),
+        ),
+    )
+    chart(
+        "Compressions and failures",
+        places,
+        (
+            Series("done", [each.compressions if each else 0 for each in saved], stack="all"),
+            Series("failed", [failed.get(day, 0) for day in days], "bar", BAD, stack="all"),
+        ),
+    )
+    if cached:
+        shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
+        chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
+    if activity.savings:
+        freed = {name: each.tokens for name, each in activity.by_strategy.items()}
+        totals("Tokens saved by strategy", freed, "tokens")
+        freed = {name: each.tokens for name, each in activity.by_model.items()}
+        totals("Tokens saved by model", freed, "tokens")
 
 
-def _advice(found: Sequence[Advice]) -> None:
+def _show_advice(found: Sequence[Advice]) -> None:
     if not found:
         return
-    with ui.element("section").classes("db-advice").props("aria-label=Recommendations"):
+    with labelled(ui.element("section").classes("db-advice"), "Recommendations"):
         for each in found:
-            with ui.element("article").classes(f"db-card db-{each.tone}") as card:
-                card.props["aria-label"] = each.title
+            with labelled(ui.element("article").classes(f"db-card db-{each.tone}"), each.title):
                 ui.label(each.title).classes("db-title").props("dir=auto")
                 ui.label(each.words).classes("ef-small")
                 ui.link(each.action, each.path).classes("ef-small")
 
 
-async def _facts(window: Window, activity: Activity) -> AdviceFacts:
-    engine = window.engine
-    return AdviceFacts(
-        activity,
-        await read_threshold(engine),
-        await _nearing(window),
-        await _cheaper(window, activity),
-    )
-
-
-async def _nearing(window: Window) -> list[SessionAlert]:
+async def _find_alerts(window: Window) -> list[SessionAlert]:
     """Return the recent sessions that are nearly full, paused, or cannot be counted."""
     newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
     found: list[SessionAlert] = []
@@ -459,7 +404,7 @@ async def _nearing(window: Window) -> list[SessionAlert]:
     return found
 
 
-async def _cheaper(window: Window, activity: Activity) -> Recommendation | None:
+async def _find_cheaper(window: Window, activity: Activity) -> Recommendation | None:
     """Return a cheaper author for the summaries of this period."""
     used = [each for each in activity.usage if each.kind == "summary"]
     run = Figures(
@@ -473,9 +418,3 @@ async def _cheaper(window: Window, activity: Activity) -> Recommendation | None:
     if not used or current is None:
         return None
     return recommend(run, candidates, current)
-
-
-def _days(count: int) -> list[date]:
-    """Return the days up to today, in UTC."""
-    today = datetime.now(UTC).date()
-    return [today - timedelta(days=ago) for ago in reversed(range(count))]

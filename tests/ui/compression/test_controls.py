@@ -54,7 +54,7 @@ async def ask(page: Page) -> Locator:
 async def preview(page: Page) -> Locator:
     """The dialog, once it knows what it comes to."""
     dialog = await ask(page)
-    await expect(dialog.get_by_text("Summarizes", exact=True)).to_be_visible()
+    await expect(dialog.get_by_text("Changes", exact=True)).to_be_visible()
     return dialog
 
 
@@ -63,7 +63,7 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
 ) -> None:
     await open_session(page, server, api, "usual")
     dialog = await preview(page)
-    await expect(dialog).to_contain_text(re.compile(r"Summarizes\s*\d+ of 60 messages"))
+    await expect(dialog).to_contain_text(re.compile(r"Changes\s*\d+ of 60 messages"))
     await expect(dialog).to_contain_text("none: no model is called")
     await expect(dialog).to_contain_text("Native, summary by local")
     await dialog.get_by_role("button", name="Summarize now").click()
@@ -221,7 +221,7 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
             for each in (page, other):
                 await expect(each.get_by_text("Continuing without the summary")).to_be_visible()
             await expect(banner).not_to_be_visible()
-        await page.get_by_role("button", name="Retry summary").click()
+        await page.get_by_role("button", name="Retry").click()
         for each in (page, other):
             await expect(each.get_by_text("Continuing without the summary")).not_to_be_visible()
 

@@ -3,7 +3,3 @@
 `page` is the page, `transcript` the list of messages, `messages` one message, `turns` the model's
 answers.
 """
-
-from enfold.ui.chat.page import chat
-
-__all__ = ["chat"]

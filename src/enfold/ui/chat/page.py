@@ -22,7 +22,7 @@ from enfold.ui.chat.messages import MessageActions, prompt_for_edit
 from enfold.ui.chat.transcript import TranscriptList
 from enfold.ui.chat.turns import TurnRunner
 from enfold.ui.compression.controls import CompressionPanel
-from enfold.ui.compression.summary_card import summary_card
+from enfold.ui.compression.summary_card import SummaryCard
 from enfold.ui.context_bar import ContextBar
 from enfold.ui.frame import Frame, frame
 from enfold.ui.session_list import NEW_TITLE
@@ -374,7 +374,8 @@ class ChatPage:
             self._turns.stop()
 
     def _draw_summary(self, snapshot: Snapshot) -> None:
-        summary_card(self._window, self._session, snapshot, self._compression, self.refresh)
+        card = SummaryCard(self._window, self._session, snapshot, self._compression, self.refresh)
+        card.show()
 
 
 SUMMARIZE = "summarize"
@@ -401,7 +402,7 @@ async def chat(window: Window, session: str | None = None) -> None:
             )
             history.props("flat round dense color=primary")
             history.props["aria-label"] = history.props["title"] = "Full history"
-            with ui.button(icon="unfold_less", on_click=page.summarize) as button:
+            with ui.button(icon="compress", on_click=page.summarize) as button:
                 ui.label("Summarize").classes("gt-xs q-ml-xs")  # on a phone only the icon
             button.props("flat color=primary no-wrap")
             button.props["aria-label"] = button.props["title"] = "Summarize conversation history"

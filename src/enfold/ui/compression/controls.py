@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -33,7 +32,7 @@ from enfold.events import (
 from enfold.report import duration
 from enfold.ui import figures
 from enfold.ui.compression.preview import AS_SET, NoticePreference, RunOptions, ask_for_run
-from enfold.ui.widgets import author_text, button_row, expandable, fact, facts, notice
+from enfold.ui.widgets import Tone, author_text, button_row, expandable, fact, facts, notice
 from enfold.ui.window import Window, notify_error, path_of
 
 RISK = (
@@ -51,98 +50,8 @@ _STEPS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class NoticeActions:
-    """The functions behind the buttons of a notice."""
-
-    retry: Callable[[], Any]
-    go_on: Callable[[], Any]
-    undo: Callable[[], Any]
-    dismiss: Callable[[], Any]
-    mute: Callable[[], Any]
-    """Hide notices that are not errors from now on."""
-
-
-def show_running(event: CompressionStarted, cancel: Callable[[], Any] | None) -> ui.label:
-    """Show a running compression; return the label of its current step."""
-    with ui.element("section").classes("ef-notice ef-notice-plain").props("role=status"):
-        ui.spinner(size="1.4em").classes("ef-notice-icon").props('aria-hidden="true"')
-        with ui.element("div").classes("ef-grow ef-stack-tight"):
-            ui.label(str(event).replace("...", "…")).classes("ef-notice-title ef-wrap")
-            started = "Started automatically: the context is full." if event.automatic else ""
-            step = ui.label(started).classes("ef-soft ef-small")
-        if cancel is not None:
-            ui.button("Cancel", on_click=cancel).props("flat dense")
-    return step
-
-
-def step_words(step: str, messages: int) -> str:
-    """Return the description of a step."""
-    return _STEPS.get(step, f"{step}: {messages:,} messages")
-
-
-def show_finished(event: CompressionFinished, changes: str, actions: NoticeActions) -> None:
-    """Show the result of a compression; `changes` is the path of the page of its changes."""
-    # The author is the strategy itself if there is no summary.
-    verb = "Shortened" if event.author == event.strategy else "Summarized"
-    with notice("good", f"{verb} {number(event.messages, 'message')}"):
-        _result(event)
-        if len(event.steps) > 1:
-            _steps(event)
-        for warning in event.warnings:
-            ui.label(f"Note: {warning}").classes("ef-small ef-warm ef-wrap")
-        with button_row():
-            ui.link("Show changes", changes).classes("ef-link-button")
-            ui.button("Undo", on_click=actions.undo).props("flat dense")
-            _dismiss(actions)
-            quiet = ui.button("Hide these notices", on_click=actions.mute, color=None)
-            quiet.props("flat dense").classes("ef-quiet")
-
-
-def show_unchanged(words: str, actions: NoticeActions) -> None:
-    """Show that a compression changed nothing, and the reason."""
-    with notice("plain", words), button_row():
-        _dismiss(actions)
-
-
-def show_failed(event: CompressionFailed, actions: NoticeActions) -> None:
-    """Show a failed compression. After a failed count, only a retry is possible."""
-    if event.code == CANCELLED:
-        with notice("plain", "Cancelled. Nothing was changed."), button_row():
-            ui.button("Retry", on_click=actions.retry).props("flat dense")
-            _dismiss(actions)
-        return
-    counting = event.code == COUNT_FAILED
-    what = "The tokens could not be counted" if counting else "The summary failed"
-    with notice("bad", f"{what}. Nothing was changed."):
-        ui.label(event.reason).classes("ef-wrap ef-small")
-        if not counting:
-            ui.label(RISK).classes("ef-soft ef-small")
-        with button_row():
-            ui.button("Retry", on_click=actions.retry).props("unelevated dense color=primary")
-            if not counting:
-                ui.button("Continue at own risk", on_click=actions.go_on).props("flat dense")
-
-
-def show_blocked(reason: str, actions: NoticeActions) -> None:
-    """Show that the session is paused; the notice stays until the user decides."""
-    with notice("bad", "Paused: the summary failed."):
-        ui.label(reason).classes("ef-wrap ef-small")
-        ui.label(f"No request is sent until a summary succeeds. {RISK}").classes("ef-soft ef-small")
-        with button_row():
-            ui.button("Retry", on_click=actions.retry).props("unelevated dense color=primary")
-            ui.button("Continue at own risk", on_click=actions.go_on).props("flat dense")
-
-
-def show_at_risk(reason: str, actions: NoticeActions) -> None:
-    """Show that the user continues without the summary that is due."""
-    with notice("warm", "Continuing without the summary that is due, at your own risk."):
-        ui.label(reason).classes("ef-wrap ef-small")
-        with button_row():
-            ui.button("Retry summary", on_click=actions.retry).props("flat dense")
-
-
-def _result(event: CompressionFinished) -> None:
+def _show_result(event: CompressionFinished) -> None:
+    """Show the figures of a compression, its passes and its warnings."""
     less = 1 - event.tokens_after / event.tokens_before if event.tokens_before else 0.0
     with facts():
         with fact("Before"):
@@ -158,30 +67,22 @@ def _result(event: CompressionFinished) -> None:
         with fact("By"):
             ui.label(author_text(event.strategy, event.author)).classes("ef-wrap")
 
-
-def _steps(event: CompressionFinished) -> None:
-    def fill() -> None:
-        with ui.element("ol").classes("ef-steps"):
-            for name, before, after in event.steps:
-                with ui.element("li"):
-                    ui.label(f"{_title(name)}: {_change(before, after)}").classes("ef-small")
-
-    expandable(f"{len(event.steps)} passes", fill)
+    if len(event.steps) > 1:
+        expandable(f"{len(event.steps)} passes", partial(_show_steps, event))
+    for warning in event.warnings:
+        ui.label(f"Note: {warning}").classes("ef-small ef-warm ef-wrap")
 
 
-def _change(before: int, after: int) -> str:
-    if before == after:
-        return f"{before:,} tokens, unchanged"
-    return f"{before:,} → {after:,} tokens ({figures.share_text(1 - after / before)} less)"
-
-
-def _title(name: str) -> str:
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
-
-
-def _dismiss(actions: NoticeActions) -> None:
-    ui.button("Dismiss", on_click=actions.dismiss).props("flat dense")
+def _show_steps(event: CompressionFinished) -> None:
+    with ui.element("ol").classes("ef-steps"):
+        for name, before, after in event.steps:
+            words = name.replace("_", " ").strip()
+            change = f"{before:,} tokens, unchanged"
+            if before != after:
+                less = figures.share_text(1 - after / before)
+                change = f"{before:,} → {after:,} tokens ({less} less)"
+            with ui.element("li"):
+                ui.label(f"{words[:1].upper()}{words[1:]}: {change}").classes("ef-small")
 
 
 LONGEST = 600.0
@@ -246,7 +147,7 @@ class CompressionPanel:
         await self._show_blocked()
         started = running(engine, self._window.namespace).of(self._session.id)
         if started is not None:
-            self._show_running(started)
+            self._notify(partial(self._show_running, started))
         following = background_tasks.create(self._follow(), name="follow a session")
         ui.context.client.on_delete(following.cancel)
 
@@ -293,7 +194,7 @@ class CompressionPanel:
             notify_error(error)
             return
         if not done.compressed and done.outcome != "no_gain":
-            self._notify(partial(show_unchanged, NOT_COMPRESSED[done.outcome]))
+            self._notify(partial(self._show_plain, NOT_COMPRESSED[done.outcome]))
 
     async def _follow(self) -> None:
         events = self._window.engine.events
@@ -304,61 +205,108 @@ class CompressionPanel:
     async def _handle(self, event: Event) -> None:
         match event:
             case CompressionStarted():
-                self._show_running(event)
+                self._notify(partial(self._show_running, event))
             case CompressionProgress(step=step, messages=messages):
                 if self._step is not None:
-                    self._step.text = step_words(step, messages)
-            case CompressionFinished(snapshot=snapshot):
-                changes = path_of(self._session.id, f"changes/{snapshot}")
-                self._notify(lambda actions: show_finished(event, changes, actions))
+                    self._step.text = _STEPS.get(step, f"{step}: {messages:,} messages")
+            case CompressionFinished():
+                self._notify(partial(self._show_finished, event))
                 await self._changed()
+            case CompressionFailed(code=code) if code in NOT_COMPRESSED:
+                self._notify(partial(self._show_plain, NOT_COMPRESSED[code]))
+            case CompressionFailed(code=code) if event.automatic and code != COUNT_FAILED:
+                self._latest.clear()  # the event that the session is blocked comes next
             case CompressionFailed():
-                self._show_failed(event)
+                self._notify(partial(self._show_failed, event), always=True)
             case SessionBlocked() | SessionUnblocked():
                 await self._show_blocked()
                 await self._changed()
 
-    def _show_running(self, event: CompressionStarted) -> None:
-        ours = self._task is not None and not self._task.done()
-        self._step = None
-        self._latest.clear()
-        if self.notices.wanted:
-            with self._latest:
-                cancel = self._task.cancel if ours and self._task is not None else None
-                self._step = show_running(event, cancel)
-
-    def _show_failed(self, event: CompressionFailed) -> None:
-        if event.code in NOT_COMPRESSED:
-            words = NOT_COMPRESSED[event.code]
-            self._notify(partial(show_unchanged, words))
-        elif event.automatic and event.code != COUNT_FAILED:
-            self._latest.clear()  # the event that the session is blocked comes next
-        else:
-            self._notify(partial(show_failed, event), always=True)
-
-    def _notify(self, show: Callable[[NoticeActions], None], *, always: bool = False) -> None:
+    def _notify(self, show: Callable[[], None], *, always: bool = False) -> None:
         """Replace the latest notice; errors are shown even if notices are hidden."""
         self._step = None
         self._latest.clear()
         if always or self.notices.wanted:
             with self._latest:
-                show(self._actions(self._again, self._latest.clear))
+                show()
+
+    def _show_running(self, event: CompressionStarted) -> None:
+        with ui.element("section").classes("ef-notice ef-notice-plain").props("role=status"):
+            ui.spinner(size="1.4em").classes("ef-notice-icon").props('aria-hidden="true"')
+            with ui.element("div").classes("ef-grow ef-stack-tight"):
+                ui.label(str(event).replace("...", "…")).classes("ef-notice-title ef-wrap")
+                started = "Started automatically: the context is full." if event.automatic else ""
+                self._step = ui.label(started).classes("ef-soft ef-small")
+            # Another window or program may have started it; then it cannot be cancelled here.
+            if self._task is not None and not self._task.done():
+                ui.button("Cancel", on_click=self._task.cancel).props("flat dense")
+
+    def _show_finished(self, event: CompressionFinished) -> None:
+        # The author is the strategy itself if there is no summary.
+        verb = "Shortened" if event.author == event.strategy else "Summarized"
+        changes = path_of(self._session.id, f"changes/{event.snapshot}")
+        with notice("good", f"{verb} {number(event.messages, 'message')}"):
+            _show_result(event)
+            with button_row():
+                ui.link("Show changes", changes).classes("ef-link-button")
+                ui.button("Undo", on_click=self.undo).props("flat dense")
+                ui.button("Dismiss", on_click=self._latest.clear).props("flat dense")
+                quiet = ui.button("Hide these notices", on_click=self._mute, color=None)
+                quiet.props("flat dense").classes("ef-quiet")
+
+    def _show_plain(self, words: str, *, can_retry: bool = False) -> None:
+        """Show that a compression changed nothing, and the reason."""
+        with notice("plain", words), button_row():
+            if can_retry:
+                ui.button("Retry", on_click=self._again).props("flat dense")
+            ui.button("Dismiss", on_click=self._latest.clear).props("flat dense")
+
+    def _show_failed(self, event: CompressionFailed) -> None:
+        """Show a failed compression. After a failed count, only a retry is possible."""
+        if event.code == CANCELLED:
+            self._show_plain("Cancelled. Nothing was changed.", can_retry=True)
+        elif event.code == COUNT_FAILED:
+            title = "The tokens could not be counted. Nothing was changed."
+            self._show_problem("bad", title, event.reason, self._again)
+        else:
+            title = "The summary failed. Nothing was changed."
+            go_on = self._latest.clear
+            self._show_problem("bad", title, event.reason, self._again, RISK, go_on)
 
     async def _show_blocked(self) -> None:
         """Show the notice of a paused session, which stays until the user decides."""
-        record = await self._session.record()
+        blocked = (await self._session.record()).blocked
         self._permanent.clear()
-        if record.blocked:
-            actions = self._actions(self._retry, self._acknowledge)
-            acknowledged = bool(record.blocked.get("acknowledged"))
-            show = show_at_risk if acknowledged else show_blocked
-            with self._permanent:
-                show(str(record.blocked.get("reason")), actions)
+        if not blocked:
+            return
+        reason = str(blocked.get("reason"))
+        with self._permanent:
+            if blocked.get("acknowledged"):
+                title = "Continuing without the summary that is due, at your own risk."
+                self._show_problem("warm", title, reason, self._retry)
+            else:
+                text = f"No request is sent until a summary succeeds. {RISK}"
+                title = "Paused: the summary failed."
+                self._show_problem("bad", title, reason, self._retry, text, self._acknowledge)
 
-    def _actions(self, retry: Callable[[], Any], go_on: Callable[[], Any]) -> NoticeActions:
-        return NoticeActions(
-            retry, go_on, undo=self.undo, dismiss=self._latest.clear, mute=self._mute
-        )
+    def _show_problem(
+        self,
+        tone: Tone,
+        title: str,
+        reason: str,
+        retry: Callable[[], Any],
+        text: str = "",
+        go_on: Callable[[], Any] | None = None,
+    ) -> None:
+        """Show a problem and the ways on: a retry and, if `go_on` is given, no summary."""
+        with notice(tone, title):
+            ui.label(reason).classes("ef-wrap ef-small")
+            if text:
+                ui.label(text).classes("ef-soft ef-small")
+            with button_row():
+                ui.button("Retry", on_click=retry).props("unelevated dense color=primary")
+                if go_on is not None:
+                    ui.button("Continue at own risk", on_click=go_on).props("flat dense")
 
     def _mute(self) -> None:
         self.notices.choose(wanted=False)

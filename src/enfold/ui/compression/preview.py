@@ -17,7 +17,7 @@ from enfold.errors import EnfoldError
 from enfold.strategies import contract
 from enfold.summaries import Style
 from enfold.ui import figures
-from enfold.ui.widgets import fact, facts, notice, titled_dialog
+from enfold.ui.widgets import fact, facts, notice, table, titled_dialog
 
 Keeping: TypeAlias = Literal["as_set", "tokens", "messages"]
 
@@ -200,47 +200,47 @@ class _PreviewDialog:
             if not found.messages:
                 ui.label("Nothing to summarize: all messages are recent enough to be kept.")
                 return
-            _figures(found)
-            for warning in _warnings(found):
-                with notice("warm", warning):
-                    pass
+            show_preview(found)
         self._confirm.enable()
 
 
-def _figures(found: Preview) -> None:
-    """Show the result that a run would have."""
+def show_preview(found: Preview) -> None:
+    """Show the result that a compression would have, its steps and its warnings."""
     with facts():
-        with fact("Summarizes"):
+        with fact("Changes"):
             ui.label(f"{found.messages:,} of {found.messages + found.kept_messages:,} messages")
         with fact("Before"):
             figures.count(found.tokens_before, "tokens")
         with fact("After"):
-            _after(found)
+            # With a summary the number is a maximum: its limit, not its length, is known.
+            if found.summary_tokens:
+                ui.label(f"at most {found.tokens_after:,} tokens").classes("ef-figure")
+            else:
+                figures.estimate(found.tokens_after, "tokens")
         with fact("Saved"):
-            figures.share(max(0.0, 1 - found.tokens_after / found.tokens_before))
+            before = found.tokens_before
+            figures.share(max(0.0, 1 - found.tokens_after / before) if before else 0.0)
         with fact("Cost"):
-            _cost(found.cost)
+            if found.cost == 0:
+                ui.label("none: no model is called").classes("ef-figure")
+            else:
+                figures.money(found.cost, is_estimate=True, why="Based on current prices.")
         with fact("Strategy"):
             ui.label(f"{contract.get(found.strategy).name}, summary by {found.author}")
-
-
-def _after(found: Preview) -> None:
-    """Show the tokens after a run: a maximum with a summary, otherwise an estimate."""
-    if found.summary_tokens:
-        ui.label(f"at most {found.tokens_after:,} tokens").classes("ef-figure")
-    else:
-        figures.estimate(
-            found.tokens_after,
-            "tokens",
-            "An estimate.",
-        )
-
-
-def _cost(cost: float | None) -> None:
-    if cost == 0:
-        ui.label("none: no model is called").classes("ef-figure")
-    else:
-        figures.money(cost, is_estimate=True)
+    if found.steps:
+        rows = [
+            (
+                step.name,
+                f"{step.tokens_before:,}",
+                f"{step.tokens_after:,}",
+                figures.share_text(max(0.0, step.reduction)),
+            )
+            for step in found.steps
+        ]
+        table("Steps", ("Step", "Before", "After", "Saved"), rows)
+    for warning in _warnings(found):
+        with notice("warm", warning):
+            pass
 
 
 def _warnings(found: Preview) -> tuple[str, ...]:

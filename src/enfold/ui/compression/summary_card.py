@@ -24,6 +24,7 @@ from enfold.ui.widgets import (
     badge,
     confirm,
     expandable,
+    labelled,
     paged_list,
     prompt_for_text,
 )
@@ -33,24 +34,8 @@ TRUNCATION = "truncation"
 """The author of a compression that left messages out because no summary could be written."""
 
 
-def summary_card(
-    window: Window,
-    session: Session,
-    snapshot: Snapshot,
-    panel: CompressionPanel,
-    changed: Changed,
-) -> None:
-    """Show a compression; expanded it shows the summary and the actions.
-
-    `changed` is called after an action here has changed the view.
-    """
-    with ui.element("section").classes("ef-summary") as section:
-        section.props["aria-label"] = title_of(snapshot)
-        _Card(window, session, snapshot, panel, changed).show()
-
-
-class _Card:
-    """The content of one card."""
+class SummaryCard:
+    """A compression in the chat; expanded it shows the summary and the actions."""
 
     def __init__(
         self,
@@ -60,6 +45,7 @@ class _Card:
         panel: CompressionPanel,
         changed: Changed,
     ) -> None:
+        """`changed` is called after an action here has changed the view."""
         self._window = window
         self._session = session
         self._snapshot = snapshot
@@ -68,17 +54,18 @@ class _Card:
 
     def show(self) -> None:
         """Show the card."""
-        head = ui.element("button").classes("ef-summary-head")
-        head.props("type=button aria-expanded=false")
-        with head:
-            ui.icon("unfold_less").classes("ef-summary-icon").props('aria-hidden="true"')
-            ui.label(title_of(self._snapshot)).classes("ef-notice-title ef-grow")
-            ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
-        with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
-            self._figures()
-        for warning in self._snapshot.content.get("warnings") or ():
-            ui.label(f"Note: {warning}").classes("ef-summary-figures ef-wrap ef-small")
-        body = ui.element("div").classes("ef-summary-body")
+        title = title_of(self._snapshot)
+        with labelled(ui.element("section").classes("ef-summary"), title):
+            head = ui.element("button").classes("ef-summary-head")
+            with head.props("type=button aria-expanded=false"):
+                ui.icon("compress").classes("ef-summary-icon").props('aria-hidden="true"')
+                ui.label(title).classes("ef-notice-title ef-grow")
+                ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
+            with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
+                self._figures()
+            for warning in self._snapshot.content.get("warnings") or ():
+                ui.label(f"Note: {warning}").classes("ef-summary-figures ef-wrap ef-small")
+            body = ui.element("div").classes("ef-summary-body")
         body.set_visibility(False)
 
         def toggle() -> None:
@@ -110,7 +97,7 @@ class _Card:
             markdown(snapshot.text).classes("ef-summary-text")
         self._actions()
         if snapshot.content.get("messagesIncluded"):
-            self._summarized()
+            expandable("Summarized messages", self._summarized)
         expandable("Other summaries of this conversation", self._others)
 
     def _actions(self) -> None:
@@ -163,14 +150,10 @@ class _Card:
             ui.notify(done, position="bottom")
         await self._changed()
 
-    def _summarized(self) -> None:
+    async def _summarized(self) -> None:
         """Show the messages that the summary replaces, a page at a time."""
-
-        async def fill() -> None:
-            rows = await read_summarized(self._window.engine, self._session, self._snapshot)
-            paged_list(rows, _listed_message)
-
-        expandable("Summarized messages", fill)
+        rows = await read_summarized(self._window.engine, self._session, self._snapshot)
+        paged_list(rows, _listed_message)
 
     async def _others(self) -> None:
         """Show the earlier and undone summaries."""

@@ -3,7 +3,3 @@
 `page` is the page with its sections, `scope` the sessions whose settings are changed, `forms` the
 form builder; every other module is a section. The engine validates every value.
 """
-
-from enfold.ui.settings.page import settings
-
-__all__ = ["settings"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -16,7 +16,7 @@ from enfold.settings import GROUPS, Settings, check, fields
 from enfold.ui import figures
 from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.settings.forms import draw_field
-from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
@@ -35,11 +35,6 @@ OTHER_TOPICS: Mapping[str, tuple[str, str]] = {
 """Topics of other sections: title -> section and search words."""
 _UNSET = ""
 """The value of a field whose setting is unset."""
-
-
-async def general(window: Window) -> None:
-    """Build the section."""
-    await GeneralSection(window).build()
 
 
 class SettingRow:
@@ -118,25 +113,18 @@ class SettingRow:
             await self._changed()
 
 
-class ThresholdCard:
-    """The effective threshold with an explanation."""
-
-    def __init__(self) -> None:
-        self._card = ui.element("section").classes("ef-card ef-stack")
-        self._card.props('aria-label="Effective threshold" aria-live=polite')
-
-    async def show(self, scope: Scope) -> None:
-        """Show the threshold of a scope."""
-        found = await scope.threshold()
-        self._card.clear()
-        with self._card:
-            with ui.element("div").classes("ef-row"):
-                ui.label("Effective threshold").classes("st-title")
-                figures.count(found.tokens, "tokens").classes("st-big")
-                ui.label(f"from: {SOURCES[found.source]}").classes("st-source st-own")
-            ui.label(_explain_threshold(found)).classes("ef-small ef-wrap")
-            if found.note:
-                ui.label(found.note).classes("ef-small ef-warm ef-wrap")
+async def _show_threshold(place: ui.element, scope: Scope) -> None:
+    """Show the threshold of a scope with an explanation."""
+    found = await scope.threshold()
+    place.clear()
+    with place:
+        with ui.element("div").classes("ef-row"):
+            ui.label("Effective threshold").classes("st-title")
+            figures.count(found.tokens, "tokens").classes("st-big")
+            ui.label(f"from: {SOURCES[found.source]}").classes("st-source st-own")
+        ui.label(_explain_threshold(found)).classes("ef-small ef-wrap")
+        if found.note:
+            ui.label(found.note).classes("ef-small ef-warm ef-wrap")
 
 
 def _explain_threshold(found: EffectiveThreshold) -> str:
@@ -187,76 +175,55 @@ class _Group:
 
     card: ui.element
     advanced: ui.expansion | None
-    basic_rows: tuple[SettingRow, ...]
-    advanced_rows: tuple[SettingRow, ...]
-
-    @property
-    def rows(self) -> tuple[SettingRow, ...]:
-        return (*self.basic_rows, *self.advanced_rows)
+    rows: tuple[SettingRow, ...]
 
 
-class GeneralSection:
-    """The rows of all settings."""
+class GeneralSection(ScopedSection):
+    """The rows of all settings, and a search for them."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._scope = Scope(window)
-
-    async def build(self) -> None:
-        """Build the page, then show the values."""
+    async def _build(self) -> None:
         self._query = ui.input(placeholder="Search settings", on_change=self._search)
         self._query.props("outlined dense clearable debounce=150 type=search").classes("ef-full")
         labelled(self._query, "Search settings")
         with self._query.add_slot("prepend"):
             ui.icon("search").props("aria-hidden=true")
-        chooser = ui.element("div")
-        self._threshold = ThresholdCard()
+        self._threshold = ui.element("section").classes("ef-card ef-stack")
+        labelled(self._threshold.props("aria-live=polite"), "Effective threshold")
         profiles = await self._window.engine.profiles.all()
         summarizers = {LOCAL: "Built in, without a model"}
         summarizers |= {each.name: f"Profile {each.name}" for each in profiles}
-        titles = dict.fromkeys(
-            each.group for each in fields().values() if each.name not in OTHER_SECTIONS
-        )
-        self._groups = [self._group(title, summarizers) for title in titles]
+        shown = [each for each in fields().values() if each.name not in OTHER_SECTIONS]
+        self._groups = [
+            self._group(title, [each for each in shown if each.group == title], summarizers)
+            for title in dict.fromkeys(each.group for each in shown)
+        ]
         self._links = ui.element("div").classes("ef-stack")
         self._nothing = ui.label().classes("ef-empty")
         self._nothing.set_visibility(False)
         await summarize_card(self._window)
-        with chooser:
-            await choose_scope(self._window, self._follow)
 
-    def _group(self, title: str, summarizers: Mapping[str, str]) -> _Group:
-        members = [
-            each
-            for each in fields().values()
-            if each.group == title and each.name not in OTHER_SECTIONS
-        ]
-
+    def _group(
+        self, title: str, members: Sequence[FieldDescription], summarizers: Mapping[str, str]
+    ) -> _Group:
         def row(about: FieldDescription) -> SettingRow:
             choices = summarizers if about.name == "summarizer" else about.choices or {}
             return SettingRow(about, self._refresh, choices)
 
         advanced: ui.expansion | None = None
-        hidden: tuple[SettingRow, ...] = ()
         with card(title, GROUPS.get(title, "")) as part:
-            basic = tuple(row(each) for each in members if not each.is_advanced)
-            rest = [each for each in members if each.is_advanced]
-            if rest:
+            rows = [row(each) for each in members if not each.is_advanced]
+            if any(each.is_advanced for each in members):
                 advanced = ui.expansion("Advanced").classes("st-advanced").props("dense")
                 with advanced:
-                    hidden = tuple(row(each) for each in rest)
-        return _Group(part, advanced, basic, hidden)
-
-    async def _follow(self, scope: Scope) -> None:
-        self._scope = scope
-        await self._refresh()
+                    rows += [row(each) for each in members if each.is_advanced]
+        return _Group(part, advanced, tuple(rows))
 
     async def _refresh(self) -> None:
         settings = await self._scope.settings()
         for group in self._groups:
             for row in group.rows:
                 row.show(self._scope, settings)
-        await self._threshold.show(self._scope)
+        await _show_threshold(self._threshold, self._scope)
 
     def _search(self) -> None:
         query = (self._query.value or "").strip()
@@ -268,7 +235,7 @@ class GeneralSection:
             group.card.set_visibility(bool(matching))
             has_results |= bool(matching)
             if group.advanced is not None:
-                hits = any(row in matching for row in group.advanced_rows)
+                hits = any(row.about.is_advanced for row in matching)
                 group.advanced.set_visibility(hits)
                 group.advanced.value = bool(query) and hits
         has_results |= self._link_other_sections(query)

@@ -19,11 +19,6 @@ _PAGE_SIZE = 20
 _SHIPPED = frozenset(config.id for config in SHIPPED)
 
 
-async def models(window: Window) -> None:
-    """Build the section."""
-    await ModelsSection(window).build()
-
-
 def source_words(config: ModelConfig) -> str:
     """Return the source of a model's limits."""
     if config.source == "default":

@@ -2,39 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
+from typing import Protocol
 
 from nicegui import ui
 
 from enfold.errors import NotFoundError
 from enfold.ui.frame import frame
-from enfold.ui.settings.general import general
-from enfold.ui.settings.models import models
-from enfold.ui.settings.presets import presets
-from enfold.ui.settings.profiles import profiles
-from enfold.ui.settings.prompts import prompts
-from enfold.ui.settings.strategy import strategy
+from enfold.ui.settings.general import GeneralSection
+from enfold.ui.settings.models import ModelsSection
+from enfold.ui.settings.presets import PresetsSection
+from enfold.ui.settings.profiles import ProfilesSection
+from enfold.ui.settings.prompts import PromptsSection
+from enfold.ui.settings.strategy import StrategySection
 from enfold.ui.window import Window
+
+
+class SectionBuilder(Protocol):
+    """One section of the settings in one window."""
+
+    async def build(self) -> None:
+        """Build the section."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsSection:
-    """One section of the settings."""
+    """An entry of the table of sections."""
 
     title: str
     icon: str
-    build: Callable[[Window], Awaitable[None]]
+    make: Callable[[Window], SectionBuilder]
 
 
 SECTIONS: Mapping[str, SettingsSection] = {
-    "general": SettingsSection("General", "tune", general),
-    "strategy": SettingsSection("Strategy", "compress", strategy),
-    "presets": SettingsSection("Presets", "bookmarks", presets),
-    "profiles": SettingsSection("Profiles", "key", profiles),
-    "prompts": SettingsSection("Prompts", "edit_note", prompts),
-    "models": SettingsSection("Models", "memory", models),
+    "general": SettingsSection("General", "tune", GeneralSection),
+    "strategy": SettingsSection("Strategy", "compress", StrategySection),
+    "presets": SettingsSection("Presets", "bookmarks", PresetsSection),
+    "profiles": SettingsSection("Profiles", "key", ProfilesSection),
+    "prompts": SettingsSection("Prompts", "edit_note", PromptsSection),
+    "models": SettingsSection("Models", "memory", ModelsSection),
 }
 
 
@@ -51,7 +59,7 @@ async def settings(window: Window, section: str = "general") -> None:
                 "You can read all settings and change those of your sessions. Settings of the "
                 "whole server require the server's first token."
             ).classes("ef-card ef-small")
-        await found.build(window)
+        await found.make(window).build()
 
 
 def _navigation(current: str) -> None:

@@ -11,29 +11,17 @@ from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text, loads
 from enfold.strategies import presets as built_in
 from enfold.strategies.presets import Preset
-from enfold.ui.settings.scope import Scope, choose_scope, require_owner
+from enfold.ui.settings.scope import ScopedSection, require_owner
 from enfold.ui.widgets import card, labelled
-from enfold.ui.window import Window
 
 _LARGEST_FILE = 1_000_000
 """Bytes; a preset has a few thousand."""
 
 
-async def presets(window: Window) -> None:
-    """Build the section."""
-    await PresetsSection(window).build()
-
-
-class PresetsSection:
+class PresetsSection(ScopedSection):
     """The list of presets and their actions."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._scope = Scope(window)
-
-    async def build(self) -> None:
-        """Build the page, then show the presets."""
-        chooser = ui.element("div")
+    async def _build(self) -> None:
         with card(
             "Presets",
             "A preset sets the strategy and its config. Both can be changed later.",
@@ -41,12 +29,6 @@ class PresetsSection:
             self._list = labelled(ui.element("div").classes("st-choices"), "Presets")
         self._save_card()
         self._import_card()
-        with chooser:
-            await choose_scope(self._window, self._follow)
-
-    async def _follow(self, scope: Scope) -> None:
-        self._scope = scope
-        await self._refresh()
 
     async def _refresh(self) -> None:
         found = await self._window.engine.presets.all()

@@ -342,11 +342,6 @@ def candidates_of(listed: Sequence[ListedProfile]) -> tuple[list[Candidate], Map
     return found, models
 
 
-async def profiles(window: Window) -> None:
-    """Build the section."""
-    await ProfilesSection(window).build()
-
-
 class ProfilesSection:
     """The list of profiles and their actions."""
 

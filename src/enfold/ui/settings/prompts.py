@@ -7,33 +7,19 @@ from nicegui import ui
 from enfold.engine.state import message_of
 from enfold.errors import ConfigError
 from enfold.messages import Message
-from enfold.settings import Settings
 from enfold.summaries import SummaryRequest
 from enfold.summaries.prompts import CONVERSATION, build, validate
-from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.settings.scope import SOURCES, ScopedSection, session_choices
 from enfold.ui.widgets import card, labelled
-from enfold.ui.window import Window
 
 _EXCERPT = 6
 """Messages of the excerpt in the preview."""
 
 
-async def prompts(window: Window) -> None:
-    """Build the section."""
-    await PromptsSection(window).build()
-
-
-class PromptsSection:
+class PromptsSection(ScopedSection):
     """The prompt, validated while it is edited, and its preview."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._scope = Scope(window)
-        self._settings = Settings()
-
-    async def build(self) -> None:
-        """Build the page, then show the prompt."""
-        chooser = ui.element("div")
+    async def _build(self) -> None:
         about = (
             f"Replaces the instructions of the style. {{{CONVERSATION}}} marks the place of the "
             "conversation; without it, the conversation comes last. A profile may have its own "
@@ -53,8 +39,6 @@ class PromptsSection:
                 self._reset.props("flat")
             self._note = ui.label().classes("ef-small ef-warm ef-wrap")
         await self._preview_card()
-        with chooser:
-            await choose_scope(self._window, self._follow)
 
     async def _preview_card(self) -> None:
         choices = await session_choices(self._window)
@@ -70,10 +54,6 @@ class PromptsSection:
             ).props("outlined dense options-dense")
             self._example.classes("st-scope")
             self._preview_text = ui.element("div").classes("ef-stack").props("aria-live=polite")
-
-    async def _follow(self, scope: Scope) -> None:
-        self._scope = scope
-        await self._refresh()
 
     async def _refresh(self) -> None:
         self._settings = await self._scope.settings()

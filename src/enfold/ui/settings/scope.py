@@ -91,6 +91,33 @@ class Scope:
         await self.set("strategy_config", configs or None)
 
 
+class ScopedSection:
+    """A section of the settings that shows the settings of one scope at a time."""
+
+    def __init__(self, window: Window) -> None:
+        self._window = window
+        self._scope = Scope(window)
+
+    async def build(self) -> None:
+        """Build the section below a field for the scope, then show the scope's settings."""
+        chooser = ui.element("div")
+        await self._build()
+        with chooser:
+            await choose_scope(self._window, self._follow)
+
+    async def _build(self) -> None:
+        """Build the section without values."""
+        raise NotImplementedError
+
+    async def _refresh(self) -> None:
+        """Show the values of the scope."""
+        raise NotImplementedError
+
+    async def _follow(self, scope: Scope) -> None:
+        self._scope = scope
+        await self._refresh()
+
+
 async def session_choices(window: Window) -> dict[str, str]:
     """Return the titles of the visitor's sessions by id, most recent first."""
     found = await window.engine.sessions(namespace=window.namespace, limit=LISTED)

@@ -9,7 +9,6 @@ from typing import Any
 from nicegui import ui
 
 from enfold import fields
-from enfold.engine import Preview
 from enfold.errors import ConfigError
 from enfold.messages import Message, Text, text_of
 from enfold.settings import Settings
@@ -18,11 +17,10 @@ from enfold.strategies.contract import Capabilities, StrategyKind
 from enfold.strategies.smart.config import OperationConfig, Operations, Pass
 from enfold.strategies.smart.passes import Editor, marked
 from enfold.tokens import get
-from enfold.ui import figures
+from enfold.ui.compression.preview import show_preview
 from enfold.ui.settings.forms import ConfigForm, Holder
-from enfold.ui.settings.scope import SOURCES, Scope, choose_scope, session_choices
+from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
 from enfold.ui.widgets import card, labelled, table
-from enfold.ui.window import Window
 
 EXAMPLE = "\n".join(
     f"{line:>3}  step {line}: {line * 37 % 91} records read in {line * 53 % 57} ms"
@@ -158,40 +156,9 @@ async def preview_card(
             button.enable()
         outcome.clear()
         with outcome:
-            _show(found)
+            show_preview(found)
 
     button.on_click(run)
-
-
-def _show(found: Preview) -> None:
-    with ui.element("div").classes("ef-row"):
-        figures.count(found.tokens_before, "tokens")
-        ui.icon("arrow_forward").props("aria-label=become")
-        figures.estimate(
-            found.tokens_after, "tokens", "An estimate: the summary is not written yet."
-        ).classes("st-big")
-        gone = 1 - found.tokens_after / found.tokens_before if found.tokens_before else 0.0
-        ui.label(f"{figures.share_text(gone)} less").classes("ef-good")
-    ui.label(
-        f"{found.messages:,} messages would be summarized or shortened, "
-        f"{found.kept_messages:,} stay unchanged. Summaries by {found.author}."
-    ).classes("ef-small")
-    with ui.element("div").classes("ef-row ef-small"):
-        ui.label("Cost:")
-        figures.money(found.cost, is_estimate=bool(found.cost), why="Based on current prices.")
-    if found.steps:
-        rows = [
-            (
-                step.name,
-                f"{step.tokens_before:,}",
-                f"{step.tokens_after:,}",
-                figures.share_text(max(0.0, step.reduction)),
-            )
-            for step in found.steps
-        ]
-        table("Steps", ("Step", "Before", "After", "Less"), rows)
-    for warning in found.warnings:
-        ui.label(warning).classes("ef-small ef-warm ef-wrap")
 
 
 class StrategyForm:
@@ -261,22 +228,13 @@ def complete(kind: StrategyKind[Any], config: Mapping[str, Any]) -> dict[str, An
     return deepcopy(found)
 
 
-async def strategy(window: Window) -> None:
-    """Build the section."""
-    await StrategySection(window).build()
-
-
-class StrategySection:
+class StrategySection(ScopedSection):
     """The list of strategies and the form of one of them."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._scope = Scope(window)
-        self._edited: str | None = None
+    _edited: str | None = None
+    """The strategy whose form is shown. None: the strategy in use."""
 
-    async def build(self) -> None:
-        """Build the page, then show the strategies."""
-        chooser = ui.element("div")
+    async def _build(self) -> None:
         with card("Strategy", "How the view is condensed when a compression is due."):
             self._source = ui.element("div").classes("ef-row")
             self._choices = labelled(ui.element("div").classes("st-choices"), "Strategies")
@@ -288,13 +246,10 @@ class StrategySection:
         self._config = card("Config", "The options of the strategy chosen above.")
         with self._config:
             self._form = ui.element("div").classes("ef-stack")
-        with chooser:
-            await choose_scope(self._window, self._follow)
 
     async def _follow(self, scope: Scope) -> None:
-        self._scope = scope
         self._edited = None
-        await self._refresh()
+        await super()._follow(scope)
 
     async def _refresh(self) -> None:
         settings = await self._scope.settings()
