@@ -49,9 +49,15 @@ def share(value: float | None, digits: int = 0) -> ui.label:
     return unknown() if value is None else ui.label(share_text(value, digits)).classes("ef-figure")
 
 
-def when(at: datetime, *, now: datetime | None = None) -> ui.label:
-    """Show the age of something, with the date and time as a tooltip."""
-    return _explained(age_text(at, now), "ef-figure ef-when", moment_text(at))
+def age(milliseconds: int) -> ui.label:
+    """Show the age of a record, with the date and time as a tooltip."""
+    at = moment(milliseconds)
+    return _explained(age_text(at), "ef-figure ef-when", moment_text(at))
+
+
+def moment(milliseconds: int) -> datetime:
+    """Return a stored time: milliseconds since 1970."""
+    return datetime.fromtimestamp(milliseconds / 1_000, UTC)
 
 
 def share_text(value: float, digits: int = 0) -> str:

@@ -13,7 +13,7 @@ from nicegui import app, ui
 from enfold.errors import EnfoldError
 from enfold.ui import markdown
 from enfold.ui.session_list import SessionList
-from enfold.ui.widgets import labelled
+from enfold.ui.widgets import labelled, navigation
 from enfold.ui.window import Window, show_error
 
 Scheme = Literal["light", "dark", "auto"]
@@ -39,20 +39,12 @@ ICON = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NavigationItem:
-    """One entry of the navigation."""
-
-    path: str
-    title: str
-    icon: str
-
-
-NAVIGATION = (
-    NavigationItem("/", "Chat", "chat_bubble_outline"),
-    NavigationItem("/dashboard", "Dashboard", "insights"),
-    NavigationItem("/settings", "Settings", "tune"),
-)
+NAVIGATION: Mapping[str, tuple[str, str]] = {
+    "/": ("Chat", "chat_bubble_outline"),
+    "/dashboard": ("Dashboard", "insights"),
+    "/settings": ("Settings", "tune"),
+}
+"""Path -> title and icon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +85,7 @@ async def frame(
             ui.label("enfold")
         sessions = SessionList(window, session)
         await sessions.show()
-        _navigation(at)
+        navigation("ef-nav", "Pages", NAVIGATION, at)
     with ui.header().classes("ef-header"):
         menu = ui.button(icon="menu", on_click=drawer.toggle)
         labelled(menu.props("flat round dense color=primary"), "Show or hide sessions")
@@ -101,7 +93,10 @@ async def frame(
         actions = ui.element("div").classes("ef-row-tight")
         _scheme_button()
         if window.visitor.name:
-            _sign_out(window.visitor.name)
+            with ui.element("form").props("method=post action=/signout"):
+                leave = ui.button(icon="logout").props("flat round dense type=submit")
+                signed_in = f"Signed in as {window.visitor.name}. Sign out"
+                labelled(leave, "Sign out").tooltip(signed_in)
     with ui.element("div").classes("ef-page" if narrow else "ef-full-page"):
         try:
             yield Frame(page_title, actions, sessions)
@@ -132,19 +127,3 @@ def _scheme_button() -> None:
 
     button.on_click(switch).tooltip("Switch colours: light, dark, system")
     show(current)
-
-
-def _navigation(at: str) -> None:
-    with ui.element("nav").classes("ef-nav").props("aria-label=Pages"):
-        for item in NAVIGATION:
-            with ui.link(target=item.path).classes("ef-nav-item") as link:
-                ui.icon(item.icon, size="20px").props("aria-hidden=true")
-                ui.label(item.title)
-            if item.path == at:
-                link.props("aria-current=page")
-
-
-def _sign_out(name: str) -> None:
-    with ui.element("form").props("method=post action=/signout"):
-        button = ui.button(icon="logout").props("flat round dense type=submit")
-        labelled(button, "Sign out").tooltip(f"Signed in as {name}. Sign out")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -22,7 +21,7 @@ from enfold.records import Branch, Hit, StoredMessage
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import find_matches, markup
-from enfold.ui.widgets import Tone, age_label, badge, heading
+from enfold.ui.widgets import Tone, badge, heading
 from enfold.ui.window import Window, path_of
 
 PAGE = 50
@@ -144,8 +143,8 @@ def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
     address = f"{query.address(session, m=hit.depth)}#m{hit.depth}"
     with ui.link(target=address).classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{hit.depth:,} {message_text.ROLES.get(hit.role, hit.role)}")
-            ui.label(figures.age_text(datetime.fromtimestamp(hit.created_at / 1_000, UTC)))
+            ui.label(message_text.place_text(hit.depth, hit.role))
+            ui.label(figures.age_text(figures.moment(hit.created_at)))
         shown = markup(hit.snippet, find_matches(hit.snippet, query.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
@@ -205,9 +204,9 @@ def _message(session: str, row: StoredMessage, places: MessagePlaces, query: His
         article.classes("ef-past-message-target")
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{row.depth:,} {message_text.ROLES.get(row.role, row.role)}")
+            ui.label(message_text.place_text(row.depth, row.role))
             _state_badge(session, places, standing)
-            age_label(row)
+            figures.age(row.created_at)
             figures.count(row.tokens, "tokens")
         message_text.show_message(message_of(row), query=query.query)
 

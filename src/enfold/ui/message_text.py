@@ -27,6 +27,7 @@ from enfold.messages import (
 )
 from enfold.text.words import storable
 from enfold.ui.markdown import find_matches, markup
+from enfold.ui.widgets import show_all_button
 
 LONG = 4_000
 """Characters of a text that are shown at first."""
@@ -78,6 +79,11 @@ def sections(message: Message) -> tuple[TextSection, ...]:
     return tuple(_sections(message.parts))
 
 
+def place_text(depth: int, role: str) -> str:
+    """Return the number and the role of a message."""
+    return f"#{depth:,} {ROLES.get(role, role)}"
+
+
 def show_message(message: Message, *, query: str = "") -> None:
     """Show a message as plain text and highlight the matches of a query."""
     found = sections(message)
@@ -97,15 +103,8 @@ def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
     look = "ef-plain-text ef-mono" if is_code else "ef-plain-text"
     shown = [(a - start, min(b, end) - start) for a, b in ranges if a < end]
     body = ui.html(markup(text[start:end], shown), sanitize=False).classes(look).props("dir=auto")
-    if len(text) <= LONG:
-        return
-
-    def show_all() -> None:
-        body.content = markup(text, ranges)
-        more.delete()
-
-    more = ui.button(f"Show all {len(text):,} characters", on_click=show_all)
-    more.props("flat dense no-caps size=sm color=primary").classes("ef-start")
+    if len(text) > LONG:
+        show_all_button(len(text), lambda: body.set_content(markup(text, ranges)))
 
 
 def show_shortened(shown: Message, read_original: ReadMessage) -> None:

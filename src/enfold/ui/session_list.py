@@ -143,8 +143,8 @@ class SessionList:
         with ui.element("div").classes("ef-session-row").props("role=listitem"):
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
                 ui.label(title).classes("ef-ellipsis").props("dir=auto")
-                used = datetime.fromtimestamp(session.updated_at / 1000, UTC)
-                about = f"{number(session.depth, 'message')} · {figures.age_text(used)}"
+                used = figures.age_text(figures.moment(session.updated_at))
+                about = f"{number(session.depth, 'message')} · {used}"
                 ui.label(about).classes("ef-tiny ef-soft ef-ellipsis")
             if session.id == self._current:
                 link.props("aria-current=page")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from inspect import isawaitable
-from typing import Literal, Protocol, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 from nicegui import ui
-
-from enfold.ui import figures
 
 Item = TypeVar("Item")
 Element = TypeVar("Element", bound=ui.element)
@@ -27,19 +24,6 @@ _ICONS: dict[Tone, str] = {
     "warm": "warning",
     "bad": "error",
 }
-
-
-class Timestamped(Protocol):
-    """A stored record with its time of creation."""
-
-    @property
-    def created_at(self) -> int:
-        """Milliseconds since 1970."""
-
-
-def age_label(record: Timestamped) -> ui.label:
-    """Show the age of a record."""
-    return figures.when(datetime.fromtimestamp(record.created_at / 1_000, UTC))
 
 
 def author_text(strategy: str, author: str) -> str:
@@ -59,6 +43,19 @@ def labelled(element: Element, label: str) -> Element:
 def heading(text: str, level: int = 2) -> ui.label:
     """Show a heading; level 1 is the title of the page."""
     return ui.label(text).classes(f"ef-h{level} ef-wrap").props(f"role=heading aria-level={level}")
+
+
+def navigation(
+    classes: str, label: str, entries: Mapping[str, tuple[str, str]], current: str
+) -> None:
+    """Show links to pages; an entry is path -> title and icon."""
+    with labelled(ui.element("nav").classes(classes), label):
+        for path, (title, icon) in entries.items():
+            with ui.link(target=path).classes(f"{classes}-item") as link:
+                ui.icon(icon, size="20px").props("aria-hidden=true")
+                ui.label(title)
+            if path == current:
+                link.props("aria-current=page")
 
 
 def card(title: str, explanation: str = "") -> ui.element:
@@ -113,11 +110,20 @@ def notice(tone: Tone, title: str) -> Iterator[ui.element]:
             yield made
 
 
-@contextmanager
-def button_row() -> Iterator[None]:
-    """Open a row of buttons."""
-    with ui.element("div").classes("ef-row"):
-        yield
+def button_row() -> ui.element:
+    """Return a row of buttons, to be filled with `with`."""
+    return ui.element("div").classes("ef-row")
+
+
+def show_all_button(length: int, show_all: Callable[[], object]) -> None:
+    """Show a button that shows the whole text and then disappears."""
+
+    def act() -> None:
+        show_all()
+        button.delete()
+
+    button = ui.button(f"Show all {length:,} characters", on_click=act)
+    button.props("flat dense size=sm color=primary").classes("ef-start")
 
 
 def icon_button(icon: str, name: str, act: Callable[[], object] | None = None) -> ui.button:

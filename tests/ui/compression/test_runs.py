@@ -1,31 +1,39 @@
-"""What one compression by hand is told."""
+"""The options of one compression."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from enfold.ui.compression.preview import AS_SET, RunOptions
-
-
-def test_what_is_not_chosen_is_as_it_is_set() -> None:
-    assert AS_SET.arguments() == {}
-    assert AS_SET.fault == ""
+from enfold.ui.compression.preview import find_faults
 
 
 @pytest.mark.parametrize(
-    ("run", "arguments"),
+    "options",
     [
-        (RunOptions("tokens", 500), {"keep_tokens": 500}),
-        (RunOptions("messages", 0), {"keep_messages": 0}),
-        (RunOptions(strategy="smart", style="concise"), {"strategy": "smart", "style": "concise"}),
-        (RunOptions(prompt="Only numbers."), {"prompt": "Only numbers."}),
+        {},
+        {"keep_tokens": 500},
+        {"keep_messages": 0},
+        {"strategy": "smart", "style": "concise", "prompt": "Only numbers."},
     ],
-    ids=["tokens", "messages", "strategy", "prompt"],
+    ids=["nothing", "tokens", "messages", "strategy"],
 )
-def test_what_is_chosen_is_asked_for(run: RunOptions, arguments: dict[str, object]) -> None:
-    assert run.arguments() == arguments
+def test_valid_options_have_no_faults(options: dict[str, Any]) -> None:
+    assert find_faults(options) == ()
 
 
-@pytest.mark.parametrize("amount", [None, -1])
-def test_how_much_stays_must_be_a_number(amount: int | None) -> None:
-    assert "0 or more" in RunOptions("tokens", amount).fault
+@pytest.mark.parametrize(
+    ("options", "path", "words"),
+    [
+        ({"keep_tokens": -1}, "keep_tokens", "a whole number, 0 or more"),
+        ({"keep_messages": "many"}, "keep_messages", "a whole number, 0 or more"),
+        ({"keep_tokens": 0, "keep_messages": 0}, "keep_messages", "not both"),
+        ({"style": "florid"}, "style", "one of"),
+    ],
+    ids=["negative", "text", "both", "style"],
+)
+def test_faults_name_the_field(options: dict[str, Any], path: str, words: str) -> None:
+    (fault,) = find_faults(options)
+    assert fault.path == path
+    assert words in fault.reason

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -34,7 +32,7 @@ from enfold.ui import figures
 from enfold.ui.context_bar import NO_EXACT_COUNT
 from enfold.ui.markdown import markdown, render
 from enfold.ui.message_text import ROLES, arguments_text, show_shortened
-from enfold.ui.widgets import icon_button, prompt_for_text
+from enfold.ui.widgets import icon_button, labelled, prompt_for_text, show_all_button
 
 LONG = 12_000
 """Characters of a text that are shown at first."""
@@ -106,7 +104,7 @@ def _head(
         if item.estimate:
             figures.estimate(item.estimate, "tokens", NO_EXACT_COUNT).classes("ef-tiny ef-soft")
         if isinstance(item, StoredMessage):
-            figures.when(datetime.fromtimestamp(item.created_at / 1000, UTC)).classes("ef-tiny")
+            figures.age(item.created_at).classes("ef-tiny")
             _actions(entry, item, message, actions)
 
 
@@ -115,87 +113,70 @@ def _draw_part(
 ) -> None:
     match part:
         case Text(text):
-            _text(text)
+            _show_text(text)
         case ToolCall():
-            title = part.name or "a tool"
-            with _collapsed(
-                "Call", "build", title, _tokens(part, message, item), _brief(part)
-            ) as put:
-                put(lambda: _pretty(part.arguments))
+            tokens, brief = _tokens(part, message, item), arguments_text(part.arguments)
+            _collapsed("Call", "build", lambda: _pretty(part.arguments), part.name, tokens, brief)
         case ToolResult():
-            title = part.name or names.get(part.call_id, "") or "a tool"
-            kind = "Error" if part.is_error else "Result"
-            with _collapsed(kind, "output", title, _tokens(part, message, item)) as put:
-                put(lambda: _result_text(part))
+            name = part.name or names.get(part.call_id, "")
+            kind, tokens = "Error" if part.is_error else "Result", _tokens(part, message, item)
+            _collapsed(kind, "output", lambda: _result_text(part), name, tokens)
         case Reasoning(text):
-            with _collapsed("Reasoning", "psychology", "", None) as put:
-                put(lambda: text or "Sealed: only the provider can read it.")
+            sealed = "Sealed: only the provider can read it."
+            _collapsed("Reasoning", "psychology", lambda: text or sealed)
         case Attachment():
             about = ", ".join(filter(None, (part.name or "unnamed", part.mime)))
             ui.label(f"Attachment: {about}").classes("ef-chip ef-wrap")
         case Data(value):
-            with _collapsed("Data", "data_object", "", None) as put:
-                put(lambda: _pretty(value))
+            _collapsed("Data", "data_object", lambda: _pretty(value))
         case Unknown(extras):
-            with _collapsed("Unknown part", "help_outline", "", None) as put:
-                put(lambda: _pretty(extras))
+            _collapsed("Unknown part", "help_outline", lambda: _pretty(extras))
 
 
-def _text(text: str) -> None:
+def _show_text(text: str) -> None:
     """Show a text; of a very long one the start and a button for the rest."""
     if len(text) <= LONG:
         markdown(text)
-        return
-    body = ui.label(storable(text[:LONG])).classes("ef-plain").props("dir=auto")
-
-    def show_all() -> None:
-        body.set_text(storable(text))
-        more.delete()
-
-    more = ui.button(f"Show all {len(text):,} characters", on_click=show_all)
-    more.props("flat dense color=primary").classes("ef-more")
+    else:
+        _show_plain(text, ui.label().classes("ef-plain").props("dir=auto"))
 
 
-@contextmanager
+def _show_plain(text: str, body: ui.label) -> None:
+    body.set_text(storable(text[:LONG]))
+    if len(text) > LONG:
+        show_all_button(len(text), lambda: body.set_text(storable(text)))
+
+
 def _collapsed(
-    kind: str, icon: str, name: str, tokens: int | None, brief: str = ""
-) -> Iterator[Callable[[Callable[[], str]], None]]:
+    kind: str,
+    icon: str,
+    text: Callable[[], str],
+    name: str | None = None,
+    tokens: int | None = None,
+    brief: str = "",
+) -> None:
     """Show a line that expands; its content is built when it is first expanded."""
     details = ui.element("details").classes("ef-details")
     with details, ui.element("summary").classes("ef-details-head"):
         ui.icon(icon, size="16px").props("aria-hidden=true")
         ui.label(kind).classes("ef-details-kind")
-        ui.label(name).classes("ef-mono ef-details-name")
+        if name is not None:
+            ui.label(name or "a tool").classes("ef-mono ef-details-name")
         if brief:
-            ui.label(brief).classes("ef-mono ef-soft ef-ellipsis ef-details-brief")
+            shown = brief if len(brief) <= _BRIEF else f"{brief[: _BRIEF - 1]}…"
+            ui.label(shown).classes("ef-mono ef-soft ef-ellipsis ef-details-brief")
         if tokens is not None:
             figures.count(tokens, "tokens").classes("ef-tiny ef-soft ef-details-tokens")
 
-    def put(text: Callable[[], str]) -> None:
-        def opened() -> None:
-            if len(details.default_slot.children) == 1:
-                with details:
-                    _printed(text())
+    def opened() -> None:
+        if len(details.default_slot.children) == 1:
+            with details:
+                printed = ui.element("pre").classes("ef-printed").props("tabindex=0 dir=auto")
+                with labelled(printed, "Content"):
+                    body = ui.label()
+                _show_plain(text(), body)
 
-        details.on("toggle", opened, args=[])
-
-    yield put
-
-
-def _printed(text: str) -> None:
-    """Show the output of a program."""
-    shown = storable(text[:LONG])
-    with ui.element("pre").classes("ef-printed").props("tabindex=0 dir=auto") as pre:
-        body = ui.label(shown)
-    if len(text) > LONG:
-        rest = ui.button(f"Show all {len(text):,} characters").props("flat dense color=primary")
-
-        def show_all() -> None:
-            body.set_text(storable(text))
-            rest.delete()
-
-        rest.on_click(show_all)
-    pre.props["aria-label"] = "Content"
+    details.on("toggle", opened, args=[])
 
 
 def _actions(
@@ -236,11 +217,6 @@ def _tokens(part: Part, message: Message, item: StoredMessage | Edit) -> int:
     if len(message.parts) == 1:
         return item.tokens
     return count_message(replace(message, parts=(part,)), item.tokenizer)
-
-
-def _brief(call: ToolCall) -> str:
-    text = arguments_text(call.arguments)
-    return text if len(text) <= _BRIEF else f"{text[: _BRIEF - 1]}…"
 
 
 def _pretty(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -14,20 +15,19 @@ from enfold.engine.changes import Comparison, MessageRun, Pair
 from enfold.engine.inspection import compare_views
 from enfold.messages import Message
 from enfold.receipt import Fate, Receipt
-from enfold.records import Snapshot
 from enfold.text.grammar import ITEM_CLASSES, ItemClass
 from enfold.text.words import storable
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import markdown
-from enfold.ui.message_text import ReadMessage, show_shortened
 from enfold.ui.widgets import (
-    age_label,
     author_text,
     badge,
+    empty_state,
     expandable,
     fact,
     facts,
+    labelled,
     paged_list,
 )
 from enfold.ui.window import Window, path_of
@@ -52,15 +52,16 @@ def show_comparison(found: Comparison) -> None:
         first = next((row for row in rows if row.fate == "folded"), None)
 
         def show(row: MessageRun) -> None:
-            if row is first and found.summary_after is not None and found.is_summary_new:
-                _gone(row, found.summary_before)
-                _summary(found.summary_after, "Summary", is_new=True)
+            is_new = row is first and found.is_summary_new
+            summary = found.summary_after if is_new else None
+            if summary is not None:
+                _summarized(row, summary, found.summary_before)
             else:
                 _SHOW[row.fate](row)
 
         if found.summary_after is not None and not found.is_summary_new:
-            with ui.element("div").classes("ef-across"):
-                _summary(found.summary_after, "Summary, unchanged")
+            with _side("Before and after", "ef-across", label="Summary, unchanged"):
+                _show_summary("Summary, unchanged", found.summary_after)
         # display: contents, so that the rows use the two columns of the grid.
         paged_list(rows, show, at_once=_AT_ONCE, classes="ef-contents")
 
@@ -74,120 +75,95 @@ def _rows(found: Comparison) -> Iterator[MessageRun]:
             yield run
 
 
-def _summary(text: str, name: str, *, is_new: bool = False) -> None:
-    look = "ef-side ef-side-new" if is_new else "ef-side"
-    with ui.element("div").classes(look).props(f'role=group aria-label="{name}"'):
-        _side_name("After" if is_new else "Before and after")
-        with ui.element("div").classes("ef-row"):
-            ui.label(name).classes("ef-section-title")
-            if is_new:
-                badge("new")
-        _words(text)
+@contextmanager
+def _side(view: str, look: str = "", *, label: str = "") -> Iterator[None]:
+    """Open one side of a row. The view's name is visible only where the sides are not abreast."""
+    with ui.element("div").classes(f"ef-side {look}") as side:
+        if label:
+            labelled(side.props("role=group"), label)
+        if view:
+            ui.label(view).classes("ef-side-name")
+        yield
+
+
+def _show_summary(title: str, text: str, *, is_new: bool = False) -> None:
+    with ui.element("div").classes("ef-row"):
+        ui.label(title).classes("ef-section-title")
+        if is_new:
+            badge("new")
+    markdown(text).classes("ef-summary-text")
 
 
 def _kept(run: MessageRun) -> None:
     """Show messages that both views contain, collapsed if there are many."""
-    many = len(run.pairs)
     with ui.element("div").classes("ef-across"):
-        if many <= _FEW:
-            for pair in run.pairs:
-                _message(pair, pair.after, badge_text="unchanged")
+        if len(run.pairs) > _FEW:
+            _collapsed(run.pairs, "unchanged")
             return
-        places = _places(run.pairs)
-        _closed(f"{number(many, 'message')} unchanged ({places})", run.pairs)
+        for pair in run.pairs:
+            _show_message(pair, pair.after, badge_text="unchanged")
 
 
-def _summarized(run: MessageRun) -> None:
-    """Show messages that only the view before contains."""
-    _gone(run)
-    _empty_side("Summarized: the summary covers these messages too.")
-
-
-def _gone(run: MessageRun, summary: str | None = None) -> None:
-    """Show the messages, and the earlier summary, that left the view."""
-    places = _places(run.pairs)
-    with ui.element("div").classes("ef-side ef-side-gone"):
-        _side_name("Before")
-        if summary is not None:
-            expandable("Earlier summary", lambda: _words(summary))
-        _closed(f"{number(len(run.pairs), 'message')} ({places})", run.pairs)
-
-
-def _words(summary: str) -> None:
-    markdown(summary).classes("ef-summary-text")
+def _summarized(run: MessageRun, summary: str | None = None, earlier: str | None = None) -> None:
+    """Show messages that only the view before contains, and the summary that replaces them."""
+    with _side("Before", "ef-side-gone"):
+        if summary is not None and earlier is not None:
+            expandable("Earlier summary", lambda: _show_summary("Earlier summary", earlier))
+        _collapsed(run.pairs)
+    if summary is None:
+        with _side("", "ef-side-none"):
+            ui.label("Summarized: the summary covers these messages too.").classes("ef-small")
+    else:
+        with _side("After", "ef-side-new", label="Summary"):
+            _show_summary("Summary", summary, is_new=True)
 
 
 def _shown_again(run: MessageRun) -> None:
     """Show messages that only the view after contains."""
-    _empty_side("Not in this view.")
-    with ui.element("div").classes("ef-side"):
-        _side_name("After")
-        _closed(f"{number(len(run.pairs), 'message')} shown again", run.pairs)
+    with _side("", "ef-side-none"):
+        ui.label("Not in this view.").classes("ef-small")
+    with _side("After"):
+        _collapsed(run.pairs, "shown again")
 
 
 def _edited(run: MessageRun) -> None:
     """Show messages that were shortened, each next to its original."""
     for pair in run.pairs:
-        with ui.element("div").classes("ef-side"):
-            _side_name("Before")
-            _message(pair, pair.before)
-        with ui.element("div").classes("ef-side ef-side-edited"):
-            _side_name("After")
-            _head(pair, "shortened")
-            if pair.after is not None:
-                show_shortened(pair.after, _original(pair))
+        with _side("Before"):
+            _show_message(pair, pair.before)
+        with _side("After", "ef-side-edited"):
+            _show_message(pair, pair.after, badge_text="shortened")
 
 
 _SHOW = {"kept": _kept, "folded": _summarized, "shown": _shown_again, "edited": _edited}
 
 
-def _closed(title: str, pairs: Sequence[Pair]) -> None:
+def _collapsed(pairs: Sequence[Pair], state: str = "") -> None:
     """Show messages collapsed in one line."""
-    expandable(title, lambda: paged_list(pairs, _listed))
+    first, last = pairs[0].depth, pairs[-1].depth
+    places = f"#{first:,}" if first == last else f"#{first:,} to #{last:,}"
+    title = " ".join(filter(None, (number(len(pairs), "message"), state, f"({places})")))
+
+    def show(pair: Pair) -> None:
+        with ui.element("div").classes("ef-listed-message"):
+            _show_message(pair, pair.before or pair.after)
+
+    expandable(title, lambda: paged_list(pairs, show))
 
 
-def _listed(pair: Pair) -> None:
-    with ui.element("div").classes("ef-listed-message"):
-        _message(pair, pair.before or pair.after)
-
-
-def _message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None:
-    _head(pair, badge_text)
-    if shown is None or shown == pair.original:
-        message_text.show_message(pair.original)
-    else:
-        show_shortened(shown, _original(pair))
-
-
-def _original(pair: Pair) -> ReadMessage:
-    async def read() -> Message:
-        return pair.original
-
-    return read
-
-
-def _head(pair: Pair, badge_text: str = "") -> None:
+def _show_message(pair: Pair, shown: Message | None, *, badge_text: str = "") -> None:
     with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-        ui.label(
-            f"#{pair.depth:,} {message_text.ROLES.get(pair.original.role, pair.original.role)}"
-        )
+        ui.label(message_text.place_text(pair.depth, pair.original.role))
         if badge_text:
             badge(badge_text, "warm" if badge_text == "shortened" else "plain")
 
+    async def read_original() -> Message:
+        return pair.original
 
-def _empty_side(words: str) -> None:
-    with ui.element("div").classes("ef-side ef-side-none"):
-        ui.label(words).classes("ef-small")
-
-
-def _side_name(name: str) -> None:
-    """Name the view; visible only on a phone, where the views are not side by side."""
-    ui.label(name).classes("ef-side-name")
-
-
-def _places(pairs: Sequence[Pair]) -> str:
-    first, last = pairs[0].depth, pairs[-1].depth
-    return f"#{first:,}" if first == last else f"#{first:,} to #{last:,}"
+    if shown is None or shown == pair.original:
+        message_text.show_message(pair.original)
+    else:
+        message_text.show_shortened(shown, read_original)
 
 
 Item: TypeAlias = tuple[str, Fate]
@@ -214,27 +190,22 @@ _RECEIPTS_AT_ONCE = 100
 def show_receipt(session: str, receipt: Receipt) -> None:
     """Show a receipt: the counts, then every item by class, with search."""
     if not receipt.total.total:
-        with ui.element("div").classes("ef-empty"):
-            ui.label("No exact items left the view: no path, number, name or date.")
+        empty_state("receipt_long", "No exact items left the view: no path, number, name or date.")
         return
     ui.label(
         "Exact items of the content that left the view: paths, URLs, identifiers, numbers, dates, "
         "names, errors and commands. Each item counts once."
     ).classes("ef-soft ef-small")
-    _tallies(receipt)
-    _ReceiptItems(session, receipt).show()
-
-
-def _tallies(receipt: Receipt) -> None:
     total = receipt.total
     with ui.element("div").classes("ef-tallies"):
         for fate, (name, meaning) in _FATES.items():
-            number = getattr(total, fate)
+            count = getattr(total, fate)
             with ui.element("div").classes(f"ef-tally ef-item-{fate}").props("role=group"):
                 ui.label(name).classes("ef-section-title")
-                ui.label(f"{number:,}").classes("ef-tally-number")
-                figures.share(number / total.total).classes("ef-small")
+                ui.label(f"{count:,}").classes("ef-tally-number")
+                figures.share(count / total.total).classes("ef-small")
                 ui.label(meaning).classes("ef-soft ef-tiny")
+    _ReceiptItems(session, receipt).show()
 
 
 class _ReceiptItems:
@@ -243,8 +214,6 @@ class _ReceiptItems:
     def __init__(self, session: str, receipt: Receipt) -> None:
         self._session = session
         self._receipt = receipt
-        self._words = ""
-        self._fate: Fate | None = None
 
     def show(self) -> None:
         """Show the items."""
@@ -255,19 +224,14 @@ class _ReceiptItems:
             fate = ui.select(fates, value="all", label="Status").props("outlined dense")
             fate.classes("ef-choice")
         self._groups = ui.element("div").classes("ef-stack")
-        search.on_value_change(lambda event: self._search(event.value or ""))
-        fate.on_value_change(lambda event: self._only(event.value))
-        self._fill()
-
-    def _search(self, words: str) -> None:
-        self._words = words.strip().casefold()
-        self._fill()
-
-    def _only(self, fate: str) -> None:
-        self._fate = next((each for each in _FATES if each == fate), None)
+        search.on_value_change(self._fill)
+        fate.on_value_change(self._fill)
+        self._search, self._only = search, fate
         self._fill()
 
     def _fill(self) -> None:
+        self._words = (self._search.value or "").strip().casefold()
+        self._fate = next((each for each in _FATES if each == self._only.value), None)
         self._groups.clear()
         found = {kind: self._matching(kind) for kind in ITEM_CLASSES}
         with self._groups:
@@ -340,38 +304,29 @@ async def changes(window: Window, session: str, snapshot: str) -> None:
 
 def _figures(found: Comparison) -> None:
     snapshot = found.snapshot
-    with ui.element("section").classes("ef-card ef-stack").props('aria-label="This compression"'):
-        with facts():
-            _tokens(snapshot)
-            with fact("Messages"):
-                ui.label(_messages(found))
-            with fact("By"):
-                ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
-            with fact("When"):
-                age_label(snapshot)
-        if snapshot.undone:
-            badge("undone: not in use", "warm")
-
-
-def _tokens(snapshot: Snapshot) -> None:
-    before = snapshot.content.get("originalTokenCount")
-    after = snapshot.content.get("newTokenCount")
-    with fact("Before"):
-        figures.count(before, "tokens")
-    with fact("After"):
-        figures.count(after, "tokens")
-    with fact("Saved"):
-        figures.share(1 - after / before if before and after is not None else None)
-
-
-def _messages(found: Comparison) -> str:
+    before, after = (snapshot.content.get(f"{name}TokenCount") for name in ("original", "new"))
     numbers = {
         "summarized": found.number("folded"),
         "shortened": found.number("edited"),
         "unchanged": found.number("kept"),
         "shown again": found.number("shown"),
     }
-    return ", ".join(f"{number:,} {name}" for name, number in numbers.items() if number)
+    with labelled(ui.element("section").classes("ef-card ef-stack"), "This compression"):
+        with facts():
+            with fact("Before"):
+                figures.count(before, "tokens")
+            with fact("After"):
+                figures.count(after, "tokens")
+            with fact("Saved"):
+                figures.share(1 - after / before if before and after is not None else None)
+            with fact("Messages"):
+                ui.label(", ".join(f"{count:,} {name}" for name, count in numbers.items() if count))
+            with fact("By"):
+                ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
+            with fact("When"):
+                figures.age(snapshot.created_at)
+        if snapshot.undone:
+            badge("undone: not in use", "warm")
 
 
 async def _receipt(session: Session, snapshot: str, tabs: ui.tabs) -> None:

@@ -31,7 +31,7 @@ from enfold.events import (
 )
 from enfold.report import duration
 from enfold.ui import figures
-from enfold.ui.compression.preview import AS_SET, NoticePreference, RunOptions, ask_for_run
+from enfold.ui.compression.preview import NoticePreference, ask_for_run
 from enfold.ui.widgets import Tone, author_text, button_row, expandable, fact, facts, notice
 from enfold.ui.window import Window, notify_error, path_of
 
@@ -153,14 +153,14 @@ class CompressionPanel:
 
     async def open_dialog(self) -> None:
         """Preview a compression, and run it if the user confirms."""
-        run = await ask_for_run(self._session, self.notices)
-        if run is not None:
-            self.start(run)
+        options = await ask_for_run(self._session, self.notices)
+        if options is not None:
+            self.start(options)
 
-    def start(self, run: RunOptions = AS_SET) -> None:
+    def start(self, options: Mapping[str, Any] | None = None) -> None:
         """Compress in the background."""
-        self._again = partial(self.start, run)
-        self._do("compress", partial(self._session.compress, **run.arguments()))
+        self._again = partial(self.start, options)
+        self._do("compress", partial(self._session.compress, **(options or {})))
 
     def regenerate(self) -> None:
         """Write the current summary again."""

@@ -6,65 +6,60 @@ Its options apply to this one run. Every change updates the preview; no model is
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any
 
-from nicegui import ui
+from nicegui import background_tasks, ui
 
 from enfold.budget import AUTO_FLOOR
 from enfold.engine import Preview, Session
 from enfold.errors import EnfoldError
+from enfold.fields import DescribedModel, Fault, described, faults
 from enfold.strategies import contract
 from enfold.summaries import Style
 from enfold.ui import figures
+from enfold.ui.forms import ConfigForm
 from enfold.ui.widgets import fact, facts, notice, table, titled_dialog
 
-Keeping: TypeAlias = Literal["as_set", "tokens", "messages"]
 
-KEEPINGS: Mapping[Keeping, str] = {
-    "as_set": "As set",
-    "tokens": "A number of tokens",
-    "messages": "A number of messages",
-}
-SUGGESTED: Mapping[Keeping, int] = {"as_set": 0, "tokens": 1_000, "messages": 10}
-"""The suggested amounts."""
-STYLES: tuple[str, ...] = get_args(Style)
+class RunOptions(DescribedModel):
+    """The options of one compression; the settings apply to those that are unset."""
 
-
-@dataclass(frozen=True, slots=True)
-class RunOptions:
-    """The options of one compression."""
-
-    keep: Keeping = "as_set"
-    amount: int | None = 0
-    """The amount of recent content to keep. None if the field has no number."""
-    strategy: str | None = None
-    style: str | None = None
-    prompt: str | None = None
-
-    @property
-    def fault(self) -> str:
-        """The error in the options; empty if they are valid."""
-        if self.keep != "as_set" and (self.amount is None or self.amount < 0):
-            return f"Enter the number of {self.keep} to keep: 0 or more."
-        return ""
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the arguments of `Session.compress` and `Session.preview`."""
-        given: dict[str, Any] = {}
-        if self.keep != "as_set":
-            given[f"keep_{self.keep}"] = self.amount
-        options = {"strategy": self.strategy, "style": self.style, "prompt": self.prompt}
-        return given | {name: value for name, value in options.items() if value}
+    keep_tokens: int | None = described(
+        "Recent tokens kept",
+        "Number of recent tokens kept verbatim.",
+        default=None,
+        ge=0,
+        unit="tokens",
+        unset="as set",
+    )
+    keep_messages: int | None = described(
+        "Recent messages kept",
+        "Number of recent messages kept verbatim, in place of a number of tokens.",
+        default=None,
+        ge=0,
+        unit="messages",
+        unset="as set",
+    )
+    strategy: str | None = described(
+        "Strategy", "The strategy that condenses; if empty, as set.", default=None
+    )
+    style: Style | None = described(
+        "Summary style", "The form of the summary; if empty, as set.", default=None
+    )
+    prompt: str | None = described(
+        "Prompt", "Replaces the prompt of this summary.", default=None, unset="as set"
+    )
 
 
-AS_SET = RunOptions()
+def find_faults(options: Mapping[str, Any]) -> tuple[Fault, ...]:
+    """Return everything that is wrong with the options of a run."""
+    if options.get("keep_tokens") is not None and options.get("keep_messages") is not None:
+        return (Fault("keep_messages", "enter a number of tokens or of messages, not both"),)
+    return faults(RunOptions, options)
 
 
 COOKIE = "enfold-notices"
 """The cookie that overrides the setting `notifications` in one browser."""
-
-
 _A_YEAR = 365 * 24 * 3600
 
 
@@ -94,18 +89,17 @@ class NoticePreference:
 
 
 TITLE = "Summarize conversation history"
-_AS_SET = "as set"
 
 
-async def ask_for_run(session: Session, notices: NoticePreference) -> RunOptions | None:
+async def ask_for_run(session: Session, notices: NoticePreference) -> Mapping[str, Any] | None:
     """Show the dialog and return the options that the user confirms; None on cancel."""
     with titled_dialog(TITLE) as dialog:
         contents = _PreviewDialog(session, dialog)
         contents.show(notices)
     await contents.preview()
-    answer = await dialog
+    answer: Mapping[str, Any] | None = await dialog
     dialog.delete()
-    return answer if isinstance(answer, RunOptions) else None
+    return answer
 
 
 class _PreviewDialog:
@@ -114,7 +108,7 @@ class _PreviewDialog:
     def __init__(self, session: Session, dialog: ui.dialog) -> None:
         self._session = session
         self._dialog = dialog
-        self._run = AS_SET
+        self._options: dict[str, Any] = {}
         self._request = 0
 
     def show(self, notices: NoticePreference) -> None:
@@ -125,12 +119,16 @@ class _PreviewDialog:
         ).classes("ef-soft")
         self._figures = ui.element("section").classes("ef-stack").props("aria-live=polite")
         with ui.expansion("For this run only", icon="tune").classes("ef-full ef-expansion"):
-            self._choices()
+            names = {name: name for name in contract.names()}
+            self._form = ConfigForm(self._changed, choices={"strategy": names})
+            self._form.add_object(RunOptions, self._options)
         notices.switch()
         with ui.element("div").classes("ef-row ef-end"):
             ui.button("Cancel", on_click=lambda: self._dialog.submit(None)).props("flat")
             self._confirm = ui.button(
-                "Summarize now", icon="compress", on_click=lambda: self._dialog.submit(self._run)
+                "Summarize now",
+                icon="compress",
+                on_click=lambda: self._dialog.submit(self._options),
             ).props("unelevated color=primary")
 
     async def preview(self) -> None:
@@ -138,61 +136,28 @@ class _PreviewDialog:
         self._request += 1
         request = self._request
         self._confirm.disable()
-        if self._run.fault:
-            self._fail(self._run.fault)
+        self._figures.clear()
+        wrong = find_faults(self._options)
+        self._form.show_faults(wrong)
+        if wrong:
             return
-        self._wait()
+        with self._figures, ui.element("div").classes("ef-row"):
+            ui.spinner(size="1.2em").props('aria-hidden="true"')
+            ui.label("Calculating preview…").classes("ef-soft")
         try:
-            found = await self._session.preview(**self._run.arguments())
+            found = await self._session.preview(**self._options)
         except EnfoldError as error:
             if request == self._request:
-                self._fail(str(error), retry=True)
+                self._figures.clear()
+                with self._figures, notice("bad", str(error)):
+                    retry = ui.button("Retry", on_click=self.preview).props("flat dense")
+                    retry.classes("ef-start")
             return
         if request == self._request:  # otherwise the options have changed
             self._show(found)
 
-    def _choices(self) -> None:
-        with ui.element("div").classes("ef-stack ef-full"):
-            with ui.element("div").classes("ef-row"):
-                keep = ui.select(dict(KEEPINGS), value="as_set", label="Keep verbatim")
-                keep.classes("ef-wide-choice")
-                amount = ui.number("Amount", min=0, precision=0, value=0).classes("ef-short")
-                amount.bind_visibility_from(keep, "value", lambda value: value != "as_set")
-            strategy = ui.select(
-                [_AS_SET, *contract.names()], value=_AS_SET, label="Strategy"
-            ).classes("ef-full")
-            style = ui.select([_AS_SET, *STYLES], value=_AS_SET, label="Summary style")
-            style.classes("ef-full")
-            prompt = ui.textarea("Prompt for this summary")
-            prompt.props("autogrow debounce=400 dir=auto").classes("ef-full")
-        keep.on_value_change(lambda event: self._keep(event.value, amount))
-        amount.on_value_change(lambda event: self._choose(amount=_whole(event.value)))
-        strategy.on_value_change(lambda event: self._choose(strategy=_chosen(event.value)))
-        style.on_value_change(lambda event: self._choose(style=_chosen(event.value)))
-        prompt.on_value_change(lambda event: self._choose(prompt=event.value.strip() or None))
-
-    async def _keep(self, keep: Any, amount: ui.number) -> None:
-        self._run = replace(self._run, keep=keep, amount=SUGGESTED[keep])
-        amount.value = SUGGESTED[keep]
-        await self.preview()
-
-    async def _choose(self, **chosen: Any) -> None:
-        changed = replace(self._run, **chosen)
-        if changed != self._run:
-            self._run = changed
-            await self.preview()
-
-    def _wait(self) -> None:
-        self._figures.clear()
-        with self._figures, ui.element("div").classes("ef-row"):
-            ui.spinner(size="1.2em").props('aria-hidden="true"')
-            ui.label("Calculating preview…").classes("ef-soft")
-
-    def _fail(self, fault: str, *, retry: bool = False) -> None:
-        self._figures.clear()
-        with self._figures, notice("bad", fault):
-            if retry:
-                ui.button("Retry", on_click=self.preview).props("flat dense").classes("ef-start")
+    def _changed(self) -> None:
+        background_tasks.create(self.preview(), name="preview", context=self._figures)
 
     def _show(self, found: Preview) -> None:
         self._figures.clear()
@@ -248,11 +213,3 @@ def _warnings(found: Preview) -> tuple[str, ...]:
         few = f"Only {found.tokens_before:,} tokens: a compression saves little."
         return (few, *found.warnings)
     return found.warnings
-
-
-def _chosen(value: str) -> str | None:
-    return None if value == _AS_SET else value
-
-
-def _whole(value: Any) -> int | None:
-    return None if value is None else int(value)

@@ -19,7 +19,6 @@ from enfold.ui.compression.controls import Changed, CompressionPanel
 from enfold.ui.markdown import markdown
 from enfold.ui.widgets import (
     BY_HAND,
-    age_label,
     author_text,
     badge,
     confirm,
@@ -84,7 +83,7 @@ class SummaryCard:
         before, after = content.get("originalTokenCount"), content.get("newTokenCount")
         if before and after:
             ui.label(f"context {before:,} → {after:,} tokens").classes("ef-figure")
-        age_label(snapshot)
+        figures.age(snapshot.created_at)
         ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
         if snapshot.author == BY_HAND:
             badge("edited")
@@ -166,7 +165,7 @@ class SummaryCard:
     def _other(self, snapshot: Snapshot) -> None:
         with ui.element("div").classes("ef-row ef-dotted ef-small"):
             ui.link(title_of(snapshot), path_of(self._session.id, f"changes/{snapshot.id}"))
-            age_label(snapshot)
+            figures.age(snapshot.created_at)
             ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             if snapshot.undone:
                 badge("undone")
@@ -186,6 +185,6 @@ def title_of(snapshot: Snapshot) -> str:
 def _listed_message(row: StoredMessage) -> None:
     with ui.element("article").classes("ef-listed-message"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(f"#{row.depth:,} {message_text.ROLES.get(row.role, row.role)}")
+            ui.label(message_text.place_text(row.depth, row.role))
             figures.count(row.tokens, "tokens")
         message_text.show_message(message_of(row))

@@ -15,7 +15,7 @@ from enfold.fields import FieldDescription
 from enfold.settings import GROUPS, Settings, check, fields
 from enfold.ui import figures
 from enfold.ui.compression.controls import CompressionPanel
-from enfold.ui.settings.forms import draw_field
+from enfold.ui.forms import draw_field
 from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window

@@ -10,7 +10,7 @@ from enfold.engine.models import ModelChanges
 from enfold.fields import describe, faults
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
 from enfold.ui import figures
-from enfold.ui.settings.forms import FormDialog
+from enfold.ui.forms import FormDialog
 from enfold.ui.settings.scope import require_owner
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window

@@ -18,7 +18,7 @@ from enfold.strategies.smart.config import OperationConfig, Operations, Pass
 from enfold.strategies.smart.passes import Editor, marked
 from enfold.tokens import get
 from enfold.ui.compression.preview import show_preview
-from enfold.ui.settings.forms import ConfigForm, Holder
+from enfold.ui.forms import ConfigForm, Holder
 from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
 from enfold.ui.widgets import card, labelled, table
 

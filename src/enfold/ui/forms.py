@@ -68,7 +68,7 @@ def draw_field(
         field = ui.input(title, value=", ".join(map(str, value or ())))
         field.props('hint="Separated by commas"')
     elif about.name.endswith(_LONG):
-        field = ui.textarea(title, value=value or "").props("autogrow")
+        field = ui.textarea(title, value=value or "").props("autogrow debounce=300 dir=auto")
     else:
         field = ui.input(
             title or None, value=value or "", placeholder=about.unset, suffix=about.unit or None
