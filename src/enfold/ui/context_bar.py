@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
 from nicegui import ui
 
 from enfold.budget import DEFAULT_MAX_TOKENS
 from enfold.chat.meter import Meter
 from enfold.engine import Session, Status
+from enfold.engine.results import StandingMessage
 from enfold.modelconfig import ModelConfig
 from enfold.ui import figures
+from enfold.ui.pins import TITLE, Pins
 from enfold.ui.widgets import titled_dialog
 from enfold.ui.window import Window
 
 PARTS: Mapping[str, str] = {
     "system": "System prompt and tool definitions",
+    "standing": "Pinned and standing messages",
     "summary": "Summary",
     "messages": "Messages",
     "tools": "Tool calls and results",
@@ -38,12 +41,14 @@ class ContextBar:
     """The bar above a conversation."""
 
     def __init__(
-        self, window: Window, session: Session, compress: Callable[[], Awaitable[None]]
+        self, window: Window, session: Session, pins: Pins, compress: Callable[[], Awaitable[None]]
     ) -> None:
         self._window = window
+        self._pins = pins
         self._session = session
         self._compress = compress
         self._status: Status | None = None
+        self._standing: tuple[StandingMessage, ...] = ()
 
     def place(self) -> None:
         """Add the empty bar to the page."""
@@ -53,9 +58,9 @@ class ContextBar:
     async def show(self) -> None:
         """Count the tokens and draw the bar."""
         status = await self._session.status()
-        if status == self._status:
+        if (status, self._pins.standing) == (self._status, self._standing):
             return
-        self._status = status
+        self._status, self._standing = status, self._pins.standing
         self._content.clear()
         with self._content:
             self._draw(status, Meter.of(status))
@@ -65,7 +70,7 @@ class ContextBar:
             button.props["type"] = "button"
             button.props["aria-label"] = f"Context: {describe_meter(status, meter)}. Explain"
             with ui.element("span").classes("ef-track").props("aria-hidden=true"):
-                for name, tokens in parts_of(status, meter).items():
+                for name, tokens in parts_of(status, meter, self._standing).items():
                     if tokens:
                         width = min(1.0, tokens / max(meter.limit, meter.used)) * 100
                         part = ui.element("span").classes(f"ef-part ef-part-{name}")
@@ -86,22 +91,30 @@ class ContextBar:
         meter = Meter.of(status)
         model = await self._window.engine.models.get(status.model)
         with titled_dialog("Context") as dialog:
-            _legend(parts_of(status, meter))
+            _legend(parts_of(status, meter, self._standing))
             for sentence in explain(status, meter, model):
                 ui.label(sentence).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-end"):
+                ui.button(TITLE, on_click=self._pins.open_list).props("flat color=primary")
                 ui.button("Close", on_click=dialog.close).props("flat color=primary")
         dialog.on("hide", dialog.delete)
         dialog.open()
 
 
-def parts_of(status: Status, meter: Meter) -> dict[str, int]:
-    """Return the tokens of every part of the bar, by the names of `PARTS`."""
+def parts_of(status: Status, meter: Meter, standing: Iterable[StandingMessage]) -> dict[str, int]:
+    """Return the tokens of every part of the bar, by the names of `PARTS`.
+
+    A standing message counts as that only, not as a message or a tool result too.
+    """
+    in_view = [each for each in standing if each.in_view]
+    tools = sum(each.tokens for each in in_view if each.role == "tool")
+    others = sum(each.tokens for each in in_view) - tools
     return {
         "system": meter.system,
+        "standing": tools + others,
         "summary": meter.summary,
-        "messages": meter.messages - status.tool_tokens,
-        "tools": status.tool_tokens,
+        "messages": max(0, meter.messages - status.tool_tokens - others),
+        "tools": max(0, status.tool_tokens - tools),
         "estimated": meter.estimated,
     }
 

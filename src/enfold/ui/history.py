@@ -21,6 +21,7 @@ from enfold.records import Branch, Hit, StoredMessage
 from enfold.ui import figures, message_text
 from enfold.ui.frame import frame
 from enfold.ui.markdown import find_matches, markup
+from enfold.ui.pins import Pins
 from enfold.ui.widgets import Tone, badge, heading
 from enfold.ui.window import Window, path_of
 
@@ -75,7 +76,8 @@ async def history(window: Window, session: str) -> None:
     here = found.at(query.tip)
     branches = await found.branches()
     current = await _branch(here, branches)
-    async with frame(window, "Full history", session=session):
+    pins = Pins(window, here)
+    async with frame(window, "Full history", session=session) as framed:
         _warning(session, await window.title(found))
         if current is None:
             with ui.element("div").classes("ef-empty"):
@@ -86,7 +88,10 @@ async def history(window: Window, session: str) -> None:
             _branches(session, query, branches, current)
         if query.query:
             await _hits(here, query)
-        await _page(window, here, query, current.depth)
+        with framed.actions:
+            pins.add_list_button()
+        await pins.load()
+        await _page(window, here, query, current.depth, pins)
 
 
 def _warning(session: str, title: str) -> None:
@@ -149,7 +154,9 @@ def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
 
-async def _page(window: Window, session: Session, query: HistoryQuery, depth: int) -> None:
+async def _page(
+    window: Window, session: Session, query: HistoryQuery, depth: int, pins: Pins
+) -> None:
     page = query.page_of(depth)
     first = (page - 1) * PAGE + 1
     rows = await read_messages(window.engine, session, first, first + PAGE - 1)
@@ -159,7 +166,7 @@ async def _page(window: Window, session: Session, query: HistoryQuery, depth: in
     _pages(session.id, query, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
-            _message(session.id, row, places, query)
+            _message(session.id, row, places, query, pins)
     _pages(session.id, query, page, depth)
     if query.message is not None:
         ui.run_javascript(f"document.getElementById('m{query.message}')?.scrollIntoView()")
@@ -196,7 +203,9 @@ def _state_badge(session: str, places: MessagePlaces, standing: Standing) -> Non
         badge(name, tone)
 
 
-def _message(session: str, row: StoredMessage, places: MessagePlaces, query: HistoryQuery) -> None:
+def _message(
+    session: str, row: StoredMessage, places: MessagePlaces, query: HistoryQuery, pins: Pins
+) -> None:
     standing = places.standing(row.depth)
     article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
     article.props(f"id=m{row.depth}")
@@ -208,6 +217,7 @@ def _message(session: str, row: StoredMessage, places: MessagePlaces, query: His
             _state_badge(session, places, standing)
             figures.age(row.created_at)
             figures.count(row.tokens, "tokens")
+            pins.add_button(row.id, row.depth)
         message_text.show_message(message_of(row), query=query.query)
 
 

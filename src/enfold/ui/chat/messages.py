@@ -32,6 +32,7 @@ from enfold.ui import figures
 from enfold.ui.context_bar import NO_EXACT_COUNT
 from enfold.ui.markdown import markdown, render
 from enfold.ui.message_text import ROLES, arguments_text, show_shortened
+from enfold.ui.pins import Pins
 from enfold.ui.widgets import icon_button, labelled, prompt_for_text, show_all_button
 
 LONG = 12_000
@@ -53,6 +54,7 @@ class MessageActions:
     """Switch to the branch that contains a message."""
     read_original: Callable[[Edit], Awaitable[Message]]
     """Reads the original of a shortened message."""
+    pins: Pins
 
 
 def prepare_entries(entries: Sequence[PageEntry]) -> dict[str, str]:
@@ -82,6 +84,9 @@ def draw_message(
         drawn.props["aria-label"] = f"{ROLES[message.role]}, message {item.depth:,}"
         if not only_tools or entry.siblings:
             _head(entry, item, message, actions)
+        else:
+            with ui.element("div").classes("ef-message-actions"):
+                _pin_button(item, actions)
         if isinstance(item, Edit):
             show_shortened(message, partial(actions.read_original, item))
         else:
@@ -105,7 +110,14 @@ def _head(
             figures.estimate(item.estimate, "tokens", NO_EXACT_COUNT).classes("ef-tiny ef-soft")
         if isinstance(item, StoredMessage):
             figures.age(item.created_at).classes("ef-tiny")
-            _actions(entry, item, message, actions)
+        with ui.element("div").classes("ef-row-tight ef-message-actions"):
+            if isinstance(item, StoredMessage):
+                _actions(entry, item, message, actions)
+            _pin_button(item, actions)
+
+
+def _pin_button(item: StoredMessage | Edit, actions: MessageActions) -> None:
+    actions.pins.add_button(item.message if isinstance(item, Edit) else item.id, item.depth)
 
 
 def _draw_part(
@@ -182,16 +194,15 @@ def _collapsed(
 def _actions(
     entry: PageEntry, item: StoredMessage, message: Message, actions: MessageActions
 ) -> None:
-    with ui.element("div").classes("ef-row-tight ef-message-actions"):
-        if len(entry.siblings) > 1:
-            _switcher(entry, item, actions)
-        text = text_of(message.parts)
-        if text:
-            icon_button("content_copy", "Copy", lambda: ui.clipboard.write(text))
-        if message.role in _ROLES_TO_EDIT and all(isinstance(p, Text) for p in message.parts):
-            icon_button("edit", "Edit", lambda: actions.edit(item))
-        if entry.is_answer:
-            icon_button("refresh", "Regenerate", lambda: actions.regenerate(item))
+    if len(entry.siblings) > 1:
+        _switcher(entry, item, actions)
+    text = text_of(message.parts)
+    if text:
+        icon_button("content_copy", "Copy", lambda: ui.clipboard.write(text))
+    if message.role in _ROLES_TO_EDIT and all(isinstance(p, Text) for p in message.parts):
+        icon_button("edit", "Edit", lambda: actions.edit(item))
+    if entry.is_answer:
+        icon_button("refresh", "Regenerate", lambda: actions.regenerate(item))
 
 
 def _switcher(entry: PageEntry, item: StoredMessage, actions: MessageActions) -> None:

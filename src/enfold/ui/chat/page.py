@@ -25,6 +25,7 @@ from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.compression.summary_card import SummaryCard
 from enfold.ui.context_bar import ContextBar
 from enfold.ui.frame import Frame, frame
+from enfold.ui.pins import Pins
 from enfold.ui.session_list import NEW_TITLE
 from enfold.ui.widgets import empty_state
 from enfold.ui.window import Window, notify_error, notify_failure, path_of
@@ -222,17 +223,19 @@ class ChatPage:
         choose = profile_chooser(window.engine, session)
         self._talk = ChatController(window.engine, session, choose)
         self._turns = TurnRunner(window, self._talk, self.refresh)
-        hands = MessageActions(
+        self.pins = Pins(window, session, self._load_bar)
+        actions = MessageActions(
             edit=self._edit,
             regenerate=self._regenerate,
             switch=self._switch,
             read_original=self._read_original,
+            pins=self.pins,
         )
-        self._transcript = TranscriptList(window, session, hands, self._draw_summary)
+        self._transcript = TranscriptList(window, session, actions, self._draw_summary)
         self._composer = Composer(self._submit, self._turns.stop)
         self._answering = AnswererChoice(window, self._talk, choose, self._composer)
         self._compression = CompressionPanel(window, session, self.refresh)
-        self._bar = ContextBar(window, session, self.summarize)
+        self._bar = ContextBar(window, session, self.pins, self.summarize)
         self._shown_version: tuple[int, str | None, str | None] | None = None
 
     async def place(self) -> None:
@@ -247,7 +250,7 @@ class ChatPage:
         self._shown_version = page.version
         await self._answering.show()
         # Counting a long history takes longer than drawing its end, so the bar comes later.
-        ui.timer(0.01, self._bar.show, once=True)
+        ui.timer(0.01, self._load_bar, once=True)
         ui.timer(FOLLOW_SECONDS, self._follow)
         ui.keyboard(self._shortcut, repeating=False)
 
@@ -256,6 +259,10 @@ class ChatPage:
         page = await self._transcript.show()
         self._turns.remove_if_stored(page.entries[-1] if page.entries else None)
         self._shown_version = page.version
+        await self._load_bar()
+
+    async def _load_bar(self) -> None:
+        await self.pins.load()
         await self._bar.show()
 
     async def summarize(self) -> None:
@@ -397,6 +404,7 @@ async def chat(window: Window, session: str | None = None) -> None:
             return
         page = ChatPage(window, await window.session(record.id), framed)
         with framed.actions:
+            page.pins.add_list_button()
             history = ui.button(
                 icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))
             )

@@ -1,0 +1,144 @@
+"""Pins: a button at every message, and the list of the messages that compressions leave alone."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
+from urllib.parse import urlencode
+
+from nicegui import ui
+
+from enfold.amounts import number
+from enfold.engine import Session
+from enfold.engine.results import StandingMessage
+from enfold.standing import Why
+from enfold.ui import figures
+from enfold.ui.message_text import place_text
+from enfold.ui.widgets import badge, icon_button, paged_list, titled_dialog
+from enfold.ui.window import Window, path_of
+
+TITLE = "Pinned messages"
+WHY: Mapping[Why, tuple[str, str]] = {
+    "pinned": ("pinned", "You pinned this message."),
+    "system": ("system", "System and developer messages stay."),
+    "context": ("context", "The context that a coding agent sends first stays."),
+    "rule": ("rule", "This message states a rule that is in force."),
+    "words": ("your words", "What people typed stays as long as there is room."),
+}
+"""The reasons why a message stays: a name and an explanation."""
+
+
+def tokens_in_view(standing: Iterable[StandingMessage]) -> int:
+    """Return the tokens of the standing messages that the model is sent."""
+    return sum(each.tokens for each in standing if each.in_view)
+
+
+class Pins:
+    """The pinned and standing messages of one session in one window."""
+
+    def __init__(
+        self, window: Window, session: Session, changed: Callable[[], Awaitable[None]] | None = None
+    ) -> None:
+        """`changed` is called after a message was pinned or released here; it calls `load`."""
+        self._window = window
+        self._session = session
+        self._changed = changed or self.load
+        self._standing: Mapping[str, StandingMessage] = {}
+        self._buttons: dict[str, tuple[ui.button, int]] = {}
+        """The buttons at messages, each with the message's number."""
+
+    @property
+    def standing(self) -> tuple[StandingMessage, ...]:
+        """The messages that stay, as they were read last."""
+        return tuple(self._standing.values())
+
+    async def load(self) -> None:
+        """Read the messages that stay, and update the buttons at messages."""
+        self._standing = {each.message: each for each in await self._session.pins()}
+        self._buttons = {id: held for id, held in self._buttons.items() if not held[0].is_deleted}
+        for id in self._buttons:
+            self._mark(id)
+
+    def add_button(self, id: str, depth: int) -> None:
+        """Add the button that pins a message, or releases it."""
+        button = icon_button("push_pin", "", partial(self._toggle, id))
+        self._buttons[id] = button, depth
+        self._mark(id)
+
+    def add_list_button(self) -> None:
+        """Add the button that opens the list of the messages that stay."""
+        icon_button("push_pin", TITLE, self.open_list).props("color=primary size=md")
+
+    async def open_list(self) -> None:
+        """Open the list of the messages that stay."""
+        with titled_dialog(TITLE) as dialog:
+            ui.label(
+                "These messages stay in the context word for word, through every compression. A "
+                "released message may be summarized."
+            ).classes("ef-soft ef-small")
+            place = ui.element("div").classes("ef-stack").props("aria-live=polite")
+            with ui.element("div").classes("ef-row ef-end"):
+                ui.button("Close", on_click=dialog.close).props("flat color=primary")
+        await self.load()
+        self._fill(place)
+        dialog.on("hide", dialog.delete)
+        dialog.open()
+
+    def _fill(self, place: ui.element) -> None:
+        found = self.standing
+        place.clear()
+        with place:
+            if not found:
+                ui.label("No messages. Pin one with the pin button at the message.")
+                return
+            total = f"{number(len(found), 'message')}, {tokens_in_view(found):,} tokens in context"
+            ui.label(total).classes("ef-figure")
+            show = partial(self._row, place)
+            paged_list(found, show, tag="ul", classes="ef-pins ef-stack-tight")
+
+    def _row(self, place: ui.element, standing: StandingMessage) -> None:
+        async def release() -> None:
+            await self._set(standing.message, is_pinned=False)
+            self._fill(place)
+
+        name, explanation = WHY[standing.why]
+        with ui.element("li").classes("ef-row"):
+            with ui.element("div").classes("ef-grow"):
+                with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
+                    parameters = urlencode({"m": standing.position})
+                    history = f"{path_of(self._session.id, 'history')}?{parameters}"
+                    ui.link(place_text(standing.position, standing.role), history)
+                    figures.count(standing.tokens, "tokens")
+                    badge(name, "good" if standing.why == "pinned" else "plain")
+                ui.label(standing.text).classes("ef-two-lines").props("dir=auto")
+                ui.label(explanation).classes("ef-tiny ef-soft")
+                if not standing.in_view:
+                    ui.label("Summarized now; the next compression shows it again.").classes(
+                        "ef-tiny ef-warm"
+                    )
+            button = ui.button("Release", on_click=release).props("flat dense")
+            button.props["aria-label"] = f"Release message {standing.position:,}"
+
+    def _mark(self, id: str) -> None:
+        """Show on the button of a message if the message stays, and why."""
+        button, depth = self._buttons[id]
+        standing = self._standing.get(id)
+        action = f"Pin message {depth:,}" if standing is None else f"Release message {depth:,}"
+        effect = WHY[standing.why][1] if standing else "Keep it in the context word for word."
+        title = f"{action}. {effect}"
+        if button.props.get("title") == title:
+            return  # a change would send the button to the browser again
+        button.props["title"] = title
+        button.props["aria-label"] = action
+        if standing is None:
+            button.classes(remove="ef-pinned")
+        else:
+            button.classes(add="ef-pinned")
+
+    async def _toggle(self, id: str) -> None:
+        await self._set(id, is_pinned=id not in self._standing)
+
+    async def _set(self, id: str, *, is_pinned: bool) -> None:
+        async with self._window.audited("pin" if is_pinned else "unpin", self._session.id):
+            await (self._session.pin if is_pinned else self._session.unpin)(id)
+        await self._changed()
