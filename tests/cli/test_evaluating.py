@@ -48,6 +48,15 @@ def test_json(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [each["rule"] for each in found["rules"]] == [rule.name for rule in RULES]
 
 
+def test_rules_are_planted_in_chains(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = file.with_name("rules.txt")
+    rules.write_text("Never sell the anchor.\n\nOnly sail on Tuesdays.\n", encoding="utf-8")
+    assert run(["eval", str(file), "--budget", "0.2", "--rules", str(rules), "--json"]) == 0
+    newest, native = json.loads(capsys.readouterr().out)["summaries"]
+    assert newest["rules"] == []
+    assert len(native["rules"]) == 11
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

@@ -1,4 +1,4 @@
-"""What is left of a first fold."""
+"""Chains of compressions: content of the first one, and planted rules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from enfold.engine import Engine
 from enfold.evaluation.cases import Case, Probe
-from enfold.evaluation.measures import COMPRESSIONS, measure_decay
+from enfold.evaluation.measures import COMPRESSIONS, measure_decay, measure_rules
 from enfold.messages import Conversation
 from enfold.testing import assistant, user
 from enfold.wiring import open_engine
@@ -58,3 +58,20 @@ async def test_questions_about_the_first_third_are_asked_at_both_ends(engine: En
 
 async def test_a_short_talk_has_no_chain(engine: Engine) -> None:
     assert await measure_decay(engine, talk(8), "native", 0.2) is None
+
+
+RULES = ("Never sell the sextant to anyone.", "From now on we only sail on Tuesdays.")
+
+
+async def test_planted_rules_are_looked_for_after_each_compression(engine: Engine) -> None:
+    found = await measure_rules(engine, talk(160), "native", 0.2, RULES)
+    assert found is not None
+    assert len(found) == COMPRESSIONS + 1
+    assert all(share in (0, 0.5, 1) for share in found)
+
+
+async def test_rules_need_a_typed_message_and_a_chain(engine: Engine) -> None:
+    assert await measure_rules(engine, talk(8), "native", 0.2, RULES) is None
+    silent = tuple(replace(each, role="assistant") for each in talk(160).messages)
+    case = Case("silent", Conversation(silent))
+    assert await measure_rules(engine, case, "native", 0.2, RULES) is None

@@ -11,8 +11,9 @@ from enfold.evaluation.measures import (
     quotation,
     says_something,
     share,
+    typed_sentences,
 )
-from enfold.testing import user
+from enfold.testing import assistant, user
 
 LONG = (
     "The harbour master closed the northern pier at dawn because the lighthouse beam had failed "
@@ -78,3 +79,12 @@ def test_a_quotation_is_the_first_words_that_tell_something() -> None:
 
 def test_shares() -> None:
     assert share([1, 2, 9], [1, 3]) == 0.5
+
+
+def test_sentences_that_people_typed_leave_out_what_clients_add() -> None:
+    reminder = "<system-reminder>\nRemember to be kind to every file.\n</system-reminder>"
+    typed = "Please mend the pier first. Yes! 灯塔的灯坏了需要修理。"
+    assert typed_sentences([user(f"{reminder}\n{typed}"), assistant("I mended the pier.")]) == (
+        "Please mend the pier first.",
+        "灯塔的灯坏了需要修理。",
+    )

@@ -35,6 +35,7 @@ def test_old_facts_are_in_the_summary_and_not_among_the_newest(outcomes: list[Ca
     assert native.items_kept > newest.items_kept
     assert (newest.is_restored, native.is_restored) == (None, True)
     assert newest.users_kept > native.users_kept > 0
+    assert native.typed >= native.typed_kept > newest.typed_kept
 
 
 def test_a_stricter_rule_never_finds_more(outcomes: list[CaseResult]) -> None:
@@ -69,6 +70,13 @@ def test_processes_give_the_same(files: list[Path], outcomes: list[CaseResult]) 
 def test_a_budget_is_more_than_nothing(budget: float) -> None:
     with pytest.raises(ConfigError, match="budget is"):
         Method("native", budget)
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"), [(251, False), (250, True), (200, True), (199, False)]
+)
+def test_a_result_is_on_target_from_80_percent_of_it(after: int, expected: bool) -> None:
+    assert Method("native", 0.25).is_on_target(1_000, after) is expected
 
 
 def test_a_budget_is_a_share_or_tokens() -> None:

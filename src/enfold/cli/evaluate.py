@@ -32,11 +32,14 @@ model is called. Shares are means over the questions or the conversations:
   reachable  messages in the view or found by the search
   items      exact items of the conversation in the view
   users      users' messages in the view, verbatim
+  typed      sentences that people typed, in the view verbatim
+  on target  conversations that end between 80 and 100 % of --budget
   restored   conversations that the ledger restores exactly
   pairs      conversations whose tool calls all have their results
   sending    cost of 20 further requests, with a prompt cache
   after 10   items kept by the first of 10 compressions that are still
              reachable after the last
+  rules      rules of --rules in the view, verbatim, after 11 compressions
   answers    marks of a model's answers from the view, with --profile
 
 A message counts as present if half of its content words occur together. A second
@@ -50,6 +53,7 @@ Examples:
   enfold eval meetings.jsonl --budget 0.1
   enfold eval locomo10.json --strategy native --strategy smart --plot kept.svg
   enfold eval data/*.jsonl --metrics
+  enfold eval chats.jsonl --rules rules.txt
   enfold eval talks.jsonl --profile mine --prompt short.txt --prompt long.txt""",
 )
 
@@ -71,6 +75,13 @@ def evaluate(
     chains: Annotated[
         bool, Parameter(help="Skip the chains of compressions.", negative="--no-chains")
     ] = True,
+    rules: Annotated[
+        Path | None,
+        Parameter(
+            help="A file with one rule per line; each is added to what a user typed.",
+            metavar="FILE",
+        ),
+    ] = None,
     plot: Annotated[
         Path | None, Parameter(help="Draw the figures into this SVG file.", metavar="FILE")
     ] = None,
@@ -103,7 +114,7 @@ def evaluate(
     ways = [Method(NEWEST, budget, name)]
     for each in strategy or ("native",):
         ways += [Method(each, budget, name, *texts) for texts in _prompts(prompt)]
-    plan = EvaluationPlan(tuple(dict.fromkeys(ways)), chains, profile)
+    plan = EvaluationPlan(tuple(dict.fromkeys(ways)), chains, profile, _rules(rules))
     with working("Measuring") as progress:
         found = measure(files, plan, jobs=jobs, on_progress=progress)
     if plot is not None:
@@ -126,6 +137,12 @@ def _prompts(given: tuple[Path, ...]) -> list[tuple[str | None, str]]:
     if not given:
         return [(None, "")]
     return [(open_input(str(path)).text(), path.stem) for path in given]
+
+
+def _rules(path: Path | None) -> tuple[str, ...]:
+    """Return the rules of a file, without blank lines."""
+    lines = open_input(str(path)).text().splitlines() if path is not None else ()
+    return tuple(line.strip() for line in lines if line.strip())
 
 
 def _show(found: list[CaseResult], *, json: bool) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -26,11 +26,14 @@ from enfold.strategies.contract import Strategy
 from enfold.summaries.fence import escape
 from enfold.summaries.request import transcript
 from enfold.text.cues import is_content_word
+from enfold.text.harness import person_text
+from enfold.text.sentences import whole_sentences
 from enfold.text.words import texts_of_terms
 from enfold.tokens import count_conversation, count_messages, get
 
 SAYS_SOMETHING = 3
-"""Content words a message needs to count: "Yeah, exactly." has none."""
+"""Content words a message needs to count, and words of a sentence: "Yeah, exactly." is too short
+and occurs in any text by chance."""
 IN_SUBSTANCE = 0.5
 QUOTED = 8
 QUOTED_CONTENT = 2
@@ -54,6 +57,17 @@ def has_words(message: Message) -> bool:
 def says_something(message: Message) -> bool:
     """True if the message has enough content words to be kept or lost."""
     return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
+
+
+def typed_sentences(messages: Iterable[Message]) -> tuple[str, ...]:
+    """Return the different sentences of three words or more that people typed."""
+    lines = (line for message in messages for line in person_text(message).splitlines())
+    found = (sentence.strip() for line in lines for sentence in whole_sentences(line.strip()))
+    return tuple(dict.fromkeys(each for each in found if _has_length(each)))
+
+
+def _has_length(sentence: str) -> bool:
+    return len(texts_of_terms(sentence)) >= SAYS_SOMETHING
 
 
 class TextIndex:
@@ -165,6 +179,8 @@ def _is_content(word: str) -> bool:
 
 
 NEWEST = "newest"
+ON_TARGET = 0.8
+"""Smallest share of a target that a result should use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +209,11 @@ class Method:
     def target(self, tokens: int) -> int:
         """Return the target for a conversation of `tokens` tokens."""
         return max(1, int(tokens * self.budget if self.budget <= 1 else self.budget))
+
+    def is_on_target(self, before: int, after: int) -> bool:
+        """True if a result uses its target: it ends between 80 and 100 % of it."""
+        target = self.target(before)
+        return ON_TARGET * target <= after <= target
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,6 +441,53 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
     parts = _parts(case.messages)
     if len(parts) <= COMPRESSIONS:
         return None
+    early = _about_the_first(case, len(parts[0]))
+    kept = _KeptItems((), ())
+    shares: list[tuple[float, float]] = []
+    found: list[Evidence] = []
+    async for session, view in _compressed(engine, case, parts, strategy, budget):
+        if not shares:
+            kept = _kept(parts[0], view)
+        if kept.total < FEWEST:
+            return None
+        shares.append(await _left(session, view, kept))
+        if len(shares) in (1, len(parts)) and (
+            there := await measure_evidence(early, view, session)
+        ):
+            found.append(there)
+    in_view, reachable = zip(*shares, strict=True)
+    of_questions = (found[0], found[-1]) if found else None
+    return Decay(len(kept.items), len(kept.quotations), in_view, reachable, of_questions)
+
+
+async def measure_rules(
+    engine: Engine, case: Case, strategy: str, budget: float, rules: Sequence[str]
+) -> tuple[float, ...] | None:
+    """Return the share of planted rules in view after each compression of a chain.
+
+    Each rule is added to a message that a person typed in the first part of the case. None if the
+    case is too short or nobody typed there.
+    """
+    parts = _parts(case.messages)
+    typed = [i for i, each in enumerate(parts[0] if parts else ()) if person_text(each)]
+    if len(parts) <= COMPRESSIONS or not typed:
+        return None
+    first = list(parts[0])
+    for number, rule in enumerate(rules):
+        at = typed[number % len(typed)]
+        first[at] = replace(first[at], parts=(*first[at].parts, Text(rule)), id=None)
+    case = replace(case, id=f"{case.id} rules")
+    shares: list[float] = []
+    async for _, view in _compressed(engine, case, [first, *parts[1:]], strategy, budget):
+        shown = TextIndex(map(_text, view))
+        shares.append(sum(map(shown.has_words, rules)) / len(rules))
+    return tuple(shares)
+
+
+async def _compressed(
+    engine: Engine, case: Case, parts: Sequence[Sequence[Message]], strategy: str, budget: float
+) -> AsyncIterator[tuple[Session, Sequence[Message]]]:
+    """Append the parts to a session one by one; compress and yield the view after each."""
     tokens = sum(count_messages(case.messages))
     window = max(_SMALLEST, int(budget * tokens) if budget <= 1 else int(budget))
     model = f"evaluation:window-{window}"
@@ -427,25 +495,10 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
         model, max_input=window, max_output=window, retention_tokens=int(_RETENTION * window)
     )
     session = await engine.session(f"{case.id} chained", model=model)
-    early = _about_the_first(case, len(parts[0]))
-    kept = _KeptItems((), ())
-    shares: list[tuple[float, float]] = []
-    found: list[Evidence] = []
     for part in parts:
         await session.append(*part)
         await _compress(session, strategy)
-        view = (await session.prepare()).messages
-        kept = kept if shares else _kept(part, view)
-        if kept.total < FEWEST:
-            return None
-        shares.append(await _left(session, view, kept))
-        if part in (parts[0], parts[-1]) and (
-            there := await measure_evidence(early, view, session)
-        ):
-            found.append(there)
-    in_view, reachable = zip(*shares, strict=True)
-    of_questions = (found[0], found[-1]) if found else None
-    return Decay(len(kept.items), len(kept.quotations), in_view, reachable, of_questions)
+        yield session, (await session.prepare()).messages
 
 
 def _about_the_first(case: Case, messages: int) -> Case:

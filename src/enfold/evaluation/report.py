@@ -35,6 +35,10 @@ class MethodSummary:
     """The same by each rule for what counts; the three above are by the loosest."""
     items_kept: float | None
     users_kept: float | None
+    typed_kept: float | None
+    """Sentences that people typed and that are in the view, of all cases together."""
+    on_target: float
+    """Share of cases that end between 80 and 100 % of their target."""
     restored: float | None
     pairs_whole: float
     sending_saved: float
@@ -47,6 +51,8 @@ class MethodSummary:
     """The mean mark of a model's answers."""
     unmarked: int
     """Answers that the marking model gave no mark."""
+    rules: tuple[float, ...]
+    """The share of planted rules in view after each compression of the chains."""
 
     @property
     def after_ten(self) -> float | None:
@@ -85,6 +91,7 @@ def _of(outcomes: Iterable[CaseResult], way: Method) -> int:
 def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSummary:
     restored = [each.is_restored for each in outcomes if each.is_restored is not None]
     chains = [each.decay for each in outcomes if each.decay is not None]
+    typed = sum(each.typed for each in outcomes)
     return MethodSummary(
         way,
         half,
@@ -97,6 +104,8 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
         **_evidence(outcomes),
         items_kept=_mean([e.items_kept / e.items for e in outcomes if e.items]),
         users_kept=_mean([e.users_kept / e.users for e in outcomes if e.users]),
+        typed_kept=sum(e.typed_kept for e in outcomes) / typed if typed else None,
+        on_target=mean(each.is_on_target for each in outcomes),
         restored=_mean(restored),
         pairs_whole=mean(each.pairs_are_whole for each in outcomes),
         sending_saved=mean(each.sending.saved for each in outcomes),
@@ -104,6 +113,7 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
         first_fold=_first_fold([each.evidence for each in chains if each.evidence is not None]),
+        rules=_by_step([each.rules for each in outcomes if each.rules is not None]),
         **_marks(outcomes),
     )
 
@@ -179,10 +189,13 @@ COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "reachable": lambda each: shown_share(each.reachable),
     "items": lambda each: shown_share(each.items_kept),
     "users": lambda each: shown_share(each.users_kept),
+    "typed": lambda each: shown_share(each.typed_kept),
+    "on target": lambda each: shown_share(each.on_target),
     "restored": lambda each: shown_share(each.restored),
     "pairs": lambda each: shown_share(each.pairs_whole),
     "sending": lambda each: f"{-each.sending_saved:+.0%}",
     "after 10": lambda each: shown_share(each.after_ten),
+    "rules": lambda each: shown_share(each.rules[-1] if each.rules else None),
     "answers": _shown_answers,
     "seconds": lambda each: f"{each.seconds:.1f}",
 }

@@ -1,7 +1,6 @@
-"""Running: every case of some files measured, each way, files in several processes.
+"""Runs: measure every case of files with each method, files in several processes.
 
-Nothing is kept of what is measured: sessions live in memory, and an outcome holds figures, never a
-word of a conversation.
+Sessions live in memory, and a result has figures only, no text of a conversation.
 """
 
 from __future__ import annotations
@@ -27,12 +26,15 @@ from enfold.evaluation.measures import (
     Evidence,
     Method,
     SendingCost,
+    TextIndex,
     condense_case,
     mark_answers,
     measure_decay,
     measure_evidence,
+    measure_rules,
     sending_cost,
     store_case,
+    typed_sentences,
 )
 from enfold.history import is_from_user
 from enfold.llm.calls import Gateway
@@ -57,6 +59,8 @@ class EvaluationPlan:
     """True to measure chains of compressions too."""
     profile: str | None = None
     """The profile whose models write summaries, answer and mark. None: no model."""
+    rules: tuple[str, ...] = ()
+    """Rules to plant in the chains."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,10 @@ class CaseResult:
     """Users' messages."""
     users_kept: int
     """Of these, the messages in the view, verbatim."""
+    typed: int
+    """Sentences that people typed."""
+    typed_kept: int
+    """Of these, the sentences in the view, verbatim."""
     is_restored: bool | None
     pairs_are_whole: bool
     failure: str
@@ -86,6 +94,13 @@ class CaseResult:
     sending: SendingCost
     decay: Decay | None
     answered: AnswerMarks | None = None
+    rules: tuple[float, ...] | None = None
+    """The share of planted rules in view after each compression of a chain."""
+
+    @property
+    def is_on_target(self) -> bool:
+        """True if the result ends between 80 and 100 % of its target."""
+        return not self.failure and self.way.is_on_target(self.tokens_before, self.tokens_after)
 
     @property
     def ratio(self) -> float:
@@ -176,13 +191,17 @@ class _Evaluator:
         session = await store_case(self.engine, case, _MODEL)
         for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
             view = await condense_case(case, way, strategy)
-            chain = marks = None
+            chain = marks = rules = None
             if self.plan.chained and strategy is not None:
                 chain = await measure_decay(self.engine, case, way.strategy, way.budget)
+                if self.plan.rules:
+                    rules = await measure_rules(
+                        self.engine, case, way.strategy, way.budget, self.plan.rules
+                    )
             if self.judge is not None:
                 marks = await mark_answers(case, view, self.judge)
             outcome = await _outcome(case, file, way, view, session)
-            yield replace(outcome, decay=chain, answered=marks)
+            yield replace(outcome, decay=chain, answered=marks, rules=rules)
 
 
 async def _outcome(
@@ -190,6 +209,8 @@ async def _outcome(
 ) -> CaseResult:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(message.parts) for message in case.messages if is_from_user(message)]
+    typed = typed_sentences(case.messages)
+    index = TextIndex(text_of(message.parts) for message in view.messages)
     return CaseResult(
         case.id,
         file,
@@ -203,6 +224,8 @@ async def _outcome(
         items_kept=view.items.kept,
         users=len(users),
         users_kept=sum(text in shown for text in users),
+        typed=len(typed),
+        typed_kept=sum(map(index.has_words, typed)),
         is_restored=view.is_restored,
         pairs_are_whole=view.pairs_are_whole,
         failure=view.failure,
