@@ -35,6 +35,8 @@ Holder: TypeAlias = dict[str, Any]
 
 _LONG = ("prompt", "text", "template")
 """A text field whose name ends with one of these has several lines."""
+_HIDDEN = ("secret",)
+"""A text field with one of these names hides its value."""
 
 
 def draw_field(
@@ -75,6 +77,8 @@ def draw_field(
         )
         if about.kind in {"integer", "number"}:
             field.props("inputmode=decimal")
+        if about.name in _HIDDEN:
+            field.props("type=password autocomplete=new-password")
     return field.props("outlined dense").classes("ef-full")
 
 
@@ -190,7 +194,9 @@ class ConfigForm:
         with ui.element("div").classes("st-field"):
             value = holder.get(about.alias, about.default)
             field = draw_field(about, value, choices=self._choices.get(about.name))
-            ui.label(about.help).classes("ef-soft ef-small st-help")
+            # A list of choices has no place for the value that applies while it is unset.
+            unset = f" If empty: {about.unset}." if self._choices.get(about.name) else ""
+            ui.label(f"{about.help}{unset}").classes("ef-soft ef-small st-help")
 
         def store(event: ValueChangeEventArguments[Any]) -> None:
             new = _parse(about, event.value)

@@ -4,41 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from nicegui import ui
 
 from enfold.engine.profiles import ListedProfile
 from enfold.errors import AccessError, ConfigError, EnfoldError
-from enfold.llm import profiles as profiles_module
+from enfold.fields import DescribedModel, Fault, FieldDescription, describe, described, faults
 from enfold.llm.calls import Secret
 from enfold.llm.costs import Candidate, CostEstimate, Figures, compare, recommend
 from enfold.llm.keys import STORED
-from enfold.llm.prices import NAMES as PRICED
 from enfold.llm.prices import prices
 from enfold.llm.profiles import Profile
-from enfold.llm.providers import PROVIDERS, provider
+from enfold.llm.providers import provider
 from enfold.ui import figures
+from enfold.ui.forms import FormDialog
 from enfold.ui.settings.scope import require_owner
-from enfold.ui.widgets import Cell, card, labelled, table
+from enfold.ui.widgets import Cell, card, empty_state, labelled, table
 from enfold.ui.window import Window
 
-USUAL, ENVIRONMENT, FILE = "usual", "env", "file"
-SOURCES: Mapping[str, str] = {
-    USUAL: "The provider's default variable",
-    ENVIRONMENT: "Another environment variable",
-    FILE: "A file on the server",
-    STORED: "Stored in enfold, encrypted",
-}
-_WORDS = {
-    "input": "Input",
-    "output": "Output",
-    "cache_writes": "Cache writes",
-    "cache_reads": "Cache reads",
-}
+
+class KeyFields(DescribedModel):
+    """The source of a profile's key, as the dialog asks for it."""
+
+    source: Literal["usual", "env", "file", "stored"] = described(
+        "Key source",
+        "Where the key is found.",
+        default="usual",
+        choices={
+            "usual": "The provider's default variable",
+            "env": "Another environment variable",
+            "file": "A file on the server",
+            "stored": "Stored in enfold, encrypted",
+        },
+    )
+    env: str | None = described(
+        "Variable name",
+        "The environment variable of the server that has the key.",
+        default=None,
+        shown_if={"source": ["env"]},
+    )
+    file: str | None = described(
+        "File path",
+        "The file on the server that has the key.",
+        default=None,
+        shown_if={"source": ["file"]},
+    )
+    secret: str | None = described(
+        "Key",
+        "It is stored encrypted and never shown. If empty, the stored key stays.",
+        default=None,
+        shown_if={"source": ["stored"]},
+    )
 
 
-class ProfileForm:
+_MORE = ("condensing_profile", "threshold", "prompt", "prices")
+"""Fields that most profiles leave unset."""
+_OWN_FORM = ("name", "options", "key", "settings")
+"""Fields that the dialog draws in its own way, or leaves as they are."""
+
+
+class ProfileDialog:
     """The dialog of a profile; it is validated while it is edited."""
 
     def __init__(
@@ -46,192 +72,89 @@ class ProfileForm:
         window: Window,
         profile: Profile | None,
         others: Sequence[str],
-        kept: Callable[[], Awaitable[None]],
+        saved: Callable[[], Awaitable[None]],
     ) -> None:
         self._window = window
-        self._profile = profile
-        self._kept = kept
-        self._stored: Mapping[str, Any] = profile.as_json() if profile is not None else {}
-        title = "Add profile" if profile is None else f"Edit {profile.name}"
-        self._dialog = labelled(ui.dialog().props("persistent"), title)
-        with self._dialog, ui.card().classes("ef-card st-dialog"):
-            ui.label(title).classes("st-heading ef-wrap")
-            self._model()
-            self._key()
-            self._condensing(others)
-            self._fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
-            with ui.element("div").classes("ef-row"):
-                self._save = ui.button("Save profile", on_click=self._keep).props("unelevated")
-                ui.button("Cancel", on_click=self._dialog.close).props("flat")
-        self._follow_provider()
+        self._is_new = profile is None
+        self._saved = saved
+        self._values: dict[str, Any] = {"provider": "openai", "options": {}}
+        if profile is not None:
+            self._values |= {"name": profile.name, **profile.as_json()}
+        kind, _, place = str(self._values.get("key", "usual")).partition(":")
+        self._key: dict[str, Any] = {"source": kind, kind: place}
+        profiles = {name: f"Profile {name}" for name in others}
+        if profile is not None:
+            profiles[profile.name] = "This profile"
+        choices = {"condensing_profile": profiles}
+        self._dialog = FormDialog(self._faults, self._save, choices=choices)
 
     def open(self) -> None:
         """Show the dialog."""
-        self._dialog.open()
-
-    def _input(self, words: str, value: Any = "", **more: Any) -> ui.input:
-        field = ui.input(words, value=str(value or ""), on_change=self._check, **more)
-        return field.props("outlined dense").classes("ef-full")
-
-    def _model(self) -> None:
-        profile = self._profile
-        self._name = self._input("Name", profile.name if profile else "")
-        self._name.set_enabled(profile is None)
-        titles = {each.id: each.title for each in PROVIDERS.values()}
-        self._provider = ui.select(
-            titles,
-            value=profile.provider if profile else "openai",
-            label="Provider",
-            on_change=self._follow_provider,
-        ).props("outlined dense options-dense")
-        self._provider.classes("ef-full")
-        self._model_name = self._input("Model (the provider's name)", self._stored.get("model"))
-        self._base_url = self._input(
-            "Base URL (empty: the provider's public URL)", self._stored.get("base_url")
-        )
-        self._options_part = ui.element("div").classes("ef-stack")
-        self._options: dict[str, ui.input] = {}
-
-    def _key(self) -> None:
-        kind, _, place = str(self._stored.get("key", USUAL)).partition(":")
-        self._source = ui.select(
-            dict(SOURCES), value=kind, label="Key source", on_change=self._follow_source
-        ).props("outlined dense options-dense")
-        self._source.classes("ef-full")
-        self._place = self._input("Variable name", place if kind == ENVIRONMENT else "")
-        self._path = self._input("File path", place if kind == FILE else "")
-        label = "Key (empty: keep the stored one)" if kind == STORED else "Key"
-        self._secret = self._input(label, password=True).props("autocomplete=new-password")
-
-    def _condensing(self, others: Sequence[str]) -> None:
-        own = self._profile.name if self._profile else None
-        choices = {"": "The provider's low-cost model, otherwise this profile"}
-        choices |= {name: f"Profile {name}" for name in others if name != own}
-        if own:
-            choices[own] = "This profile"
-        with ui.expansion("Summaries, threshold, prices").classes("st-advanced ef-full"):
-            self._by = ui.select(
-                choices,
-                value=self._stored.get("condensing_profile", ""),
-                label="Summaries by",
-                on_change=self._check,
-            ).props("outlined dense options-dense")
-            self._by.classes("ef-full")
-            self._threshold = self._number(
-                "Threshold in percent, 5 to 100 (empty: inherited)", self._stored.get("threshold")
-            )
-            ui.label("Prices in US dollars per million tokens (empty: list price)").classes(
-                "ef-small"
-            )
-            own_prices = self._stored.get("prices", {})
-            with ui.element("div").classes("st-form"):
-                self._prices = {
-                    name: self._number(f"{_WORDS[name]} price", own_prices.get(name)).props(
-                        "stack-label"
-                    )
-                    for name in PRICED
-                }
-            self._prompt = ui.textarea(
-                "Prompt for summaries", value=self._stored.get("prompt", ""), on_change=self._check
-            ).props("outlined dense autogrow")
-            self._prompt.classes("ef-full")
-
-    def _number(self, words: str, value: float | None) -> ui.number:
-        field = ui.number(words, value=value, on_change=self._check)
-        return field.props("outlined dense").classes("ef-full")
+        name = self._values.get("name")
+        form, fields = self._dialog.form, describe(Profile)
+        with self._dialog.opened(f"Edit {name}" if name else "Add profile", "Save profile"):
+            form.add_field(fields["name"], self._values).set_enabled(self._is_new)
+            form.add_object(Profile, self._values, without=(*_MORE, *_OWN_FORM))
+            self._options = ui.element("div").classes("st-form")
+            form.add_object(KeyFields, self._key)
+            self._facts = ui.label().classes("ef-small ef-soft ef-wrap")
+            with ui.expansion("Summaries, threshold, prices").classes("st-advanced ef-full"):
+                for each in _MORE:
+                    form.add_field(fields[each], self._values)
+        self._shown_provider = ""
+        self._follow_provider()
+        form.subscribe(self._follow_provider)
 
     def _follow_provider(self) -> None:
-        """Show the options of the chosen provider."""
-        provider_facts = PROVIDERS[self._provider.value]
-        given = self._stored.get("options", {})
-        self._options_part.clear()
-        with self._options_part:
-            self._options = {
-                name: self._input(
-                    name.replace("_", " ").capitalize()
-                    + ("" if name in provider_facts.needs_options else " (optional)"),
-                    given.get(name),
-                )
-                for name in provider_facts.options
-            }
-        usual = " or ".join(provider_facts.key_variables) or "no key needed"
-        self._source.props(f'hint="Default: {usual}"')
-        self._follow_source()
-
-    def _follow_source(self) -> None:
-        source = self._source.value
-        self._place.set_visibility(source == ENVIRONMENT)
-        self._path.set_visibility(source == FILE)
-        self._secret.set_visibility(source == STORED)
-        self._check()
+        """Show the options of the chosen provider, its key variable and the list prices."""
+        id, model = self._values.get("provider", ""), self._values.get("model", "")
+        facts = provider(id)
+        listed = prices(id, model) if model else None
+        found = [getattr(listed, name) for name in ("input", "output")] if listed else [None, None]
+        shown = ["unknown" if price is None else f"${price:g}" for price in found]
+        self._facts.text = (
+            f"Default variable: {' or '.join(facts.key_variables) or 'no key needed'}. List price "
+            f"per million tokens: {shown[0]} input, {shown[1]} output."
+        )
+        if id == self._shown_provider:
+            return
+        self._shown_provider = id
+        given = self._values["options"]
+        for name in set(given) - set(facts.options):
+            del given[name]
+        self._options.clear()
+        with self._options:
+            for name in facts.options:
+                title = name.replace("_", " ").capitalize()
+                needed = "Required." if name in facts.needs_options else "Optional."
+                about = FieldDescription(name, name, title, needed, "text", None)
+                self._dialog.form.add_field(about, given, "options")
 
     def _fields(self) -> dict[str, Any]:
-        """Return the values of the form; fields that it does not show are unchanged."""
-        numbers = {name: field.value for name, field in self._prices.items()}
-        options = {name: field.value for name, field in self._options.items()}
-        filled = {
-            "provider": self._provider.value,
-            "model": self._model_name.value,
-            "base_url": self._base_url.value,
-            "options": {name: value for name, value in options.items() if value},
-            "key": self._key_source(),
-            "prices": {name: value for name, value in numbers.items() if value is not None},
-            "threshold": self._threshold.value,
-            "prompt": self._prompt.value,
-            "condensing_profile": self._by.value,
-            "settings": dict(self._stored.get("settings", {})),
-        }
-        return {name: value for name, value in filled.items() if value not in ("", None, {})}
+        """Return the fields of the profile, with the source of its key."""
+        source = self._key["source"]
+        key = {"usual": None, STORED: STORED}.get(source, f"{source}:{self._key.get(source, '')}")
+        return {**self._values, "key": key}
 
-    def _key_source(self) -> str | None:
-        return {
-            ENVIRONMENT: f"env:{self._place.value}",
-            FILE: f"file:{self._path.value}",
-            STORED: STORED,
-        }.get(self._source.value)
+    def _faults(self) -> tuple[Fault, ...]:
+        return faults(Profile, self._fields())
 
-    def _check(self) -> None:
-        """Validate the profile and show the list prices."""
-        if not hasattr(self, "_save"):
-            return  # the form is not complete yet
-        try:
-            profile = profiles_module.read(self._name.value or "", self._fields())
-        except ConfigError as error:
-            self._fault.text = str(error)
-            self._save.disable()
-            return
-        self._fault.text = ""
-        self._save.enable()
-        listed = prices(profile.provider, profile.model)
-        for name, field in self._prices.items():
-            price = getattr(listed, name) if listed else None
-            field.props["placeholder"] = "unknown" if price is None else f"{price:g}"
-
-    async def _keep(self) -> None:
-        try:
-            async with self._window.audited("save profile"):
-                await self._store()
-        except EnfoldError as error:
-            self._fault.text = str(error)
-            return
-        self._secret.value = ""
-        self._dialog.close()
-        await self._kept()
-
-    async def _store(self) -> None:
-        require_owner(self._window)
-        fields = self._fields()
-        if self._source.value == FILE and self._window.visitor.name:
-            raise AccessError("key: set a file on the server itself, with `enfold profiles`")
-        typed = self._secret.value if self._source.value == STORED else ""
-        if typed:
-            # A profile may refer to a stored key only after the key is stored.
-            fields = {name: value for name, value in fields.items() if name != "key"}
-        engine_profiles = self._window.engine.profiles
-        name = (self._name.value or "").strip()
-        await engine_profiles.save(name, fields, replace=self._profile is not None)
-        if typed:
-            await engine_profiles.set_key(name, Secret(typed))
+    async def _save(self) -> None:
+        fields, source = self._fields(), self._key["source"]
+        typed = self._key.get("secret") if source == STORED else None
+        async with self._window.audited("save profile"):
+            require_owner(self._window)
+            if source == "file" and self._window.visitor.name:
+                raise AccessError("key: set a file on the server itself, with `enfold profiles`")
+            if typed:
+                # A profile may refer to a stored key only after the key is stored.
+                del fields["key"]
+            profiles = self._window.engine.profiles
+            name = str(fields.pop("name", "")).strip()
+            await profiles.save(name, fields, replace=not self._is_new)
+            if typed:
+                await profiles.set_key(name, Secret(typed))
+        await self._saved()
 
 
 _READ, _WRITTEN = 100_000, 2_000
@@ -353,7 +276,7 @@ class ProfilesSection:
         about = "A profile has a model, its URL and the source of its key. Keys are never shown."
         with card("Profiles", about):
             self._list = labelled(ui.element("div").classes("ef-stack"), "Profiles")
-            add = ui.button("Add profile", icon="add", on_click=self._add).props("unelevated")
+            add = ui.button("Add profile", icon="add", on_click=self._open).props("unelevated")
             add.set_enabled(self._window.visitor.is_owner)
         self._costs = CostTable(self._window)
         self._costs.build()
@@ -366,7 +289,11 @@ class ProfilesSection:
             for each in self._listed:
                 self._card(each)
             if not self._listed:
-                _no_profiles()
+                empty_state(
+                    "key",
+                    "No profile yet. The built-in summarizer writes the summaries. Add a profile "
+                    "to let a model answer and summarize.",
+                )
         await self._costs.show(self._listed)
 
     def _card(self, listed: ListedProfile) -> None:
@@ -381,7 +308,7 @@ class ProfilesSection:
                 if listed.profile is not None:
                     self._button("Test", listed, partial(self._test, listed.name, outcome))
                     self._button("Read limits", listed, partial(self._ask, listed, outcome))
-                    self._button("Edit", listed, partial(self._edit, listed.profile))
+                    self._button("Edit", listed, partial(self._open, listed.profile))
                 self._button("Delete", listed, partial(self._delete, listed.name, outcome))
             outcome.move(target_index=-1)
 
@@ -428,14 +355,9 @@ class ProfilesSection:
             return
         await self._refresh()
 
-    def _names(self) -> list[str]:
-        return [each.name for each in self._listed]
-
-    def _add(self) -> None:
-        ProfileForm(self._window, None, self._names(), self._refresh).open()
-
-    def _edit(self, profile: Profile) -> None:
-        ProfileForm(self._window, profile, self._names(), self._refresh).open()
+    def _open(self, profile: Profile | None = None) -> None:
+        names = [each.name for each in self._listed]
+        ProfileDialog(self._window, profile, names, self._refresh).open()
 
 
 def key_words(profile: Profile) -> str:
@@ -466,15 +388,6 @@ def _about(profile: Profile) -> None:
     if profile.threshold not in (None, -1):
         words += f" Threshold {profile.threshold:g} %."
     ui.label(words).classes("ef-soft ef-small ef-wrap")
-
-
-def _no_profiles() -> None:
-    with ui.element("div").classes("ef-empty"):
-        ui.icon("key").classes("ef-empty-icon").props("aria-hidden=true")
-        ui.label(
-            "No profile yet. The built-in summarizer writes the summaries. Add a profile to let a "
-            "model answer and summarize."
-        )
 
 
 def _show_outcome(outcome: ui.element, words: str, classes: str) -> None:
