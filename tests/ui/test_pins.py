@@ -12,7 +12,7 @@ from enfold.engine import Engine
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.compression.test_names import nameless
-from tests.ui.filling import Api, talk, user
+from tests.ui.filling import Api, assistant, talk, user
 from tests.ui.talks import in_engine
 from tests.ui.test_chat import CALL, RESULT
 
@@ -35,27 +35,28 @@ async def open_list(page: Page) -> Locator:
     return dialog
 
 
+async def pin(page: Page, number: int) -> None:
+    await page.get_by_role("button", name=f"Pin message {number}", exact=True).focus()
+    await page.keyboard.press("Enter")
+    release = page.get_by_role("button", name=f"Release message {number}", exact=True)
+    await expect(release).to_be_visible()
+
+
 async def test_a_message_is_pinned_listed_and_released_in_the_chat(
     page: Page, server: Process, api: Api, database: Path
 ) -> None:
     await page.goto(server.address + api.session("pinned", *talk(3)))
-    pin = page.get_by_role("button", name="Pin message 3", exact=True)
-    await pin.focus()
-    await page.keyboard.press("Enter")
-    release = page.get_by_role("article").get_by_role("button", name="Release message 3")
-    await expect(release).to_be_visible()
-    assert standing(database, "pinned") == [(3, "pinned")]
+    await pin(page, 4)
+    assert (4, "pinned") in standing(database, "pinned")
     dialog = await open_list(page)
-    item = dialog.get_by_role("listitem")
-    await expect(item).to_have_count(1)
-    await expect(item).to_contain_text("Question 1:")
+    item = dialog.get_by_role("listitem").filter(has_text="Answer 1:")
     await expect(item).to_contain_text("You pinned this message.")
     await expect(item).to_contain_text(re.compile(r"\d+ tokens"))
-    await item.get_by_role("button", name="Release message 3").click()
-    await expect(dialog).to_contain_text("No messages. Pin one")
+    await item.get_by_role("button", name="Release message 4").click()
+    await expect(item).not_to_be_attached()
     await dialog.get_by_role("button", name="Close").click()
-    await expect(pin).to_be_attached()
-    assert standing(database, "pinned") == []
+    await expect(page.get_by_role("button", name="Pin message 4", exact=True)).to_be_attached()
+    assert (4, "pinned") not in standing(database, "pinned")
     assert ("UI pin", 200) in api.audited("pinned")
     assert ("UI unpin", 200) in api.audited("pinned")
 
@@ -63,15 +64,18 @@ async def test_a_message_is_pinned_listed_and_released_in_the_chat(
 async def test_a_pin_is_there_when_the_page_is_opened_again(
     page: Page, server: Process, api: Api
 ) -> None:
-    path = api.session("again", *talk(2))
-    await page.goto(server.address + path)
-    button = page.get_by_role("button", name="Pin message 1", exact=True)
-    await button.focus()
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("button", name="Release message 1")).to_be_visible()
+    await page.goto(server.address + api.session("again", *talk(2)))
+    await pin(page, 2)
     await page.reload()
-    await page.get_by_role("button", name="Release message 1").click()
-    await expect(button).to_be_attached()
+    await page.get_by_role("button", name="Release message 2").click()
+    await expect(page.get_by_role("button", name="Pin message 2", exact=True)).to_be_attached()
+
+
+async def test_a_list_without_messages_says_how_to_pin_one(
+    page: Page, server: Process, api: Api
+) -> None:
+    await page.goto(server.address + api.session("none", assistant("Good morning.")))
+    await expect(await open_list(page)).to_contain_text("No messages. Pin one with the pin button")
 
 
 async def test_system_messages_stay_and_can_be_released(
@@ -79,37 +83,30 @@ async def test_system_messages_stay_and_can_be_released(
 ) -> None:
     await page.goto(server.address + api.session("rules", RULE, *talk(1)))
     dialog = await open_list(page)
-    item = dialog.get_by_role("listitem")
-    await expect(item).to_contain_text("Answer in French.")
+    item = dialog.get_by_role("listitem").filter(has_text="Answer in French.")
     await expect(item).to_contain_text("System and developer messages stay.")
     assert await nameless(page) == []
     await item.get_by_role("button", name="Release message 1").click()
-    await expect(item).not_to_be_visible()
-    assert standing(database, "rules") == []
+    await expect(item).not_to_be_attached()
+    assert 1 not in dict(standing(database, "rules"))
 
 
-async def test_every_message_has_a_pin_also_calls_and_results(
+async def test_calls_and_results_can_be_pinned_too(
     page: Page, server: Process, api: Api, database: Path
 ) -> None:
-    path = api.session("tool-pins", user("Read it."), CALL, RESULT)
-    await page.goto(server.address + path)
-    for number in (1, 2, 3):
-        await expect(
-            page.get_by_role("button", name=f"Pin message {number}", exact=True)
-        ).to_be_attached()
-    await page.get_by_role("button", name="Pin message 3", exact=True).focus()
-    await page.keyboard.press("Enter")
-    await expect(page.get_by_role("button", name="Release message 3")).to_be_visible()
-    assert standing(database, "tool-pins") == [(3, "pinned")]
+    await page.goto(server.address + api.session("tools", user("What is in it?"), CALL, RESULT))
+    button = page.get_by_role("button", name=re.compile(r"^(Pin|Release) message \d$"))
+    await expect(button).to_have_count(3)
+    await pin(page, 3)
+    assert (3, "pinned") in standing(database, "tools")
     assert await nameless(page) == []
 
 
 async def test_the_context_bar_has_a_part_for_them(page: Page, server: Process, api: Api) -> None:
-    await page.goto(server.address + api.session("part", *talk(5)))
+    await page.goto(server.address + api.session("part", assistant("One."), assistant("Two.")))
     await expect(page.locator(".ef-part-messages")).to_be_visible()
     await expect(page.locator(".ef-part-standing")).not_to_be_attached()
-    await page.get_by_role("button", name="Pin message 1", exact=True).focus()
-    await page.keyboard.press("Enter")
+    await pin(page, 1)
     await expect(page.locator(".ef-part-standing")).to_be_visible()
     await page.get_by_role("button", name=re.compile("^Context: ")).click()
     part = page.get_by_role("dialog", name="Context").get_by_role("listitem")

@@ -54,32 +54,44 @@ def draw_field(
     if about.kind == "flag":
         return ui.switch(title, value=bool(value))
     listed = dict(choices or about.choices or {})
-    field: Any
-    if listed and about.kind == "list":
-        field = ui.select(listed, value=value or [], label=title, multiple=True).props("use-chips")
-    elif listed:
-        if value is not None and value not in listed:
-            listed[value] = f"{value} (not available)"
-        clearable = label and about.is_optional
-        field = ui.select(listed, value=value, label=title or None, clearable=clearable)
-        field.props("options-dense")
+    if choices is not None or listed:
+        field = _draw_choice(about, title, value, listed)
     elif about.kind in {"integer", "number"} and label:
         placeholder = about.unset if about.default is None else str(about.default)
         field = ui.number(title, value=value, placeholder=placeholder, suffix=about.unit or None)
-    elif about.kind == "list":
-        field = ui.input(title, value=", ".join(map(str, value or ())))
-        field.props('hint="Separated by commas"')
-    elif about.name.endswith(_LONG):
-        field = ui.textarea(title, value=value or "").props("autogrow debounce=300 dir=auto")
     else:
-        field = ui.input(
-            title or None, value=value or "", placeholder=about.unset, suffix=about.unit or None
-        )
-        if about.kind in {"integer", "number"}:
-            field.props("inputmode=decimal")
-        if about.name in _HIDDEN:
-            field.props("type=password autocomplete=new-password")
+        field = _draw_text(about, title, value)
+    if about.unset and label:
+        field.props("stack-label")  # otherwise the label covers the placeholder
     return field.props("outlined dense").classes("ef-full")
+
+
+def _draw_choice(about: FieldDescription, title: str, value: Any, listed: dict[str, str]) -> Any:
+    if about.kind == "list":
+        field = ui.select(listed, value=value or [], label=title, multiple=True)
+        return field.props("use-chips")
+    if value is not None and value not in listed:
+        listed[value] = f"{value} (not available)"
+    # A field without a title is a setting: its list has an entry for "not set".
+    is_clearable = bool(title) and about.is_optional
+    field = ui.select(listed, value=value, label=title or None, clearable=is_clearable)
+    return field.props("options-dense")
+
+
+def _draw_text(about: FieldDescription, title: str, value: Any) -> Any:
+    if about.kind == "list":
+        field = ui.input(title, value=", ".join(map(str, value or ())))
+        return field.props('hint="Separated by commas"')
+    if about.name.endswith(_LONG):
+        area = ui.textarea(title, value=value or "", placeholder=about.unset)
+        return area.props("autogrow debounce=300 dir=auto")
+    suffix = about.unit or None
+    field = ui.input(title or None, value=value or "", placeholder=about.unset, suffix=suffix)
+    if about.kind in {"integer", "number"}:
+        field.props("inputmode=decimal")
+    if about.name in _HIDDEN:
+        field.props("type=password autocomplete=new-password")
+    return field
 
 
 def _decided_by(about: FieldDescription) -> frozenset[str]:
@@ -194,8 +206,9 @@ class ConfigForm:
         with ui.element("div").classes("st-field"):
             value = holder.get(about.alias, about.default)
             field = draw_field(about, value, choices=self._choices.get(about.name))
+            is_choice = about.choices or about.name in self._choices
             # A list of choices has no place for the value that applies while it is unset.
-            unset = f" If empty: {about.unset}." if self._choices.get(about.name) else ""
+            unset = f" If empty: {about.unset}." if about.unset and is_choice else ""
             ui.label(f"{about.help}{unset}").classes("ef-soft ef-small st-help")
 
         def store(event: ValueChangeEventArguments[Any]) -> None:
@@ -245,11 +258,14 @@ class ConfigForm:
     ) -> None:
         """Add an object inside an object; an optional one has a switch.
 
-        It is collapsed, except inside an item of a list, which is collapsed itself.
+        It is collapsed, except inside an item of a list, which is collapsed itself. An object that
+        depends on another field is a part of the object around it.
         """
         name = about.alias
         has_switch = about.is_optional and not about.shown_if
-        if "[" in path:
+        if about.shown_if:
+            part = ui.element("div").classes("st-wide")
+        elif "[" in path:
             part = labelled(ui.element("div").classes("st-group").props("role=group"), about.title)
             with part:
                 ui.label(about.title).classes("st-title")
@@ -321,9 +337,9 @@ class ObjectList:
         title = self._about.title
         with ui.element("div").classes("ef-stack st-wide"):
             ui.label(title).classes("st-heading").props("role=heading aria-level=3")
-            ui.label(f"{self._about.help}. Drag an item by its handle, or use the arrows.").classes(
-                "ef-soft ef-small"
-            )
+            ui.label(
+                f"{self._about.help.rstrip('.')}. Drag an item by its handle, or use the arrows."
+            ).classes("ef-soft ef-small")
             self._list = labelled(ui.list().classes("st-passes ef-full"), title)
             self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
             ui.button(f"Add {self._word}", icon="add", on_click=self._add).props("outline")

@@ -23,7 +23,7 @@ WHY: Mapping[Why, tuple[str, str]] = {
     "system": ("system", "System and developer messages stay."),
     "context": ("context", "The context that a coding agent sends first stays."),
     "rule": ("rule", "This message states a rule that is in force."),
-    "words": ("your words", "What people typed stays as long as there is room."),
+    "words": ("your words", "What people typed stays as long as it fits."),
 }
 """The reasons why a message stays: a name and an explanation."""
 
@@ -130,6 +130,7 @@ class Pins:
             return  # a change would send the button to the browser again
         button.props["title"] = title
         button.props["aria-label"] = action
+        button.props["icon"] = "push_pin" if standing else "o_push_pin"
         if standing is None:
             button.classes(remove="ef-pinned")
         else:

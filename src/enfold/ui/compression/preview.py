@@ -41,10 +41,10 @@ class RunOptions(DescribedModel):
         unset="as set",
     )
     strategy: str | None = described(
-        "Strategy", "The strategy that condenses; if empty, as set.", default=None
+        "Strategy", "The strategy that condenses.", default=None, unset="as set"
     )
     style: Style | None = described(
-        "Summary style", "The form of the summary; if empty, as set.", default=None
+        "Summary style", "The form of the summary.", default=None, unset="as set"
     )
     prompt: str | None = described(
         "Prompt", "Replaces the prompt of this summary.", default=None, unset="as set"

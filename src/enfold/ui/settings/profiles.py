@@ -98,7 +98,8 @@ class ProfileDialog:
             self._options = ui.element("div").classes("st-form")
             form.add_object(KeyFields, self._key)
             self._facts = ui.label().classes("ef-small ef-soft ef-wrap")
-            with ui.expansion("Summaries, threshold, prices").classes("st-advanced ef-full"):
+            more = ui.expansion("Summaries, threshold, prices").classes("st-nested")
+            with more, ui.element("div").classes("st-form"):
                 for each in _MORE:
                     form.add_field(fields[each], self._values)
         self._shown_provider = ""
@@ -109,13 +110,13 @@ class ProfileDialog:
         """Show the options of the chosen provider, its key variable and the list prices."""
         id, model = self._values.get("provider", ""), self._values.get("model", "")
         facts = provider(id)
-        listed = prices(id, model) if model else None
-        found = [getattr(listed, name) for name in ("input", "output")] if listed else [None, None]
-        shown = ["unknown" if price is None else f"${price:g}" for price in found]
-        self._facts.text = (
-            f"Default variable: {' or '.join(facts.key_variables) or 'no key needed'}. List price "
-            f"per million tokens: {shown[0]} input, {shown[1]} output."
-        )
+        words = f"Default variable: {' or '.join(facts.key_variables) or 'no key needed'}."
+        if model:
+            listed = prices(id, model)
+            found = (listed.input, listed.output) if listed else (None, None)
+            shown = ["unknown" if price is None else f"${price:g}" for price in found]
+            words += f" List price per million tokens: {shown[0]} input, {shown[1]} output."
+        self._facts.text = words
         if id == self._shown_provider:
             return
         self._shown_provider = id
