@@ -38,7 +38,7 @@ async def test_a_name_may_have_a_slash_in_it(page: Page, server: Process, api: A
     await expect(page.get_by_role("article")).to_contain_text("slashed")
 
 
-async def test_a_sample_is_there_at_once_and_can_be_folded_searched_and_unfolded(
+async def test_a_sample_can_be_summarized_searched_and_undone(
     browser: Browser, tmp_path: Path
 ) -> None:
     with serve(tmp_path / "chats.db", "--sample") as server:

@@ -47,11 +47,11 @@ async def test_without_a_profile_words_are_kept_and_it_says_how_to_add_one(
 
 async def test_what_is_said_is_never_done(page: Page, server: Process, api: Api) -> None:
     evil = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
-    fold = {**RESULT, "content": evil}
+    result = {**RESULT, "content": evil}
     path = api.session(
         "evil", user(evil), assistant(f"[x](javascript:alert(1)) {evil}"), title=evil
     )
-    api.append("evil", user("go"), CALL, fold)
+    api.append("evil", user("go"), CALL, result)
     await page.goto(server.address + path)
     await expect(page.get_by_role("article")).to_have_count(5)
     await page.get_by_text("Result").click()
@@ -61,7 +61,7 @@ async def test_what_is_said_is_never_done(page: Page, server: Process, api: Api)
     assert "taken" not in (await page.title()).replace(evil, "")
 
 
-async def test_tools_are_folded_away(page: Page, server: Process, api: Api) -> None:
+async def test_tool_calls_are_collapsed(page: Page, server: Process, api: Api) -> None:
     path = api.session("tools", user("read it"), CALL, RESULT, assistant("It is a quay."))
     await page.goto(server.address + path)
     call = page.locator("summary", has_text="Call")

@@ -14,7 +14,7 @@ from tests.ui.settings.conftest import Api, fits
 
 
 def _fill(server: Process) -> tuple[int, int]:
-    """Two conversations folded, a third in vain; the tokens that were freed in each."""
+    """Two compressed conversations, a third that fails; the tokens saved in each."""
     messages = wire.render(Conversation(sample_messages(1), "openai"), "openai")
     freed = []
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 from nicegui import ui
@@ -110,6 +111,16 @@ def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
 def show_shortened(shown: Message, read_original: ReadMessage) -> None:
     """Show a shortened message; a click on a marker shows the original text in its place."""
     found = sections(shown)
+
+    async def read_behind(section: TextSection, place: int, marker: int) -> str:
+        message = await read_original()
+        # A shortened message has no reasoning: its signature would no longer be valid.
+        rest = tuple(part for part in message.parts if not isinstance(part, Reasoning))
+        originals = sections(Message(message.role, rest))
+        is_aligned = len(originals) == len(found)
+        text = originals[place].text if is_aligned else _joined(originals)
+        return original_of(section.text, text, marker)
+
     for place, section in enumerate(found):
         if section.title:
             ui.label(storable(section.title)).classes("ef-section-title")
@@ -118,11 +129,10 @@ def show_shortened(shown: Message, read_original: ReadMessage) -> None:
             show_text(section.text, is_code=section.is_code)
             continue
         look = "ef-plain-text ef-mono" if section.is_code else "ef-plain-text"
-        original = _Original(place, len(found), read_original)
         with ui.element("div").classes(look).props("dir=auto"):
             for index, text in enumerate(texts):
                 if index % 2:
-                    _marker_button(text, original.behind(section.text, index // 2))
+                    _marker_button(text, partial(read_behind, section, place, index // 2))
                 elif text:
                     ui.html(markup(text), sanitize=False, tag="span")
     if not any(MARKER.search(section.text) for section in found):
@@ -166,30 +176,6 @@ def _titled(parts: Iterable[Part], title: str) -> Iterator[TextSection]:
                 yield TextSection(", ".join(filter(None, about)) or "unnamed", "Attachment")
             case _:
                 yield TextSection("(unknown kind of content)", title or "Other")
-
-
-class _Original:
-    """The original text of one section of a shortened message."""
-
-    def __init__(self, place: int, number: int, read_original: ReadMessage) -> None:
-        self._place = place
-        self._number = number
-        self._read = read_original
-
-    def behind(self, shown: str, marker: int) -> Callable[[], Awaitable[str]]:
-        """Return a function that reads the text behind a marker of the section."""
-
-        async def read() -> str:
-            return original_of(shown, await self._text(), marker)
-
-        return read
-
-    async def _text(self) -> str:
-        message = await self._read()
-        # A shortened message has no reasoning: its signature would no longer be valid.
-        rest = tuple(part for part in message.parts if not isinstance(part, Reasoning))
-        found = sections(Message(message.role, rest))
-        return found[self._place].text if len(found) == self._number else _joined(found)
 
 
 def _joined(found: Iterable[TextSection]) -> str:

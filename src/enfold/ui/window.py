@@ -13,7 +13,7 @@ from urllib.parse import quote
 from nicegui import ui
 
 from enfold.engine import Engine, Session
-from enfold.errors import EnfoldError, facts
+from enfold.errors import AccessError, EnfoldError, facts
 from enfold.records import AuditDraft
 
 _SUCCESS = 200
@@ -71,6 +71,17 @@ class Window:
                 session=session,
             )
             await self.engine.access.log(entry)
+
+    @asynccontextmanager
+    async def owner_action(self, action: str) -> AsyncIterator[None]:
+        """Record an action that changes the whole server; raise unless the visitor may do it."""
+        async with self.audited(action):
+            if not self.visitor.is_owner:
+                raise AccessError(
+                    f"the token {self.visitor.name!r} may not change settings of the whole "
+                    "server; sign in with the server's first token"
+                )
+            yield
 
     async def title(self, session: Session) -> str:
         """Return the session's title, or its id if it has none."""

@@ -23,8 +23,8 @@ def server(database: Path) -> Iterator[Process]:
     async def fill(engine: Engine) -> None:
         talked = await engine.session("talked")
         await talk(talked, 30)
-        folded = await talked.compress()
-        ADDRESSES["talked"] = f"/s/talked/changes/{folded.snapshot}"
+        done = await talked.compress()
+        ADDRESSES["talked"] = f"/s/talked/changes/{done.snapshot}"
         await talk(talked, 20, start=30)
         again = await talked.compress()
         ADDRESSES["again"] = f"/s/talked/changes/{again.snapshot}"
@@ -54,7 +54,7 @@ async def test_the_figures_come_first(page: Page, server: Process) -> None:
     await expect(page).to_have_url(f"{server.address}/s/talked")
 
 
-async def test_what_was_folded_stands_beside_its_summary_and_opens(
+async def test_summarized_messages_stand_beside_their_summary_and_open(
     page: Page, server: Process
 ) -> None:
     await open_changes(page, server, "talked")

@@ -27,27 +27,27 @@ def test_a_control_without_a_name_is_seen() -> None:
 
 
 @pytest.fixture(scope="module")
-def folded(api: Api) -> str:
-    """The path of a session that was folded, and its snapshot."""
+def compressed(api: Api) -> str:
+    """The path of the changes of a compressed session."""
     path = api.session("names", *talk(60, 40))
     done = api.compress("names")
     return f"{path}/changes/{done['snapshot']}"
 
 
 @pytest.mark.parametrize("asked", ["", "?show=receipt"])
-async def test_what_changed(page: Page, server: Process, folded: str, asked: str) -> None:
-    await page.goto(f"{server.address}{folded}{asked}")
+async def test_what_changed(page: Page, server: Process, compressed: str, asked: str) -> None:
+    await page.goto(f"{server.address}{compressed}{asked}")
     await expect(page.get_by_role("tab", name="Receipt")).to_be_visible()
     assert await nameless(page) == []
 
 
-async def test_the_full_history(page: Page, server: Process, folded: str) -> None:
+async def test_the_full_history(page: Page, server: Process, compressed: str) -> None:
     await page.goto(f"{server.address}/s/names/history?q=question")
     await expect(page.get_by_role("region", name="Search results")).to_be_visible()
     assert await nameless(page) == []
 
 
-async def test_the_dialog_and_the_card(page: Page, server: Process, folded: str) -> None:
+async def test_the_dialog_and_the_card(page: Page, server: Process, compressed: str) -> None:
     await page.goto(f"{server.address}/s/names")
     card = page.get_by_role("region", name="Summary of")
     await card.get_by_role("button", name="Summary of").click()

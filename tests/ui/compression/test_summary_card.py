@@ -27,12 +27,12 @@ def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
         rows = await read_summarized(engine, session, snapshot)
         return [row.depth for row in rows], done.messages
 
-    depths, folded = in_engine(tmp_path / "chats.db", places)
-    assert depths == list(range(3, 3 + folded))
+    depths, count = in_engine(tmp_path / "chats.db", places)
+    assert depths == list(range(3, 3 + count))
 
 
-async def open_folded(page: Page, server: Process, api: Api, id: str) -> Locator:
-    """A window on a session that was folded; its card, opened."""
+async def open_card(page: Page, server: Process, api: Api, id: str) -> Locator:
+    """Open a compressed session and the card of its summary."""
     path = api.session(id, *talk(30, 40))
     api.compress(id)
     await page.goto(server.address + path)
@@ -64,7 +64,7 @@ async def test_closed_it_says_what_it_is_and_opened_what_it_says(
 async def test_the_messages_that_it_stands_for_are_at_hand(
     page: Page, server: Process, api: Api
 ) -> None:
-    card = await open_folded(page, server, api, "stands")
+    card = await open_card(page, server, api, "stands")
     await card.get_by_role("button", name="Summarized messages").click()
     await expect(card.locator("article")).to_have_count(20)
     await card.get_by_role("button", name="Show more").click()
@@ -74,7 +74,7 @@ async def test_the_messages_that_it_stands_for_are_at_hand(
 async def test_it_can_be_edited_and_what_it_said_stays_on_record(
     page: Page, server: Process, api: Api
 ) -> None:
-    card = await open_folded(page, server, api, "edited")
+    card = await open_card(page, server, api, "edited")
     await card.get_by_role("button", name="Edit").click()
     dialog = page.get_by_role("dialog")
     await dialog.get_by_label("Summary").fill("  ")
@@ -94,7 +94,7 @@ async def test_it_can_be_edited_and_what_it_said_stays_on_record(
 
 
 async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> None:
-    card = await open_folded(page, server, api, "anew")
+    card = await open_card(page, server, api, "anew")
     first = api.summaries("anew")[0]
     await card.get_by_role("button", name="Regenerate").click()
     await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
@@ -104,7 +104,7 @@ async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> 
 
 
 async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, api: Api) -> None:
-    card = await open_folded(page, server, api, "deleted")
+    card = await open_card(page, server, api, "deleted")
     await card.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
     await expect(dialog).to_contain_text("The messages that it replaced are kept")
@@ -119,7 +119,7 @@ async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, a
 async def test_undone_in_one_window_it_is_gone_in_both(
     page: Page, browser: Browser, server: Process, api: Api
 ) -> None:
-    card = await open_folded(page, server, api, "undone")
+    card = await open_card(page, server, api, "undone")
     async with window(browser) as (other, _):
         await other.goto(f"{server.address}/s/undone")
         await expect(other.get_by_role("button", name="Summary of")).to_be_visible()
@@ -131,7 +131,7 @@ async def test_undone_in_one_window_it_is_gone_in_both(
 async def test_it_leads_to_what_changed_and_to_the_receipt(
     page: Page, server: Process, api: Api
 ) -> None:
-    card = await open_folded(page, server, api, "leads")
+    card = await open_card(page, server, api, "leads")
     await card.get_by_role("link", name="Receipt").click()
     tab = page.get_by_role("tab", name="Receipt")
     await expect(tab).to_have_attribute("aria-selected", "true")

@@ -11,7 +11,6 @@ from enfold.fields import describe, faults
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
 from enfold.ui import figures
 from enfold.ui.forms import FormDialog
-from enfold.ui.settings.scope import require_owner
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
@@ -100,15 +99,13 @@ class ModelsSection:
                     button.set_enabled(self._window.visitor.is_owner)
 
     async def _reset(self, id: str) -> None:
-        async with self._window.audited("reset model"):
-            require_owner(self._window)
+        async with self._window.owner_action("reset model"):
             await self._window.engine.models.reset(id)
         ui.notify(f"{id} reset", type="positive")
         await self._refresh()
 
     async def _delete(self, id: str) -> None:
-        async with self._window.audited("delete model"):
-            require_owner(self._window)
+        async with self._window.owner_action("delete model"):
             await self._window.engine.models.delete(id)
         await self._refresh()
 
@@ -118,8 +115,7 @@ class ModelsSection:
         values = {name: getattr(shown, name) for name in describe(ModelChanges)}
 
         async def save() -> None:
-            async with self._window.audited("edit model"):
-                require_owner(self._window)
+            async with self._window.owner_action("edit model"):
                 await self._window.engine.models.edit((name.value or "").strip(), **values)
             await self._refresh()
 

@@ -11,7 +11,7 @@ from enfold.errors import EnfoldError
 from enfold.jsontext import dump_text, loads
 from enfold.strategies import presets as built_in
 from enfold.strategies.presets import Preset
-from enfold.ui.settings.scope import ScopedSection, require_owner
+from enfold.ui.settings.scope import ScopedSection
 from enfold.ui.widgets import card, labelled
 
 _LARGEST_FILE = 1_000_000
@@ -68,17 +68,16 @@ class PresetsSection(ScopedSection):
             delete.set_enabled(self._window.visitor.is_owner)
 
     async def _apply(self, name: str) -> None:
-        session = self._scope.session
-        async with self._window.audited("apply preset", None if session is None else session.id):
-            if session is None:
-                require_owner(self._window)
-            await self._window.engine.presets.apply(name, session)
+        session, window = self._scope.session, self._window
+        action = "apply preset"
+        change = window.audited(action, session.id) if session else window.owner_action(action)
+        async with change:
+            await window.engine.presets.apply(name, session)
         ui.notify(f"{name} applies from the next compression on.", type="positive")
         await self._refresh()
 
     async def _delete(self, name: str) -> None:
-        async with self._window.audited("delete preset"):
-            require_owner(self._window)
+        async with self._window.owner_action("delete preset"):
             await self._window.engine.presets.delete(name)
         await self._refresh()
 
@@ -94,7 +93,6 @@ class PresetsSection(ScopedSection):
             fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=status")
 
         async def save() -> None:
-            require_owner(self._window)
             settings = await self._scope.settings()
             config = settings.strategy_config.get(settings.strategy, {})
             made = Preset(
@@ -102,7 +100,7 @@ class PresetsSection(ScopedSection):
             )
             fault.text = ""
             try:
-                async with self._window.audited("save preset"):
+                async with self._window.owner_action("save preset"):
                     await self._window.engine.presets.save(made, replace=bool(replace.value))
             except EnfoldError as error:
                 fault.text = str(error)
@@ -128,11 +126,10 @@ class PresetsSection(ScopedSection):
             self._imported = ui.label().classes("ef-small ef-wrap").props("role=status")
 
     async def _import(self, event: UploadEventArguments) -> None:
-        require_owner(self._window)
         self._upload.reset()
         try:
             preset = built_in.read(loads(await event.file.read()))
-            async with self._window.audited("import preset"):
+            async with self._window.owner_action("import preset"):
                 await self._window.engine.presets.save(preset)
         except EnfoldError as error:
             self._imported.text = f"{event.file.name}: {error}"

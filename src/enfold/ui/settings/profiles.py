@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from nicegui import ui
 
@@ -19,9 +19,10 @@ from enfold.llm.profiles import Profile
 from enfold.llm.providers import provider
 from enfold.ui import figures
 from enfold.ui.forms import FormDialog
-from enfold.ui.settings.scope import require_owner
 from enfold.ui.widgets import Cell, card, empty_state, labelled, table
 from enfold.ui.window import Window
+
+Result = TypeVar("Result")
 
 
 class KeyFields(DescribedModel):
@@ -143,8 +144,7 @@ class ProfileDialog:
     async def _save(self) -> None:
         fields, source = self._fields(), self._key["source"]
         typed = self._key.get("secret") if source == STORED else None
-        async with self._window.audited("save profile"):
-            require_owner(self._window)
+        async with self._window.owner_action("save profile"):
             if source == "file" and self._window.visitor.name:
                 raise AccessError("key: set a file on the server itself, with `enfold profiles`")
             if typed:
@@ -173,8 +173,7 @@ class CostTable:
         """Build the empty table."""
         about = (
             "The cost of one compression with each profile, and with its provider's low-cost "
-            "model. "
-            "Only prices are compared, not quality."
+            "model. Only prices are compared, not quality."
         )
         with card("Cost of a compression", about):
             with ui.element("div").classes("ef-row"):
@@ -241,8 +240,7 @@ class CostTable:
         return name, model, cost, saved, use
 
     async def _use(self, name: str) -> None:
-        async with self._window.audited("set summarizer"):
-            require_owner(self._window)
+        async with self._window.owner_action("set summarizer"):
             await self._window.engine.set("summarizer", name)
         ui.notify(f"{name} now writes all summaries.", type="positive")
         await self._refresh()
@@ -308,7 +306,9 @@ class ProfilesSection:
                 outcome = ui.element("div").classes("ef-full ef-small").props("role=status")
                 if listed.profile is not None:
                     self._button("Test", listed, partial(self._test, listed.name, outcome))
-                    self._button("Read limits", listed, partial(self._ask, listed, outcome))
+                    self._button(
+                        "Read limits", listed, partial(self._read_limits, listed.name, outcome)
+                    )
                     self._button("Edit", listed, partial(self._open, listed.profile))
                 self._button("Delete", listed, partial(self._delete, listed.name, outcome))
             outcome.move(target_index=-1)
@@ -318,43 +318,46 @@ class ProfilesSection:
         labelled(button, f"{what} {listed.name}").set_enabled(self._window.visitor.is_owner)
 
     async def _test(self, name: str, outcome: ui.element) -> None:
-        require_owner(self._window)
-        _show_outcome(outcome, "Calling the provider…", "ef-soft")
-        try:
-            async with self._window.audited("test profile"):
-                tried = await self._window.engine.profiles.test(name)
-        except EnfoldError as error:
-            _show_outcome(outcome, f"Test failed: {error}", "ef-bad")
+        test = partial(self._window.engine.profiles.test, name)
+        tried = await self._call("test profile", test, outcome, "Test failed: ")
+        if tried is None:
             return
-        _show_outcome(
-            outcome, f"Test passed: {tried.model} answered in {tried.seconds:.1f} s.", "ef-good"
-        )
+        words = f"Test passed: {tried.model} answered in {tried.seconds:.1f} s."
+        _show_outcome(outcome, words, "ef-good")
         with outcome, ui.element("div").classes("ef-row"):
             ui.label("Cost of the test:")
             figures.money(tried.cost)
 
-    async def _ask(self, listed: ListedProfile, outcome: ui.element) -> None:
-        require_owner(self._window)
-        _show_outcome(outcome, "Calling the provider…", "ef-soft")
-        try:
-            async with self._window.audited("ask provider"):
-                found = await self._window.engine.profiles.discover(listed.name)
-        except EnfoldError as error:
-            _show_outcome(outcome, f"The limits could not be read: {error}", "ef-bad")
+    async def _read_limits(self, name: str, outcome: ui.element) -> None:
+        discovery = partial(self._window.engine.profiles.discover, name)
+        failed = "The limits could not be read: "
+        found = await self._call("ask provider", discovery, outcome, failed)
+        if found is None:
             return
         limits = f"{found.max_input:,} input tokens and {found.max_output:,} output tokens"
         source = "the provider" if found.source == "api" else "the list of known models"
         _show_outcome(outcome, f"{found.id}: {limits}, from {source}.", "ef-good")
 
-    async def _delete(self, name: str, outcome: ui.element) -> None:
-        require_owner(self._window)
+    async def _call(
+        self, action: str, call: Callable[[], Awaitable[Result]], outcome: ui.element, failed: str
+    ) -> Result | None:
+        """Return the result of a call to the provider; None if it failed, which is shown."""
+        _show_outcome(outcome, "Calling the provider…", "ef-soft")
         try:
-            async with self._window.audited("delete profile"):
+            async with self._window.owner_action(action):
+                return await call()
+        except EnfoldError as error:
+            _show_outcome(outcome, f"{failed}{error}", "ef-bad")
+            return None
+
+    async def _delete(self, name: str, outcome: ui.element) -> None:
+        try:
+            async with self._window.owner_action("delete profile"):
                 await self._window.engine.profiles.remove(name)
         except EnfoldError as error:
             _show_outcome(outcome, str(error), "ef-bad")
-            return
-        await self._refresh()
+        else:
+            await self._refresh()
 
     def _open(self, profile: Profile | None = None) -> None:
         names = [each.name for each in self._listed]

@@ -11,7 +11,6 @@ from nicegui import ui
 from enfold.engine import Session
 from enfold.engine.inspection import read_set_values, read_threshold
 from enfold.engine.state import EffectiveThreshold
-from enfold.errors import AccessError
 from enfold.settings import Settings
 from enfold.ui.window import Window
 
@@ -30,15 +29,6 @@ SOURCES: Mapping[str, str] = {
     "call": "this call",
 }
 """The levels of settings in the words of the UI."""
-
-
-def require_owner(window: Window) -> None:
-    """Raise `AccessError` unless the visitor may change settings of the whole server."""
-    if not window.visitor.is_owner:
-        raise AccessError(
-            f"the token {window.visitor.name!r} may not change settings of the whole server; "
-            "sign in with the server's first token"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +68,7 @@ class Scope:
             async with self.window.audited(f"set {name}", self.session.id):
                 await self.session.configure(**{name: value})
             return
-        async with self.window.audited(f"set {name}"):
-            require_owner(self.window)
+        async with self.window.owner_action(f"set {name}"):
             await self.window.engine.set(name, value)
 
     async def set_config(self, strategy: str, config: Mapping[str, Any] | None) -> None:

@@ -176,7 +176,11 @@ class StrategyForm:
         self._kind = kind
         self._profiles = profiles
         self._kept = kept
-        self._config = complete(kind, config)
+        try:
+            self._config: Holder = fields.write(kind.read(config))
+        except ConfigError:
+            # An invalid config is shown as it is, with its faults.
+            self._config = deepcopy(dict(config))
 
     async def build(self) -> None:
         """Show the fields, their faults and the buttons."""
@@ -217,15 +221,6 @@ class StrategyForm:
         await self._scope.set_config(self._kind.id, None)
         ui.notify("Reset. The inherited config applies.", type="positive")
         await self._kept()
-
-
-def complete(kind: StrategyKind[Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the config with all defaults; an invalid config is returned unchanged."""
-    try:
-        found: dict[str, Any] = fields.write(kind.read(config))
-    except ConfigError:
-        return deepcopy(dict(config))
-    return deepcopy(found)
 
 
 class StrategySection(ScopedSection):
@@ -326,16 +321,12 @@ class StrategySection(ScopedSection):
             except ConfigError as error:
                 ui.label(str(error)).classes("ef-bad ef-wrap")
                 return
-            own = (await self._scope.set_values()).get("strategy_config", {})
+            is_set_here = name in (await self._scope.set_values()).get("strategy_config", {})
             config = settings.strategy_config.get(name, {})
+            origin = "another level" if config else "default"
+            if is_set_here:
+                origin = SOURCES[self._scope.level]
             with ui.element("div").classes("ef-row"):
                 ui.label(kind.name).classes("st-title")
-                ui.label(_origin(name, own, config, self._scope)).classes("st-source")
+                ui.label(f"from: {origin}").classes("st-source")
             await StrategyForm(self._scope, kind, config, profiles, self._refresh).build()
-
-
-def _origin(name: str, own: dict[str, Any], config: Any, scope: Scope) -> str:
-    """Return the level of a strategy's config."""
-    if name in own:
-        return f"from: {SOURCES[scope.level]}"
-    return "from: another level" if config else "from: default"
