@@ -25,6 +25,7 @@ from enfold.ledger import Shortening, explains, unresolved
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
 from enfold.receipt import ItemReview, Receipt, RestorableBy, with_warnings
 from enfold.retention import Split, Zones
+from enfold.text.inventions import Invention
 
 TIGHTEST_SUMMARY = 64
 """The lowest limit of a summary, in tokens."""
@@ -206,6 +207,8 @@ class Condensation:
     """Names of what was done and what was skipped: `<id>_completed`, `skip_<id>`."""
     cost: float | None = 0.0
     """Cost of the model calls in US dollars. None is unknown."""
+    invented: tuple[Invention, ...] = ()
+    """Items and quotations of its summaries that their inputs do not have."""
     receipt: Receipt | None = None
     """What became of the exact items; set when the answer is accepted."""
 
@@ -277,6 +280,7 @@ def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) 
         return answer
     limit = plan.summary_tokens if answer.summary is not None else None
     made = with_warnings(receipt_for(plan, answer), summary_tokens=limit)
+    made = replace(made, invented=answer.invented)
     return replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
 
 

@@ -19,6 +19,8 @@ The JSON form of a receipt, whose field names do not change:
      "restorable_by": "ledger",         or "store", "recall", null
      "seconds": 0.02,
      "warnings": ["2 of 40 (5%) path items …", …],      floors that were not reached
+     "invented": [{"class": "path", "item": "src/b.py"}, …],   in the summary, not in its input;
+                                        a CLASS of items, or "quotation"
      "kept": [{"class": CLASS, "item": "src/a.py"}, …],
      "restorable": […],
      "lost": […],
@@ -30,13 +32,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
 
 from enfold.errors import ConfigError
-from enfold.messages import Message, Text
+from enfold.jsontext import dump_text
+from enfold.messages import Message, Text, ToolCall
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
+from enfold.text.inventions import Invention, SourceText, find_inventions
 from enfold.text.items import extract, items_of, texts
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
@@ -48,7 +53,7 @@ or a program restores the whole conversation from the ledger."""
 MAX_LISTED = 200
 """Items of each fate that the JSON form lists by default."""
 _MAX_NAMED = 8
-"""Lost items that the text form names."""
+"""Lost or invented items that the text form names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,8 @@ class Receipt:
     """The items in short messages of users and in decisions that are not in the view."""
     warnings: tuple[str, ...] = ()
     """The floors that were not reached."""
+    invented: tuple[Invention, ...] = ()
+    """Items and quotations of a model's summary that its input does not have."""
 
     @property
     def counts(self) -> dict[ItemClass, ItemCount]:
@@ -108,13 +115,14 @@ class Receipt:
             yield from ((name, item) for item, found in fates.items() if found == fate)
 
     def counts_as_json(self) -> dict[str, Any]:
-        """Return the figures, without any text of the conversation."""
+        """Return the figures and what is invented, without any text of the conversation."""
         return {
             "items": {name: count.as_json() for name, count in self.counts.items()},
             "said": {name: count.as_json() for name, count in self.stated.items()},
             "restorable_by": self.restorable_by,
             "seconds": self.seconds,
             "warnings": list(self.warnings),
+            "invented": [{"class": kind, "item": item} for kind, item in self.invented],
         }
 
     def as_json(self, limit: int | None = MAX_LISTED) -> dict[str, Any]:
@@ -129,8 +137,11 @@ class Receipt:
 
     def __str__(self) -> str:
         total = self.total
+        invented = [f" - Not in the summary's input: {self._named_inventions}"] * bool(
+            self.invented
+        )
         if not total.total:
-            return "No exact items left the view."
+            return "\n".join(("No exact items left the view.", *invented))
         lines = [f"Exact items of what left the view: {self._describe(total)}"]
         lines += [
             f" - {name}: {self._describe(count)}"
@@ -141,7 +152,13 @@ class Receipt:
             named = ", ".join(item for _, item in islice(self.with_fate("lost"), _MAX_NAMED))
             rest = total.lost - _MAX_NAMED
             lines.append(f" - Lost: {named}{f' and {rest:,} more' if rest > 0 else ''}")
-        return "\n".join(lines)
+        return "\n".join((*lines, *invented))
+
+    @property
+    def _named_inventions(self) -> str:
+        named = ", ".join(item for _, item in self.invented[:_MAX_NAMED])
+        rest = len(self.invented) - _MAX_NAMED
+        return f"{named}{f' and {rest:,} more' if rest > 0 else ''}"
 
     def _describe(self, count: ItemCount) -> str:
         by = f" by {self.restorable_by}" if self.restorable_by else ""
@@ -187,6 +204,7 @@ class ItemReview:
         summary_tokens: int | None = None,
     ) -> None:
         started = perf_counter()
+        self._messages = (*gone, *kept)
         self._items = items_of(gone)
         self._stated = extract("\n".join(_stated_texts(gone)))
         self._kept = ViewText(kept)
@@ -226,6 +244,14 @@ class ItemReview:
                 for name, found in stated.items()
             },
         )
+
+    def invented(self, summary: str) -> tuple[Invention, ...]:
+        """Return the items and quotations of a summary that neither `gone` nor `kept` has."""
+        return find_inventions(summary, self._source)
+
+    @cached_property
+    def _source(self) -> SourceText:
+        return SourceText(source_of(self._messages))
 
     def missing(self, summary: str) -> tuple[str, ...]:
         """Return the items that a summary must mention to reach the floors, and does not."""
@@ -269,6 +295,22 @@ def _is_one_word(left: str, right: str) -> bool:
     Words of unspaced scripts have no visible borders, so only ASCII is compared.
     """
     return all(each.isascii() and (each.isalnum() or each == "_") for each in (left, right))
+
+
+def source_of(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield everything that a summarizer can read of messages, the names of tools included."""
+    for message in messages:
+        yield message.name or ""
+        if message.at is not None:
+            yield message.at.date().isoformat()
+        for part in message.parts:
+            if isinstance(part, ToolCall):
+                yield part.name
+                arguments = part.arguments
+                yield arguments if isinstance(arguments, str) else dump_text(arguments)
+            elif isinstance(part, Text):
+                yield part.text
+    yield from texts(messages)
 
 
 _MAX_TYPED = 2_000

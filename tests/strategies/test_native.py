@@ -18,9 +18,9 @@ from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
 from enfold.retention import Retention, split
 from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import KIND, Native, NativeConfig
-from enfold.summaries import Summary, SummaryRequest, Usage
+from enfold.summaries import Summary, SummaryRequest, Usage, fence_tokens
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
-from enfold.tokens import count_messages
+from enfold.tokens import count_messages, get
 from tests.histories import histories
 
 LONG = "alpha " * 400
@@ -103,6 +103,48 @@ async def test_tool_calls_are_read_with_their_results() -> None:
 async def test_nothing_usable_is_an_error(reply: str | Exception) -> None:
     with pytest.raises(SummaryError):
         await native(ScriptedSummarizer(reply)).condense(plan_for(CHAT, Retention("messages", 2)))
+
+
+NAMED = [user(f"{LONG} Look at src/part_{n}.py, it takes {n + 100} ms.") for n in range(12)]
+
+
+async def test_an_invention_is_asked_about_once_and_then_reported() -> None:
+    plan = plan_for(NAMED, Retention("messages", 1))
+    honest = "They read src/part_1.py and src/part_2.py; it took 102 ms."
+    made_up = "They read src/part_1.py and lib/ghost.py; it took 102 ms."
+    corrected = ScriptedSummarizer(made_up, honest)
+    answer = await native(corrected).condense(plan)
+    assert answer.summary is not None
+    assert answer.summary.text == honest
+    assert corrected.requests[1].invented == ("lib/ghost.py",)
+    assert corrected.requests[1].draft == made_up
+    stubborn = ScriptedSummarizer(made_up)
+    answer = await native(stubborn).condense(plan)
+    assert len(stubborn.requests) == 2
+    assert answer.receipt is not None
+    assert answer.receipt.invented == (("path", "lib/ghost.py"),)
+    assert answer.receipt.as_json()["invented"] == [{"class": "path", "item": "lib/ghost.py"}]
+    assert "Not in the summary's input: lib/ghost.py" in str(answer.receipt)
+    assert any("its input does not have" in each for each in answer.warnings)
+
+
+async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentences() -> None:
+    text = "Alpha is a word. " * 20
+    tokens = get("o200k_base").count(text)
+    plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=int(tokens / 1.3))
+    writer = ScriptedSummarizer(text)
+    accepted = await native(writer).condense(plan)
+    assert accepted.summary is not None
+    assert accepted.summary.text == text
+    room = accepted.tokens(plan) - accepted.summary.tokens
+    fenced = room + fence_tokens("o200k_base")
+    tight = replace(plan, target=fenced + plan.summary_tokens)
+    shortened = await native(writer).condense(tight)
+    assert shortened.summary is not None
+    assert shortened.summary.text.endswith("Alpha is a word.")
+    assert shortened.tokens(plan) <= (tight.target or 0)
+    assert len(writer.requests) == 2, "no attempt was repeated"
+    assert any("its last sentences were left out" in each for each in shortened.warnings)
 
 
 @given(histories(), st.integers(0, 200), st.integers(0, 2))

@@ -7,9 +7,9 @@ what the view showed before the compression, and what it showed after it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from enfold import records
 from enfold.condensation import removed_parts
@@ -30,10 +30,17 @@ class ViewChange:
     view: tuple[Message, ...]
     restorable_by: RestorableBy = "store"
     """All that is stored can be had again, and this is how it was when it left the view."""
+    recorded: Mapping[str, Any] = field(default_factory=dict)
+    """The figures of the receipt that were recorded with the snapshot."""
 
     def receipt(self) -> Receipt:
         """Return the receipt of the removed messages."""
-        return make_receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
+        made = make_receipt(self.gone, self.view, restorable=True, by=self.restorable_by)
+        invented = tuple(
+            (each["class"], each["item"]) for each in self.recorded.get("invented", ())
+        )
+        warnings = tuple(self.recorded.get("warnings", ()))
+        return replace(made, invented=invented, warnings=warnings)
 
 
 def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
@@ -51,7 +58,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
             gone.append(removed_parts(originals[name], after[name]))
     recorded = snapshot.content.get("receipt") or {}
     means: RestorableBy = "recall" if recorded.get("restorable_by") == "recall" else "store"
-    return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means)
+    return ViewChange(tuple(gone), (*_summary(snapshot), *after.values()), means, recorded)
 
 
 def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:

@@ -48,6 +48,7 @@ from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
 from enfold.summaries.request import SummarizerGroup, pieces
 from enfold.summaries.words import add_words, take_words, words_tokens
+from enfold.text.inventions import Invention
 from enfold.tokens import get
 
 _LITTLE_OVER = 1.5
@@ -58,61 +59,94 @@ _SMALLEST_SUMMARY = 16
 """Tokens. A summary is not shortened to fewer to make space for a list of items."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewedSummary:
+    """A summary and what a review found in it."""
+
+    summary: Summary
+    missing: tuple[str, ...] = ()
+    """Exact items that it must mention, and does not."""
+    invented: tuple[Invention, ...] = ()
+    """Items and quotations that its input does not have."""
+
+    @property
+    def faults(self) -> int:
+        """The number of items that are missing or invented."""
+        return len(self.missing) + len(self.invented)
+
+
 async def write_summary(
     summarizer: Summarizer,
     request: SummaryRequest,
     review: ItemReview | None = None,
     *,
     most: int | None = None,
-) -> Summary:
+) -> ReviewedSummary:
     """Return the summary of the request, mended where it falls short; `SummaryError` without one.
 
-    `review` finds exact items that a summary must mention. The model is asked once more for those
-    that are missing, then the next model of a chain; what is still missing is added as a list.
+    `review` finds exact items that a summary must mention, and items that it has invented. The
+    model is asked about both once, then the next model of a chain for those that are missing; what
+    is still missing is added as a list, and what is invented is reported.
     `most` is the number of tokens with which the view meets its goal. None is no goal.
     """
-    best, missing = await _revised(summarizer, request, review, most)
-    notes, author = list(best.notes), best.author
+    best = await _revised(summarizer, request, review, most)
+    notes, author = list(best.summary.notes), best.summary.author
     group = summarizer
-    while missing and isinstance(group, SummarizerGroup):
+    while best.missing and isinstance(group, SummarizerGroup):
         successor = group.after(author)
         if successor is None:
             break
         group = successor
         try:
-            other, still = await _revised(group, request, review, most)
+            other = await _revised(group, request, review, most)
         except SummaryError as error:
             notes.append(str(error))
             break
-        author = other.author
-        if len(still) < len(missing):
-            notes += [f"{other.author} wrote instead of {best.author}, which left out items"]
-            best, missing = other, still
-    notes += [note for note in best.notes if note not in notes]
-    if missing:
-        best = _with_items(best, request, missing, most)
-        notes += best.notes[-1:]
-    return replace(best, notes=tuple(dict.fromkeys(notes)))
+        author = other.summary.author
+        if len(other.missing) < len(best.missing):
+            notes.append(f"{author} wrote instead of {best.summary.author}, which left out items")
+            best = other
+    summary = best.summary
+    notes += [note for note in summary.notes if note not in notes]
+    if best.missing:
+        summary = _with_items(summary, request, best.missing, most)
+        notes += summary.notes[-1:]
+    if best.invented:
+        found = number(len(best.invented), "item")
+        notes.append(f"the summary by {summary.author!r} has {found} that its input does not have")
+    return replace(best, summary=replace(summary, notes=tuple(dict.fromkeys(notes))))
 
 
 async def _revised(
     summarizer: Summarizer, request: SummaryRequest, review: ItemReview | None, most: int | None
-) -> tuple[Summary, tuple[str, ...]]:
-    """Return a summary and the items that it still lacks after one revision."""
+) -> ReviewedSummary:
+    """Return a summary with what is still wrong with it after one revision."""
     summary = await summarize_in_pieces(summarizer, request, most=most)
     if review is None:
-        return summary, ()
-    missing = await asyncio.to_thread(review.missing, summary.text)
-    # The built-in summarizer would write the same again.
-    if not missing or isinstance(summarizer, LocalSummarizer):
-        return summary, missing
-    again = replace(request, draft=summary.text, missing=missing)
+        return ReviewedSummary(summary)
+    if isinstance(summarizer, LocalSummarizer):
+        # It quotes, so it invents nothing, and it would write the same again.
+        missing = await asyncio.to_thread(review.missing, summary.text)
+        return ReviewedSummary(summary, missing)
+    first = await asyncio.to_thread(_reviewed, summary, review)
+    if not first.faults:
+        return first
+    again = replace(
+        request,
+        draft=summary.text,
+        missing=first.missing,
+        invented=tuple(item for _, item in first.invented),
+    )
     try:
         revised = await summarize_in_pieces(summarizer, again, most=most)
     except SummaryError as error:
-        return replace(summary, notes=(*summary.notes, str(error))), missing
-    still = await asyncio.to_thread(review.missing, revised.text)
-    return (revised, still) if len(still) <= len(missing) else (summary, missing)
+        return replace(first, summary=replace(summary, notes=(*summary.notes, str(error))))
+    second = await asyncio.to_thread(_reviewed, revised, review)
+    return second if second.faults <= first.faults else first
+
+
+def _reviewed(summary: Summary, review: ItemReview) -> ReviewedSummary:
+    return ReviewedSummary(summary, review.missing(summary.text), review.invented(summary.text))
 
 
 def _with_items(
@@ -308,8 +342,8 @@ class Native:
         if plan.target is not None:
             most = plan.target - frame.tokens(plan) - fence_tokens(plan.tokenizer)
         with track_spending() as spent:
-            summary = await write_summary(self.means.summarizer, request, review, most=most)
-        text = add_words(summary.text, quotes)
+            written = await write_summary(self.means.summarizer, request, review, most=most)
+        summary, text = written.summary, add_words(written.summary.text, quotes)
         tokens = summary_tokens(text, plan.tokenizer)
         answer = self._answer(
             plan, SummarizedMessages(indexes, text, tokens, summary.author), summary.notes
@@ -317,7 +351,9 @@ class Native:
         if review is not None:
             limit = plan.summary_tokens
             made = with_warnings(review.receipt(text), summary_tokens=limit)
-            answer = replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
+            made = replace(made, invented=written.invented)
+            warnings = (*answer.warnings, *made.warnings)
+            answer = replace(answer, receipt=made, invented=made.invented, warnings=warnings)
         step = Step("summarize", plan.tokens, answer.tokens(plan))
         return replace(answer, steps=(step,), cost=spent.total())
 

@@ -47,6 +47,8 @@ class SummaryRequest:
     """A summary of the same messages that is to be written again. None for the first attempt."""
     missing: tuple[str, ...] = ()
     """Exact items that the draft must mention, and does not."""
+    invented: tuple[str, ...] = ()
+    """Items and quotations of the draft that its input does not have."""
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:

@@ -151,6 +151,7 @@ class _SmartRun:
             warnings,
             tuple(self.operations),
             add(self.crew.costs),
+            invented=tuple(self.crew.invented),
         )
         if not answer.is_unchanged:
             return answer

@@ -60,6 +60,7 @@ from enfold.strategies.smart.config import (
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
 from enfold.summaries.words import add_words, take_words
+from enfold.text.inventions import Invention
 from enfold.tokens import Tokenizer, count_messages, get
 
 
@@ -464,6 +465,8 @@ class SummaryWriter:
     turns: asyncio.Semaphore
     costs: list[float | None] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    invented: list[Invention] = field(default_factory=list)
+    """Items and quotations of summaries that their inputs do not have."""
 
     async def write(
         self,
@@ -478,11 +481,12 @@ class SummaryWriter:
             with track_spending() as spent:
                 try:
                     writer = self._summarizer(profile)
-                    summary = await write_summary(writer, request, review, most=most)
+                    written = await write_summary(writer, request, review, most=most)
                 finally:
                     self.costs.append(spent.total())
-        self._warn(*summary.notes)
-        return summary
+        self.invented.extend(written.invented)
+        self._warn(*written.summary.notes)
+        return written.summary
 
     def _summarizer(self, profile: str | None) -> Summarizer:
         """The profile's; the one in use, and a warning, where there is no such profile."""

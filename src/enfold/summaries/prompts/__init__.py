@@ -111,10 +111,12 @@ def _revision(request: SummaryRequest) -> str:
     """Return the request to write a draft again, with what is wrong with it."""
     if request.draft is None:
         return ""
-    missing = ""
-    if request.missing:
-        missing = _fill("missing", items="\n".join(f"- {escape(each)}" for each in request.missing))
-    return _fill("revision", draft=escape(request.draft.strip()), missing=missing)
+    faults = "".join(
+        _fill(name, items="\n".join(f"- {escape(each)}" for each in items))
+        for name, items in (("missing", request.missing), ("invented", request.invented))
+        if items
+    )
+    return _fill("revision", draft=escape(request.draft.strip()), faults=faults)
 
 
 def _fill(name: str, **values: str) -> str:

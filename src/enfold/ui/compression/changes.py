@@ -187,8 +187,22 @@ _RECEIPTS_AT_ONCE = 100
 """Items of a group shown at once."""
 
 
+def _inventions(receipt: Receipt) -> None:
+    """Show the items of the summary that its input does not have."""
+    with ui.element("section").classes("ef-stack").props("aria-label='Not in the input'"):
+        found = number(len(receipt.invented), "item")
+        ui.label(f"The summary has {found} that the summarized messages do not have:")
+        with ui.element("ul").classes("ef-items"):
+            for kind, item in receipt.invented:
+                with ui.element("li").classes("ef-wrap"):
+                    label = ui.label(storable(item)).classes("ef-item ef-item-lost")
+                    label.props("dir=auto").props["title"] = f"{kind}, not in the input"
+
+
 def show_receipt(session: str, receipt: Receipt) -> None:
-    """Show a receipt: the counts, then every item by class, with search."""
+    """Show a receipt: what is invented, the counts, then every item by class, with search."""
+    if receipt.invented:
+        _inventions(receipt)
     if not receipt.total.total:
         empty_state("receipt_long", "No exact items left the view: no path, number, name or date.")
         return

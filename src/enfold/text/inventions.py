@@ -1,0 +1,393 @@
+"""Inventions: exact items and quotations of a text that its source does not have.
+
+The source of a summary is everything that its author could read. An item counts as present in any
+form that an honest writer may give it: a path without its folders, a number with other separators,
+a name in another case, a date in another order, a commit's hash cut short. Counts up to twenty are
+not examined, because they are the writer's own; nor are quotations of a few words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from typing import Literal, TypeAlias
+
+from enfold.text.grammar import ItemClass, items_in_token, plain_kind, tokens_of
+from enfold.text.items import extract
+from enfold.text.scripts import UNSPACED
+from enfold.text.words import texts_of_terms
+
+InventionKind: TypeAlias = ItemClass | Literal["quotation"]
+Invention: TypeAlias = tuple[InventionKind, str]
+
+_CHECKED: tuple[ItemClass, ...] = ("path", "url", "identifier", "number", "date", "name", "error")
+MAX_COUNT = 20
+"""Whole numbers up to this one are not examined."""
+
+_QUOTES = str.maketrans(dict.fromkeys("“”„«»‟", '"'))
+_TOKEN = re.compile(r"[^\s\"'`,;(){}\[\]<>|“”‘’«»…→]+")
+_EDGES = ".:!?*-_=+~^&%"
+_NUMBER = re.compile(r"\d[\d.,:_'\u00a0\u202f]*\d|\d")
+_SPACED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)")
+_LONG_INTEGER = re.compile(r"(?<![\w.,:/#-])\d{3,}(?![\w]|[.,:/-]\d)")
+_MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9, "G": 1e9, "万": 1e4}
+_MAGNITUDE = re.compile(r"(\d[\d.,]*) ?(bn|[kKMmBG万])(?![A-Za-z])")
+_GROUPS = re.compile(r"\d{1,3}([.,' _\u00a0\u202f])\d{3}(?:\1\d{3})*")
+_ISO_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.年](\d{1,2})[-/.月](\d{1,2})(?!\d)")
+_DAY_FIRST = re.compile(r"(?<!\d)(\d{1,2})[/.](\d{1,2})[/.]((?:19|20)\d\d)(?!\d)")
+_MONTHS = {
+    name: number
+    for number, names in enumerate(
+        (
+            *("jan", "feb", "mar mär", "apr avr abr", "may mai", "jun juin"),
+            *("jul juil", "aug aoû ago", "sep set", "oct okt out", "nov", "dec dez déc dic"),
+        ),
+        start=1,
+    )
+    for name in names.split()
+}
+_WORD_DATE = re.compile(
+    r"(?<![\w.])(?:(?P<d1>\d{1,2})(?:st|nd|rd|th|\.|º)?\s+(?:of\s+|de\s+)?)?"
+    r"(?P<month>[^\W\d_]{3,10})\.?(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?(?!\d|:))?"
+    r"(?:,?\s+(?:de\s+)?(?P<year>(?:19|20)\d\d))?"
+)
+_CLOCK = re.compile(
+    r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?\s?([ap])?(?:\.?m\b)?", re.IGNORECASE
+)
+_HOUR = re.compile(r"(?<![\d:.])(\d{1,2})\s?([ap])\.?m\b", re.IGNORECASE)
+_HEX = re.compile(r"[0-9a-f]{7,40}")
+_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:www\.)?|^www\.")
+_SQUASHED = re.compile(r"[\W_]+")
+_VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
+_QUOTATION = re.compile(r"\"([^\"\n]{12,600})\"|[「『]([^」』\n]{6,400})[」』]")
+_MIN_CODE_LENGTH = 5
+"""Characters of a token that looks like code and is no exact item, such as `self.name`."""
+_MIN_QUOTED_WORDS = 5
+_RUNS = (5, 8)
+"""Words in a row, and pairs of characters of an unspaced script, that show a quotation."""
+_MIN_SHARED = 0.5
+"""The share of a quotation's words in such runs, at least: fillers may be left out, and a form may
+be adapted to the sentence around it."""
+_MIN_SAME_LANGUAGE = 0.12
+"""The share of a quotation's words that the source has; a translated quotation has fewer."""
+
+
+class SourceText:
+    """Everything that a summary may repeat, searchable in the forms that a summary may use."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._text = "\n".join(texts).translate(_QUOTES)
+        self._lower = self._text.lower()
+
+    @cached_property
+    def _tokens(self) -> frozenset[str]:
+        """The tokens in lower case, with and without the punctuation around them."""
+        found = set(_TOKEN.findall(self._lower))
+        return frozenset(found | {token.strip(_EDGES) for token in found})
+
+    @cached_property
+    def _squashed(self) -> frozenset[str]:
+        """The letters and digits of the tokens and of their parts: `maxRetries`, `MAX_RETRIES`."""
+        found: set[str] = set()
+        for token in self._tokens:
+            found.add(_SQUASHED.sub("", token))
+            found.update(part for part in re.split(r"[/.:=#@]", token) if part)
+        found.update(_SQUASHED.sub("", part) for part in tuple(found))
+        return frozenset(found)
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        found: set[str] = set()
+        for number in set(_NUMBER.findall(self._text)) | set(_SPACED_NUMBER.findall(self._text)):
+            found.update(_readings(number))
+            # A list without spaces, a version or an address has each of its numbers as well.
+            found.update(part.lstrip("0") or "0" for part in re.findall(r"\d+", number))
+        for number, magnitude in set(_MAGNITUDE.findall(self._text)):
+            found.update(_multiplied(number, magnitude))
+        return frozenset(found)
+
+    @cached_property
+    def _dates(self) -> frozenset[tuple[int, int, int]]:
+        return frozenset(_dates_in(self._lower))
+
+    @cached_property
+    def _times(self) -> frozenset[int]:
+        return frozenset(_times_in(self._lower))
+
+    @cached_property
+    def _hashes(self) -> tuple[str, ...]:
+        return tuple(sorted(set(_HEX.findall(self._lower))))
+
+    @cached_property
+    def _words(self) -> list[str]:
+        return texts_of_terms(self._text)
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        return frozenset(self._words)
+
+    @cached_property
+    def _runs(self) -> dict[int, frozenset[int]]:
+        """The hashes of all runs of words, by the number of words."""
+        return {length: frozenset(_runs_of(self._words, length)) for length in _RUNS}
+
+    @cached_property
+    def _word_line(self) -> str:
+        return f" {' '.join(self._words)} "
+
+    def has(self, kind: ItemClass, item: str) -> bool:
+        """Return True if the source has the item, in any form that an honest writer may give it."""
+        lower = item.lower()
+        if lower in self._tokens or self._has_literally(lower):
+            return True
+        if kind == "number":
+            return self._has_number(item)
+        if kind == "date":
+            return self._has_date(lower)
+        if kind in {"path", "url"}:
+            return self._has_path(lower)
+        return self._has_identifier(lower)
+
+    def _has_literally(self, lower: str) -> bool:
+        """Return True if the item is in the source and not a part of a longer word or number."""
+        text = self._lower
+        start = text.find(lower)
+        while start >= 0:
+            end = start + len(lower)
+            is_part = _continues(text[max(0, start - 2) : start], lower[0])
+            if not is_part and not _continues(text[end : end + 2][::-1], lower[-1]):
+                return True
+            start = text.find(lower, start + 1)
+        return False
+
+    def _has_number(self, item: str) -> bool:
+        for number in _NUMBER.findall(item):
+            readings = set(_readings(number))
+            for digits, magnitude in _MAGNITUDE.findall(item):
+                readings.update(_multiplied(digits, magnitude))
+            if "%" in item:
+                readings.update(_divided(number))
+            if not readings & self._numbers and not any(map(self._is_spelled, readings)):
+                return False
+        return True
+
+    def _is_spelled(self, reading: str) -> bool:
+        """Return True if the source has a number of at most three digits in English words."""
+        if not reading.isdigit() or len(reading) > len("999"):
+            return False
+        return any(f" {spelled} " in self._word_line for spelled in _spelled(int(reading)))
+
+    def _has_date(self, lower: str) -> bool:
+        dates = set(_dates_in(lower))
+        if dates:
+            return all(any(_same_day(date, other) for other in self._dates) for date in dates)
+        times = set(_times_in(lower))
+        if times:
+            return bool(times & self._times)
+        return all(set(_readings(number)) & self._numbers for number in _NUMBER.findall(lower))
+
+    def _has_path(self, lower: str) -> bool:
+        bare = _SCHEME.sub("", lower).strip("/").removeprefix("./")
+        if self._has_literally(bare):
+            return True
+        if "\\" in bare:
+            return self._has_path(re.sub(r"\\+", "/", bare)) or re.sub(r"\\+", "/", bare) in (
+                re.sub(r"\\+", "/", self._lower)
+            )
+        segments = bare.split("/")
+        # A folder that was entered and a path inside it: `cd src/app`, then `tests/a.py`.
+        for cut in range(1, len(segments)):
+            folder, inside = "/".join(segments[:cut]), "/".join(segments[cut:])
+            is_anchored = lower.startswith(("/", "~")) or "/" in inside
+            if is_anchored and self._has_literally(folder) and self._has_literally(inside):
+                return True
+        return False
+
+    def _has_identifier(self, lower: str) -> bool:
+        if _SQUASHED.sub("", lower) in self._squashed:
+            return True
+        version = _VERSION.fullmatch(lower)
+        if version:
+            return self._has_literally(version[1]) or self._has_literally(f"v{version[1]}")
+        if _HEX.fullmatch(lower):
+            return any(each.startswith(lower) for each in self._hashes)
+        parts = [part for part in re.split(r"[.:/@=]+", lower.strip("#$@-")) if part]
+        return len(parts) > 1 and all(
+            self._has_literally(part) or _SQUASHED.sub("", part) in self._squashed for part in parts
+        )
+
+    def has_quotation(self, quotation: str) -> bool:
+        """Return True if the source has most runs of words of each part of a quotation."""
+        for part in re.split(r"…|\.\.\.|\[[^\]]*\]", quotation):
+            words = texts_of_terms(part)
+            if len(words) < _MIN_QUOTED_WORDS:
+                continue
+            known = sum(word in self._vocabulary for word in words)
+            if known >= _MIN_SAME_LANGUAGE * len(words) and not self._has_run_of(words):
+                return False
+        return True
+
+    def _has_run_of(self, words: list[str]) -> bool:
+        """Return True if half of the words stand in runs that the source has."""
+        is_paired = UNSPACED.match("".join(words)) is not None
+        length = _RUNS[1] if is_paired else _RUNS[0]
+        covered: set[int] = set()
+        for start, run in enumerate(_runs_of(words, length)):
+            if run in self._runs[length]:
+                covered.update(range(start, start + length))
+        return len(covered) >= _MIN_SHARED * len(words)
+
+
+def _runs_of(words: list[str], length: int) -> Iterator[int]:
+    """Yield the hash of every run of so many words."""
+    return map(hash, zip(*(words[at:] for at in range(length)), strict=False))
+
+
+_UNITS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    "nineteen",
+)
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+
+
+def _spelled(value: int) -> Iterator[str]:
+    """Yield a number below a thousand in English words, as texts of terms have them."""
+    hundreds, rest = divmod(value, 100)
+    if hundreds:
+        for tail in ("", *(f" {each}" for each in _spelled(rest))) if rest else ("",):
+            if bool(tail) == bool(rest):
+                yield f"{_UNITS[hundreds]} hundred{tail}"
+                yield f"{_UNITS[hundreds]} hundred and{tail}" if tail else f"a hundred{tail}"
+        return
+    if rest < len(_UNITS):
+        yield _UNITS[rest]
+        return
+    tens, unit = divmod(rest, 10)
+    yield f"{_TENS[tens - 2]} {_UNITS[unit]}" if unit else _TENS[tens - 2]
+
+
+def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
+    """Return the items and quotations of a text that its source does not have."""
+    found: dict[Invention, None] = {}
+    plain = text.translate(_QUOTES)
+    items = extract(plain)
+    for kind in _CHECKED:
+        for item in items[kind]:
+            if _is_examined(kind, item) and not source.has(kind, item):
+                found[kind, item] = None
+    for token in dict.fromkeys(tokens_of(plain)):
+        core = token.strip(_EDGES)
+        is_code = plain_kind(core) == "code" and len(core) >= _MIN_CODE_LENGTH
+        if is_code and not items_in_token(token) and not source.has("identifier", core):
+            found["identifier", core] = None
+    covered = " ".join(item for _, item in found)
+    for number in dict.fromkeys(_LONG_INTEGER.findall(plain)):
+        if number not in covered and not source.has("number", number):
+            found["number", number] = None
+    for quotation in quotations(text):
+        if not source.has_quotation(quotation):
+            found["quotation", quotation] = None
+    return tuple(found)
+
+
+def quotations(text: str) -> Iterator[str]:
+    """Yield the quotations of a text that are long enough to be examined."""
+    for match in _QUOTATION.finditer(text.translate(_QUOTES)):
+        quotation = match[1] or match[2]
+        if len(texts_of_terms(quotation)) >= _MIN_QUOTED_WORDS:
+            yield quotation
+
+
+def _is_examined(kind: ItemClass, item: str) -> bool:
+    if kind == "name":
+        return "@" in item and "." in item  # an address; names of people take many forms
+    if kind == "error":
+        return " " not in item
+    if kind == "number":
+        numbers = _NUMBER.findall(item)
+        return not all(each.isdigit() and int(each) <= MAX_COUNT for each in numbers)
+    return True
+
+
+def _continues(outside: str, inner: str) -> bool:
+    """Return True if the last of the characters outside continues the word or number inside.
+
+    1.5 is a part of 11.5 and of 1.55. Words of unspaced scripts have no visible borders.
+    """
+    outer = outside[-1:]
+    if not inner.isascii() or not outer.isascii() or not (inner.isalnum() or inner == "_"):
+        return False
+    if outer.isalnum() or outer == "_":
+        return True
+    is_inside_number = inner.isdigit() and outer in {".", ","} and len(outside) > 1
+    return is_inside_number and outside[0].isdigit()
+
+
+def _readings(number: str) -> Iterator[str]:
+    """Yield the values that a number in digits may stand for, each written in one way."""
+    number = number.rstrip(".,:_'\u00a0\u202f")
+    if ":" in number:
+        yield number
+        return
+    if _GROUPS.fullmatch(number):
+        yield re.sub(r"\D", "", number).lstrip("0") or "0"
+    for whole, mark, decimals in (number.rpartition("."), number.rpartition(",")):
+        if mark and decimals.isdigit():
+            digits = re.sub(r"\D", "", whole).lstrip("0") or "0"
+            fraction = decimals.rstrip("0")
+            yield f"{digits}.{fraction}" if fraction else digits
+    if number.isdigit():
+        yield number.lstrip("0") or "0"
+    elif not _GROUPS.fullmatch(number):
+        yield number
+
+
+def _multiplied(number: str, magnitude: str) -> Iterator[str]:
+    for reading in _readings(number):
+        if re.fullmatch(r"\d+(?:\.\d+)?", reading):
+            yield _written(float(reading) * _MAGNITUDES[magnitude])
+
+
+def _divided(number: str) -> Iterator[str]:
+    for reading in _readings(number):
+        if re.fullmatch(r"\d+(?:\.\d+)?", reading):
+            yield _written(float(reading) / 100)
+
+
+def _written(value: float) -> str:
+    return f"{value:.6f}".rstrip("0").rstrip(".")
+
+
+def _dates_in(lower: str) -> Iterator[tuple[int, int, int]]:
+    """Yield year, month and day of the dates in a text; the year is 0 where it is not given."""
+    for year, month, day in _ISO_DATE.findall(lower):
+        yield int(year), int(month), int(day)
+    for first, second, year in _DAY_FIRST.findall(lower):
+        yield int(year), int(second), int(first)
+        yield int(year), int(first), int(second)
+    for match in _WORD_DATE.finditer(lower):
+        month = _MONTHS.get(match["month"][:4]) or _MONTHS.get(match["month"][:3])
+        day = match["d1"] or match["d2"]
+        if month and day:
+            yield int(match["year"] or 0), month, int(day)
+
+
+def _same_day(date: tuple[int, int, int], other: tuple[int, int, int]) -> bool:
+    return date[1:] == other[1:] and (date[0] == other[0] or not date[0] or not other[0])
+
+
+def _times_in(lower: str) -> Iterator[int]:
+    """Yield the minutes of the day of the times in a text; half past two may be 2:30 or 14:30."""
+    for hour, minute, half in _CLOCK.findall(lower):
+        yield from _minutes(int(hour), int(minute), half)
+    for hour, half in _HOUR.findall(lower):
+        yield from _minutes(int(hour), 0, half)
+
+
+def _minutes(hour: int, minute: int, half: str) -> Iterator[int]:
+    hours = {hour % 12 + 12} if half == "p" else {hour % 12} if half == "a" else {hour}
+    if not half and hour <= 12:  # noqa: PLR2004 - a clock face
+        hours.add(hour % 12 + 12)
+    yield from (each * 60 + minute for each in hours)

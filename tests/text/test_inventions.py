@@ -1,0 +1,59 @@
+"""Inventions: what a summary has and its input does not, in whatever form the input has it."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.text.inventions import SourceText, find_inventions
+
+SOURCE = SourceText(
+    [
+        (
+            "On 2026-05-07 at 14:30 the build of src/app/parser.py took 1,705 ms; see commit "
+            "4be91d7c02aa91f3 and https://example.com/docs/a. MAX_ATTEMPTS is 3, the share was 0.45."
+        ),
+        "cd /home/anna/project && pytest tests/test_parser.py",
+        "Anna wrote: please never push to main before the nightly build has passed, it hurts us.",
+        "The price is twenty five Euro and 12,000 units are planned. Version v2.3.1 is out.",
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The parser (app/parser.py, parser.py) took 1705 ms, that is 1 705 ms.",
+        "Commit 4be91d7 is on example.com/docs/a.",
+        "On 7 May 2026, at 2:30 pm, maxAttempts was 3.",
+        "May 7: 45 % of 12k units at 25 Euro; version 2.3.1.",
+        "See /home/anna/project/tests/test_parser.py:42 and ./src/app/parser.py.",
+        'She asked to "never push to main before the nightly build has passed".',
+        'She said "never push … before the nightly build has passed, it hurts us".',
+        'The button "Save all" was pressed; 7 files and 12 tests are left.',
+        'Sie sagte: "Bitte niemals auf den Hauptzweig schieben, bevor alles grün ist".',
+    ],
+)
+def test_an_honest_form_is_no_invention(text: str) -> None:
+    assert find_inventions(text, SOURCE) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "item"),
+    [
+        ("It is in src/app/lexer.py.", "path", "src/app/lexer.py"),
+        ("It is in lib/app/parser.py.", "path", "lib/app/parser.py"),
+        ("The build took 1,706 ms.", "number", "1,706 ms"),
+        ("The build took 170 ms.", "number", "170 ms"),
+        ("There are 4711 of them.", "number", "4711"),
+        ("See commit 4be91d8.", "identifier", "4be91d8"),
+        ("MAX_RETRIES is 3.", "identifier", "MAX_RETRIES"),
+        ("On 2026-05-08 it ran.", "date", "2026-05-08"),
+        ("It ran at 15:30.", "date", "15:30"),
+        ("It calls parser.tokenise_all.", "identifier", "parser.tokenise_all"),
+        ('She said: "always push straight to main after lunch".', "quotation", "always push"),
+    ],
+)
+def test_an_invention_is_found(text: str, kind: str, item: str) -> None:
+    found = find_inventions(text, SOURCE)
+    assert [each for each, _ in found] == [kind]
+    assert item in found[0][1]
