@@ -10,7 +10,7 @@ SOURCE = SourceText(
     [
         (
             "On 2026-05-07 at 14:30 the build of src/app/parser.py took 1,705 ms; see commit "
-            "4be91d7c02aa91f3 and https://example.com/docs/a. MAX_ATTEMPTS is 3, the share was 0.45."
+            "4be91d7c02aa91f3 and https://example.com/docs/a. MAX_ATTEMPTS is 3, share 0.45."
         ),
         "cd /home/anna/project && pytest tests/test_parser.py",
         "Anna wrote: please never push to main before the nightly build has passed, it hurts us.",
