@@ -35,7 +35,7 @@ _MIN_EVIDENCE_IF_SHORT = 4.5
 _MAX_EVIDENCE_SHARE = 0.03
 """No more is required than this share of all the evidence that the input has."""
 _MIN_INPUT_EVIDENCE = 12.0
-"""An input with less evidence, which is a dozen different words, gives no measure."""
+"""An input with less evidence, which is a dozen rare words, gives no measure."""
 _MIN_COVERAGE = 0.3
 _MIN_COVERAGE_IF_SHORT = 0.45
 """The least share of the words, weighted by rarity, that are words of the input."""
@@ -104,7 +104,11 @@ def fault_of(text: str, request: SummaryRequest) -> str:
             unknown += 1
         elif word not in ignored:
             evidence += rarity
-    total = sum(source.rarity(word) or 0.0 for word in source.counts if word not in ignored)
+    total = sum(
+        source.rarity(word) or 0.0
+        for word in source.counts
+        if word not in ignored and not word.isdigit()
+    )
     if total < _MIN_INPUT_EVIDENCE:
         return ""
     length = sum(source.counts.values())
