@@ -159,7 +159,7 @@ def plant(sample: Sample, others: list[str], chance: random.Random) -> Plant | N
     kinds: tuple[ItemClass, ...] = ("path", "number", "identifier", "date")
     if chance.random() < 1 / (len(kinds) + 1):
         made_up = chance.choice(others)
-        if made_up.lower() in sample.raw:
+        if _shares_words(made_up, sample.raw):
             return None
         return Plant("quotation", made_up, f'{sample.text}\n- The user said: "{made_up}"')
     kind = chance.choice(kinds)
@@ -174,7 +174,20 @@ def plant(sample: Sample, others: list[str], chance: random.Random) -> Plant | N
     return None
 
 
+def _shares_words(sentence: str, raw: str) -> bool:
+    """Return True if four words in a row, or eight characters without spaces, are in the input."""
+    words = re.findall(r"\w+", sentence.lower())
+    text = " ".join(re.findall(r"\w+", raw))
+    if len(words) < 6:
+        return len(sentence) < 20 or any(
+            sentence[at : at + 8].lower() in raw for at in range(len(sentence) - 7)
+        )
+    return any(" ".join(words[at : at + 4]) in text for at in range(len(words) - 3))
+
+
 def _is_plantable(kind: str, item: str) -> bool:
+    if kind == "date":
+        return re.fullmatch(r"\d{4}-\d\d-\d\d|\d{1,2}:\d\d.*", item) is not None
     return kind != "number" or int(re.sub(r"\D", "", item) or 0) > 20
 
 
@@ -186,7 +199,7 @@ def _changed(item: str, kind: str, chance: random.Random) -> str:
         made = "".join(chance.sample("abcdefghiklmnoprstuvw", 6))
         return f"{folder}{slash}{made}{dot}{ending}" if stem else f"{folder}{slash}{made}"
     if kind == "date" and (found := re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", item)):
-        return f"{found[1]}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
+        return f"20{chance.randint(10, 29)}-{chance.randint(1, 12):02}-{chance.randint(1, 28):02}"
     if kind == "date" and (found := re.fullmatch(r"(\d{1,2}):(\d\d)(.*)", item)):
         return f"{chance.randint(1, 12)}:{chance.randint(0, 59):02}{found[3]}"
     places = [at for at, each in enumerate(item) if each.isalnum()]
@@ -211,7 +224,7 @@ def _is_in(item: str, kind: str, raw: str) -> bool:
     """Return True if the input has the item, or for a number its digits anywhere."""
     if item.lower() in raw or kind != "number":
         return item.lower() in raw
-    numbers = re.findall(r"\d[\d.,:]*\d|\d\d", item)
+    numbers = re.findall(r"\d[\d.,:]*\d|\d\d", re.sub(r"\.0+\b", "", item))
     return any(re.search(rf"(?<!\d){re.escape(each)}(?!\d)", raw) for each in numbers)
 
 
@@ -253,7 +266,7 @@ def _false_alarms(honest: Iterable[Sample], show: int) -> dict[int, set[str]]:
                 print(f"alarm ({sample.kind}, {sample.file}): {kind} {item[:100]!r}")
     print("\n| honest summaries | number | items | false alarms | share | summaries with one |")
     print("|---|--:|--:|--:|--:|--:|")
-    rows["all"] = sum(rows.values(), Counter())
+    rows["built-in and rewritten"] = rows["built-in"] + rows["rewritten"]
     for name, row in rows.items():
         share = row["alarms"] / max(1, row["items"])
         print(
@@ -271,8 +284,9 @@ def _planted(
     sentences: dict[str, list[str]] = defaultdict(list)
     for sample in honest:
         for line in sample.text.splitlines():
-            bare = line.removeprefix("- ").removeprefix("User: ").replace('"', "")
-            if 40 <= len(bare) <= 200 and "…" not in bare and "→" not in bare:
+            bare = line.removeprefix("- ").removeprefix("User: ")
+            is_prose = not re.search(r'["…→`:]', bare)
+            if 40 <= len(bare) <= 200 and is_prose:
                 sentences[sample.file].append(bare)
     while planted.total() < wanted:
         sample = chance.choice(honest)

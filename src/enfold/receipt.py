@@ -39,7 +39,7 @@ from typing import Any, Literal, TypeAlias
 
 from enfold.errors import ConfigError
 from enfold.jsontext import dump_text
-from enfold.messages import Message, Text, ToolCall
+from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.inventions import Invention, SourceText, find_inventions
 from enfold.text.items import extract, items_of, texts
@@ -308,6 +308,8 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
                 yield part.name
                 arguments = part.arguments
                 yield arguments if isinstance(arguments, str) else dump_text(arguments)
+            elif isinstance(part, ToolResult):
+                yield text_of((part,))
             elif isinstance(part, Text):
                 yield part.text
     yield from texts(messages)

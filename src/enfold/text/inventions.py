@@ -30,6 +30,7 @@ _TOKEN = re.compile(r"[^\s\"'`,;(){}\[\]<>|“”‘’«»…→]+")
 _EDGES = ".:!?*-_=+~^&%"
 _NUMBER = re.compile(r"\d[\d.,:_'\u00a0\u202f]*\d|\d")
 _SPACED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)")
+_DECIMAL = re.compile(r"\d+[.,]\d+")
 _LONG_INTEGER = re.compile(r"(?<![\w.,:/#-])\d{3,}(?![\w]|[.,:/-]\d)")
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9, "G": 1e9, "万": 1e4}
 _MAGNITUDE = re.compile(r"(\d[\d.,]*) ?(bn|[kKMmBG万])(?![A-Za-z])")
@@ -60,7 +61,14 @@ _HEX = re.compile(r"[0-9a-f]{7,40}")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:www\.)?|^www\.")
 _SQUASHED = re.compile(r"[\W_]+")
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
-_QUOTATION = re.compile(r"\"([^\"\n]{12,600})\"|[「『]([^」』\n]{6,400})[」』]")
+_QUOTATION = re.compile(
+    r"(?<![\w=:,\"])\"(?=[\w'‘(¿¡])([^\"\n]{12,600})\"(?!\w)|[「『]([^」』\n]{6,400})[」』]"
+)
+_CUT_OFF = re.compile(r"\S+…")
+_LIKE_A_NAME = re.compile(
+    r"[\w*-]{2,}(?:\.[\w*-]+)+|\.?[\w*.-]+/(?:[\w*.-]*[._\d*][\w*.-]*|[\w*.-]+/.*)?"
+)
+"""Not an exact item, but like the name of a file or a folder."""
 _MIN_CODE_LENGTH = 5
 """Characters of a token that looks like code and is no exact item, such as `self.name`."""
 _MIN_QUOTED_WORDS = 5
@@ -69,6 +77,8 @@ _RUNS = (5, 8)
 _MIN_SHARED = 0.5
 """The share of a quotation's words in such runs, at least: fillers may be left out, and a form may
 be adapted to the sentence around it."""
+_SMALL_VOCABULARY = 300
+"""Words of a source that is too small to tell its language from that of a quotation."""
 _MIN_SAME_LANGUAGE = 0.12
 """The share of a quotation's words that the source has; a translated quotation has fewer."""
 
@@ -102,7 +112,8 @@ class SourceText:
         for number in set(_NUMBER.findall(self._text)) | set(_SPACED_NUMBER.findall(self._text)):
             found.update(_readings(number))
             # A list without spaces, a version or an address has each of its numbers as well.
-            found.update(part.lstrip("0") or "0" for part in re.findall(r"\d+", number))
+            if not _DECIMAL.fullmatch(number):
+                found.update(part.lstrip("0") or "0" for part in re.findall(r"\d+", number))
         for number, magnitude in set(_MAGNITUDE.findall(self._text)):
             found.update(_multiplied(number, magnitude))
         return frozenset(found)
@@ -223,10 +234,15 @@ class SourceText:
             words = texts_of_terms(part)
             if len(words) < _MIN_QUOTED_WORDS:
                 continue
-            known = sum(word in self._vocabulary for word in words)
-            if known >= _MIN_SAME_LANGUAGE * len(words) and not self._has_run_of(words):
+            if self._may_be_quoted(words) and not self._has_run_of(words):
                 return False
         return True
+
+    def _may_be_quoted(self, words: list[str]) -> bool:
+        """Return False if the source is in another language, so that only a translation is."""
+        known = sum(word in self._vocabulary for word in words)
+        is_small = len(self._vocabulary) < _SMALL_VOCABULARY
+        return known >= (1 if is_small else _MIN_SAME_LANGUAGE * len(words))
 
     def _has_run_of(self, words: list[str]) -> bool:
         """Return True if half of the words stand in runs that the source has."""
@@ -271,7 +287,9 @@ def _spelled(value: int) -> Iterator[str]:
 def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
     """Return the items and quotations of a text that its source does not have."""
     found: dict[Invention, None] = {}
-    plain = text.translate(_QUOTES)
+    # A token before an ellipsis was cut off.
+    plain = _CUT_OFF.sub("…", text.translate(_QUOTES))
+    plain = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), plain)
     items = extract(plain)
     for kind in _CHECKED:
         for item in items[kind]:
@@ -279,7 +297,8 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
                 found[kind, item] = None
     for token in dict.fromkeys(tokens_of(plain)):
         core = token.strip(_EDGES)
-        is_code = plain_kind(core) == "code" and len(core) >= _MIN_CODE_LENGTH
+        is_code = plain_kind(core) == "code" or _LIKE_A_NAME.fullmatch(core) is not None
+        is_code = is_code and len(core) >= _MIN_CODE_LENGTH
         if is_code and not items_in_token(token) and not source.has("identifier", core):
             found["identifier", core] = None
     covered = " ".join(item for _, item in found)
