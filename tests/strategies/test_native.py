@@ -129,7 +129,7 @@ async def test_an_invention_is_asked_about_once_and_then_reported() -> None:
 
 
 async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentences() -> None:
-    text = "Alpha is a word. " * 20
+    text = ("Alpha is a word. " * 20).strip()
     tokens = get("o200k_base").count(text)
     plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=int(tokens / 1.3))
     writer = ScriptedSummarizer(text)
