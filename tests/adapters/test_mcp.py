@@ -57,16 +57,16 @@ async def told(engine: Engine, id: str = "chat", turns: int = 40) -> Session:
     return session
 
 
-async def test_it_offers_four_tools_with_schemas_of_what_they_give(engine: Engine) -> None:
+async def test_each_tool_has_a_schema_of_its_answer(engine: Engine) -> None:
     async with Client(make_server(engine)) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-    assert sorted(tools) == ["compress", "recall", "search_history", "status"]
+    assert sorted(tools) == ["compress", "pin", "pins", "recall", "search_history", "status"]
     for name, tool in tools.items():
         assert tool.description
         assert "session" in tool.input_schema["properties"]
         assert tool.output_schema is not None
         assert tool.annotations is not None
-        assert tool.annotations.read_only_hint is (name != "compress")
+        assert tool.annotations.read_only_hint is (name not in {"compress", "pin"})
 
 
 async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> None:
@@ -107,6 +107,21 @@ async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) ->
         assert f"start={end}" in words
         _, rest = await ask(client, "recall", reference=reference, start=end)
         assert rest["passages"][0]["start"] == end
+
+
+async def test_a_pinned_message_stays_in_the_view(engine: Engine) -> None:
+    session = await told(engine)
+    async with Client(make_server(engine, session="chat")) as client:
+        assert (await ask(client, "pins"))[0] == "No message is pinned."
+        _, values = await ask(client, "pin", reference="1")
+        words, listed = await ask(client, "pins")
+        assert listed == values
+        (pinned,) = listed["messages"]
+        assert (pinned["position"], pinned["why"], pinned["text"]) == (1, "pinned", FACT)
+        assert f"{pinned['tokens']} tokens" in words
+        await ask(client, "compress")
+        assert FACT in [text_of(each.parts) for each in (await session.prepare()).messages]
+        assert "no message" in await complaint(client, "pin", reference="nowhere")
 
 
 async def test_status_says_how_full_it_is(engine: Engine) -> None:

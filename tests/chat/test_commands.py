@@ -203,3 +203,23 @@ async def test_quit_and_a_talk_without_a_model(chat_setup: ChatSetup) -> None:
 
 def test_no_command_begins_like_a_path() -> None:
     assert all(commands.is_command(f"/{name}") for name in COMMANDS)
+
+
+async def test_a_message_is_pinned_and_unpinned_by_its_number(chat: ChatController) -> None:
+    await chat.session.append("The port is 4711.", assistant("Noted."))
+    assert "No message is pinned" in await show(chat, "/pins")
+    assert "#1 is pinned" in await show(chat, "/pin #1")
+    (pinned,) = await chat.session.pins()
+    listed = await show(chat, "/pins")
+    assert f"#1 user, pinned, {pinned.tokens} tokens" in listed
+    assert "The port is 4711." in listed
+    assert "#1 is unpinned" in await show(chat, "/unpin 1")
+    assert await chat.session.pins() == ()
+
+
+@pytest.mark.parametrize("line", ["/pin", "/unpin"])
+async def test_a_pin_needs_a_message(line: str, chat: ChatController) -> None:
+    with pytest.raises(InputError, match="/history"):
+        await run_command(chat, line)
+    with pytest.raises(NotFoundError):
+        await run_command(chat, f"{line} #9")

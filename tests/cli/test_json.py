@@ -16,6 +16,7 @@ SAME = {
     "sessions": ("/api/sessions", "sessions"),
     "sessions status festival": ("/api/sessions/festival/status", None),
     "sessions summaries festival": ("/api/sessions/festival/summaries", None),
+    "sessions pins festival": ("/api/sessions/festival/pins", None),
     "sessions compress festival --dry-run": ("POST /api/sessions/festival/preview", None),
     "search Lindvik": ("/api/search?q=Lindvik", None),
     "models gpt-4o": ("/api/models?q=gpt-4o", None),
@@ -37,6 +38,7 @@ async def _answer(route: str) -> Any:
 def test_a_command_prints_what_the_api_answers(command: str, festival: Enfold) -> None:
     festival("profiles", "add", "work", "--provider", "openai", "--model", "gpt-4o")
     festival("sessions", "compress", "festival")
+    festival("sessions", "pin", "festival", "1")
     route, field = SAME[command]
     answer = asyncio.run(_answer(route))
     printed = festival(*command.split(), "--json").json

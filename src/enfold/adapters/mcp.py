@@ -1,4 +1,4 @@
-"""MCP server: the tools `recall`, `search_history`, `compress` and `status` for agents, over stdio.
+"""MCP server: recall, search, status, pins and compression of stored sessions, over stdio.
 
 The tools work on one session, or on the session that a call names. Start it as
 `enfold-mcp --session NAME`, or in a program with `make_server(engine)`.
@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.adapters.engines import of_extra
 from enfold.engine import Engine, Session
-from enfold.engine.recall import Passage, quote, recall, recall_found, text_budget
+from enfold.engine.recall import (
+    Passage,
+    find_message,
+    quote,
+    recall,
+    recall_found,
+    text_budget,
+)
+from enfold.engine.results import StandingMessage
 from enfold.errors import EnfoldError, InputError, facts
 from enfold.jsontext import to_json
 from enfold.summaries.fence import escape
@@ -124,7 +132,27 @@ class SessionStatus:
         return f"{text} Blocked: {self.blocked}" if self.blocked else text
 
 
-ToolAnswer: TypeAlias = Recalled | FoundMessages | CompressedSession | SessionStatus
+@dataclass(frozen=True)
+class PinnedMessages:
+    """The messages that every compression leaves in the view."""
+
+    session: str
+    messages: list[StandingMessage]
+
+    def __str__(self) -> str:
+        if not self.messages:
+            return "No message is pinned."
+        lines = "\n".join(
+            f"[message {each.position}, {each.role}, {each.why}, {each.tokens:,} tokens,"
+            f" reference {each.message}] {escape(each.text)}"
+            for each in self.messages
+        )
+        return f"{_NOTICE}\n<conversation>\n{lines}\n</conversation>"
+
+
+ToolAnswer: TypeAlias = (
+    Recalled | FoundMessages | CompressedSession | SessionStatus | PinnedMessages
+)
 
 
 def make_server(
@@ -138,8 +166,8 @@ def make_server(
     tools = HistoryTools(engine, session, namespace)
     # The library logs the arguments of calls at lower levels; they may be private.
     server: MCPServer[Any] = MCPServer("enfold", instructions=INSTRUCTIONS, log_level="WARNING")
-    reading = (tools.recall, tools.search_history, tools.status)
-    for tool in (*reading, tools.compress):
+    reading = (tools.recall, tools.search_history, tools.status, tools.pins)
+    for tool in (*reading, tools.compress, tools.pin):
         hints = ToolAnnotations(
             read_only_hint=tool in reading, destructive_hint=False, open_world_hint=False
         )
@@ -236,6 +264,23 @@ class HistoryTools:
             compression_is_due=status.needs_compression,
             blocked=status.blocked,
         )
+
+    async def pins(self, session: str = "") -> PinnedMessages:
+        """Return the messages that every compression leaves in the context, with the reason."""
+        found = await self._session(session)
+        return PinnedMessages(found.id, list(await found.pins()))
+
+    # There is no tool to unpin: text that a model reads must not be able to release the user's
+    # instructions. People unpin messages with the command line, the API or the web UI.
+    async def pin(self, reference: str, session: str = "") -> PinnedMessages:
+        """Keep a message in the context, word for word, through all later compressions.
+
+        The reference is that of search_history or recall, or the message's position. Use it for
+        messages that must not be summarized, such as a plan or a decision.
+        """
+        found = await self._session(session)
+        await found.pin((await find_message(found, reference)).id)
+        return PinnedMessages(found.id, list(await found.pins()))
 
     async def _session(self, named: str) -> Session:
         name = self._only or named

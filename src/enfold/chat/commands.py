@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from enfold.amounts import number, when
 from enfold.chat.controller import ChatController
 from enfold.engine import Outcome, Status
+from enfold.engine.recall import find_message
+from enfold.engine.results import StandingMessage
 from enfold.engine.state import message_of
 from enfold.engine.turns import is_interrupted, unanswered
 from enfold.errors import (
@@ -55,6 +57,14 @@ NOT_COMPRESSED = {
     "nothing_new": "Nothing was summarized: there is nothing new since the last summary.",
     "nothing_to_compress": "Nothing was summarized: all messages are recent enough to stay.",
 }
+WHY: Mapping[str, str] = {
+    "pinned": "pinned",
+    "system": "system message",
+    "context": "context of a coding agent",
+    "rule": "rule of the user",
+    "words": "words of the user",
+}
+"""Why a message stays in the view -> the words for people."""
 _PLACEHOLDERS: Mapping[type[Part], Callable[[Any], str]] = {
     ToolCall: lambda part: f"[call of {part.name}]",
     Attachment: lambda part: f"[attachment {part.name or part.mime or 'without a name'}]",
@@ -139,6 +149,18 @@ def format_hits(found: Sequence[Hit]) -> str:
         for hit in found
     ]
     return "\n".join((*lines, f"{number(len(found), 'message')} found."))
+
+
+def format_pins(found: Sequence[StandingMessage]) -> str:
+    """Return the messages that stay in the view, each with the reason and its tokens."""
+    lines = [
+        f"#{each.position} {each.role}, {WHY[each.why]}, {number(each.tokens, 'token')}"
+        f"{'' if each.in_view else ', back in the view after the next compression'}\n"
+        f"  {shorten(each.text)}"
+        for each in found
+    ]
+    total = number(sum(each.tokens for each in found), "token")
+    return "\n".join((*lines, f"{number(len(found), 'message')}, {total}."))
 
 
 def message_text(message: Message) -> str:
@@ -274,6 +296,29 @@ async def _search(controller: ChatController, argument: str) -> CommandResult:
     return format_hits(await controller.session.search(argument))
 
 
+async def _pin(controller: ChatController, argument: str) -> CommandResult:
+    row = await find_message(controller.session, _required(argument, "pin"))
+    await controller.session.pin(row.id)
+    return f"#{row.depth} is pinned: it stays in the context. /unpin #{row.depth} ends it."
+
+
+async def _unpin(controller: ChatController, argument: str) -> CommandResult:
+    row = await find_message(controller.session, _required(argument, "unpin"))
+    await controller.session.unpin(row.id)
+    return f"#{row.depth} is unpinned: the next compression may summarize it."
+
+
+def _required(argument: str, name: str) -> str:
+    if not argument:
+        raise InputError(f"no message; use /{name} #N with its number from /history")
+    return argument
+
+
+async def _pins(controller: ChatController, _argument: str) -> CommandResult:
+    found = await controller.session.pins()
+    return format_pins(found) if found else "No message is pinned. /pin #N pins one."
+
+
 async def _model(controller: ChatController, argument: str) -> CommandResult:
     if argument:
         await controller.use(argument)
@@ -312,6 +357,9 @@ COMMANDS: Mapping[str, Command] = {
         _history, "Show the last messages, summarized or not; #N shows one in full.", "[N|#N]"
     ),
     "search": Command(_search, "Search all messages, summarized or not.", "WORDS"),
+    "pin": Command(_pin, "Keep a message in the context, verbatim.", "#N", changes=True),
+    "unpin": Command(_unpin, "Let compressions summarize a message again.", "#N", changes=True),
+    "pins": Command(_pins, "Show the messages that stay in the context, and why."),
     "model": Command(_model, "Show or switch the model.", "[PROFILE|PROVIDER:MODEL]", changes=True),
     "retry": Command(_retry, "Repeat a failed compression or answer.", changes=True),
     "acknowledge": Command(

@@ -42,7 +42,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Stored sessions": {
         "import": ("import_command", "Store the conversations of a file as sessions."),
         "export": ("export_command", "Write the full history of a session."),
-        "sessions": ("sessions", "List, show, compress and delete sessions."),
+        "sessions": ("sessions", "List, show, compress, pin in and delete sessions."),
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
         "serve": (

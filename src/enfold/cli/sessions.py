@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from textwrap import shorten
+from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
 from enfold.amounts import number, when
+from enfold.chat.commands import WHY
 from enfold.cli.screen import (
     Db,
     Json,
@@ -20,9 +22,15 @@ from enfold.cli.screen import (
     working,
 )
 from enfold.engine import Outcome, Preview, Status
+from enfold.engine.recall import find_message
 from enfold.wiring import open_engine
 
 app = App(name="sessions")
+
+MessageName: TypeAlias = Annotated[
+    str, Parameter(help="The message: its number on the branch, such as 7, or its id.")
+]
+_TEXT_WIDTH = 60
 
 
 @app.default
@@ -147,6 +155,51 @@ async def undo(session: SessionName, /, *, db: Db = None) -> None:
     async with open_engine(db) as engine:
         undone = await (await engine.find(session)).undo()
     put("nothing to undo" if undone is None else f"undone: {undone.id}")
+
+
+@app.command
+async def pin(session: SessionName, message: MessageName, /, *, db: Db = None) -> None:
+    """Keep a message in the context, verbatim, through all compressions."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        row = await find_message(found, message)
+        await found.pin(row.id)
+    put(f"pinned: #{row.depth} {row.id}")
+
+
+@app.command
+async def unpin(session: SessionName, message: MessageName, /, *, db: Db = None) -> None:
+    """Let compressions summarize a message again."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        row = await find_message(found, message)
+        await found.unpin(row.id)
+    put(f"unpinned: #{row.depth} {row.id}")
+
+
+@app.command
+async def pins(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
+    """Show the messages that stay in the context, and why."""
+    async with open_engine(db) as engine:
+        found = await (await engine.find(session)).pins()
+    if json:
+        put_json(found)
+        return
+    rows = [
+        (
+            f"#{each.position}",
+            each.role,
+            WHY[each.why],
+            f"{each.tokens:,}",
+            "yes" if each.in_view else "after the next compression",
+            shorten(each.text, _TEXT_WIDTH, placeholder=" ..."),
+        )
+        for each in found
+    ]
+    columns = ("message", "role", "why", "tokens", "in view", "text")
+    put_table(number(len(rows), "message"), columns, rows)
+    if not found:
+        say("`enfold sessions pin NAME MESSAGE` pins one")
 
 
 @app.command

@@ -89,11 +89,16 @@ async def recall(session: Session, reference: str, *, max_tokens: int, start: in
 
     The reference is the message's id, or its position as `7`.
     """
-    if _POSITION.fullmatch(reference):
-        row = await session.look(partial(message_at, position=int(reference)))
-    else:
-        row = await session.message(reference)
+    row = await find_message(session, reference)
     return _passage(row, start, _TokenLimit(await session.tokenizer(), max_tokens))
+
+
+async def find_message(session: Session, reference: str) -> StoredMessage:
+    """Return a message of the branch by its id, or by its position as `7` or `#7`."""
+    position = reference.removeprefix("#")
+    if _POSITION.fullmatch(position):
+        return await session.look(partial(message_at, position=int(position)))
+    return await session.message(reference)
 
 
 def _passage(row: StoredMessage, start: int, limit: _TokenLimit) -> Passage:

@@ -74,9 +74,11 @@ class StandingMessage:
     position: int
     """Its place on the branch; the first is 1."""
     role: str
+    """The role of the message."""
     why: Why
     """`pinned`, `system`, `context`, `rule` or `words`."""
     tokens: int
+    """The tokens of the message."""
     in_view: bool
     """False if it was summarized before it was pinned; the next compression shows it again."""
     text: str

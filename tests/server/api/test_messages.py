@@ -75,3 +75,31 @@ async def test_what_is_wrong_is_named(client: Client, body: Any, place: str) -> 
     assert answer.status_code in {400, 404}
     assert place in answer.json()["error"]["message"]
     assert (await client.get(HISTORY)).json()["messages"] == []
+
+
+async def test_a_message_is_pinned_listed_and_unpinned(client: Client) -> None:
+    await client.post("/api/sessions", json={"id": "chat"})
+    system = {"role": "system", "content": "Answer in French."}
+    appended = await client.post(HISTORY, json={"messages": [system, "The port is 4711."]})
+    rule, port = appended.json()["ids"]
+    assert (await client.post(f"{HISTORY}/{port}/pin")).status_code == 204
+    pins = (await client.get("/api/sessions/chat/pins")).json()
+    assert [(each["message"], each["why"]) for each in pins] == [
+        (rule, "system"),
+        (port, "pinned"),
+    ]
+    assert all(each["tokens"] > 0 and each["in_view"] for each in pins)
+    assert pins[1]["text"] == "The port is 4711."
+    for message in (rule, port):
+        assert (await client.delete(f"{HISTORY}/{message}/pin")).status_code == 204
+    assert (await client.get("/api/sessions/chat/pins")).json() == []
+    assert (await client.post(f"{HISTORY}/none/pin")).status_code == 404
+
+
+async def test_pins_are_in_the_audit_log(client: Client) -> None:
+    await talk(client, "chat", 1)
+    message = (await client.get(HISTORY)).json()["messages"][0]["id"]
+    await client.post(f"{HISTORY}/{message}/pin")
+    newest = (await client.get("/api/audit")).json()[0]
+    assert newest["action"] == "POST /api/sessions/{session}/messages/{message}/pin"
+    assert (newest["session"], newest["status"]) == ("chat", 204)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from enfold import wire
+from enfold.engine.results import StandingMessage
 from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
 from enfold.errors import InputError
@@ -169,6 +170,8 @@ messages_router = APIRouter(prefix="/api", tags=["messages"], route_class=Strict
 _MOST = 10_000
 """Messages in one request."""
 
+MessageId: TypeAlias = Annotated[str, Path(description="The message's id.")]
+
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
@@ -228,11 +231,33 @@ async def append(new: NewMessages, session: TheSession, request: Request) -> App
 @messages_router.get(
     "/sessions/{session}/messages/{message}", name="get", summary="Read one message"
 )
-async def read_message(
-    message: Annotated[str, Path(description="The message's id.")], session: TheSession
-) -> StoredMessage:
+async def read_message(message: MessageId, session: TheSession) -> StoredMessage:
     """Return one message of the branch, summarized or not."""
     return await session.message(message)
+
+
+@messages_router.post(
+    "/sessions/{session}/messages/{message}/pin", name="pin", summary="Pin", status_code=204
+)
+async def pin(message: MessageId, session: TheSession) -> Response:
+    """Keep a message in the view, verbatim, through all compressions."""
+    await session.pin(message)
+    return Response(status_code=204)
+
+
+@messages_router.delete(
+    "/sessions/{session}/messages/{message}/pin", name="unpin", summary="Unpin", status_code=204
+)
+async def unpin(message: MessageId, session: TheSession) -> Response:
+    """Let compressions summarize a message again, pinned or standing for another reason."""
+    await session.unpin(message)
+    return Response(status_code=204)
+
+
+@messages_router.get("/sessions/{session}/pins", name="pins", summary="List pinned messages")
+async def list_pins(session: TheSession) -> Sequence[StandingMessage]:
+    """Return the pinned and the standing messages, each with the reason and its tokens."""
+    return await session.pins()
 
 
 def _parse(given: list[str | dict[str, Any]], dialect: str) -> tuple[Message, ...]:
