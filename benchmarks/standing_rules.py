@@ -5,9 +5,10 @@
 194 rules of `rules/planted.txt` are put into recorded sessions, and 6 of `rules/recorded.tsv` are
 there already. A rule stands at the start, in the middle or at the end of a message that a person
 typed, or after a long text of the same person. Each session is stored, a third of it at first, the
-rest in nine parts, and compressed after each part by the built-in summarizer; its model's window is
-a quarter of the session, at least 16,000 tokens. A rule is in view if the view's text has it word
-for word, tool results left out.
+rest in nine parts, and compressed after each part by the built-in summarizer. It goes on with other
+recorded sessions until ten compressions have changed it. Its model's window is a quarter of the
+session, at least 16,000 tokens. A rule is in view if the view's text has it word for word, tool
+results left out.
 
 - withdrawn: 20 rules that a later message takes back. Wrong is a view with the rule and without
   the message that takes it back.
@@ -29,7 +30,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -44,6 +45,8 @@ from enfold.tokens import count_messages
 
 RULES = Path(__file__).parent / "rules"
 COMPRESSIONS = 10
+MOST_PARTS = 60
+"""Parts of a session at most: a session that is never compressed ends too."""
 AGES = (1, 6, 10)
 LEAST_TYPED = 3
 LEAST_TOKENS = 3_000
@@ -213,56 +216,81 @@ def _result(message: Message) -> int | None:
 
 async def run_all(sessions: Sequence[Planting]) -> list[dict[str, Any]]:
     """Chain the compressions of every session."""
+    recorded = [
+        [replace(message, id=None) for message in each.messages] for each in choose(len(sessions))
+    ]
     found: list[dict[str, Any]] = []
     async with enfold.open("sqlite:///:memory:") as engine:
-        for session in sessions:
-            found += await run(engine, session)
+        for number, session in enumerate(sessions):
+            more = recorded[number + 1 :] + recorded[:number]
+            found += await run(engine, session, chain.from_iterable(more))
     return found
 
 
-async def run(engine: enfold.Engine, planting: Planting) -> list[dict[str, Any]]:
-    """Return for each sentence where it was found after each compression."""
-    tokens = sum(count_messages(planting.messages))
-    window = max(LEAST_WINDOW, int(WINDOW * tokens))
+async def run(
+    engine: enfold.Engine, planting: Planting, more: Iterator[Message]
+) -> list[dict[str, Any]]:
+    """Return for each sentence where it was found after each compression that followed it."""
+    window = max(LEAST_WINDOW, int(WINDOW * sum(count_messages(planting.messages))))
     model = f"rules:window-{window}"
     await engine.models.edit(model, max_input=window, max_output=window)
     session = await engine.session(planting.id, model=model)
-    cuts = parts(planting.messages)
-    views: list[tuple[Message, ...]] = []
-    done = 0
+    stored_messages = 0
+    views: list[tuple[int, tuple[Message, ...]]] = []
     failures: list[str] = []
-    for start, end in pairwise(cuts):
-        await session.append(*planting.messages[start:end])
+    for part in islice(feed(planting.messages, more, window), MOST_PARTS):
+        await session.append(*part)
+        stored_messages += len(part)
         try:
             outcome = await session.compress(force=True)
-            done += outcome.compressed
+            view = tuple((await session.prepare()).messages)
         except enfold.EnfoldError as error:
             failures.append(str(error))
-        try:
-            views.append(tuple((await session.prepare()).messages))
-        except enfold.EnfoldError as error:
-            failures.append(f"prepare: {error}")
-            views.append(views[-1] if views else ())
-    rows: list[dict[str, Any]] = []
-    for each in planting.planted:
-        part = next(i for i, end in enumerate(cuts[1:]) if each.index < end)
-        original = planting.messages[each.index]
-        states = [state(view, each, original) for view in views[part:]]
-        rows.append(
-            {
-                "session": planting.id,
-                "text": each.text,
-                "kind": each.kind,
-                "place": each.place,
-                "message": each.index,
-                "stated before compression": part + 1,
-                "states": states,
-                "compressions": done,
-                "window": window,
-                "failures": failures,
-            }
-        )
-    return rows
+            continue
+        if outcome.compressed:
+            views.append((stored_messages, view))
+        if len(views) == COMPRESSIONS:
+            break
+    return [
+        {
+            "session": planting.id,
+            "text": each.text,
+            "kind": each.kind,
+            "place": each.place,
+            "message": each.index,
+            "states": [
+                state(view, each, planting.messages[each.index])
+                for messages, view in views
+                if messages > each.index
+            ]
+            or ["absent"],
+            "compressions": len(views),
+            "window": window,
+            "failures": failures,
+        }
+        for each in planting.planted
+    ]
+
+
+def feed(
+    messages: Sequence[Message], more: Iterator[Message], window: int
+) -> Iterator[Sequence[Message]]:
+    """Yield a third of the session, then nine parts, then other sessions in parts of half a window.
+
+    Other sessions follow because a session may be too short for ten compressions.
+    """
+    for start, end in pairwise(parts(messages)):
+        yield messages[start:end]
+    held: list[Message] = []
+    tokens = 0
+    for message in more:
+        # A part ends before a message of the user, never between a call and its result.
+        is_turn = message.role == "user" and all(isinstance(p, Text) for p in message.parts)
+        if is_turn and tokens > window / 2:
+            yield held
+            held, tokens = [], 0
+        held.append(message)
+        tokens += count_messages([message])[0]
 
 
 def parts(messages: Sequence[Message]) -> list[int]:
