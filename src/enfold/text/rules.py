@@ -44,7 +44,9 @@ class RuleSpan(NamedTuple):
     kind: RuleKind
 
 
-_TOKEN = re.compile(r"[^\W_](?:[\w'\-]*\w)?|[^\w\s]")
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31-\u0e4e\u200c"
+"""Vowel signs and joiners, which belong to a word."""
+_TOKEN = re.compile(rf"[^\W_](?:[\w{_MARKS}'\-]*[\w{_MARKS}])?|[^\w\s]")
 _ELISION = re.compile(r"(\w{1,2}|dell|nell|sull|all|dall|quest|jusqu|lorsqu)'(\w{3,})")
 """A short French or Italian word and the word that it is joined to."""
 _LINE = re.compile(r"[^\n]*\n?")
@@ -52,16 +54,22 @@ _BULLET = re.compile(r"[ \t]*(?:[-*•+–]|\(?\d{1,3}[.)]|[a-zA-Z][.)]|\[[ xX]\
 _HEADING = re.compile(r"[ \t]*#{1,6}\s+")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
 _NOT_PROSE = re.compile(r"[ \t]*[>|{}<]|\t| {8}")
+_CODE = re.compile(
+    r"[;{}]\s*$|\w\([^)]*\)\s*[;{:]|\w\[\w*\]|[=!]=|=>|->|::|</|^\s*(?://|\$ )|\w = \w"
+)
+"""A line of code outside a fence."""
 _QUOTED = re.compile(
-    r"`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』"
+    r"https?://\S+|`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』"
 )
 _PLACEHOLDER = " \ufffc "
-"""Stands for quoted text and code, which has no cues."""
+"""Stands for quoted text, addresses and code, which have no cues."""
 _PAUSES = f"{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{UNSPACED_STOPS}{''.join(COLONS)}"
 _PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
 _CLOSING = "\"'”»)*_ "
 
+_SAMPLE = 2000
+"""Characters that tell the language of a text."""
 _GAP = 6
 _UNSPACED_GAP = 12
 _MIN_WRAPPED_LENGTH = 50
@@ -74,15 +82,20 @@ _RULE = 3.0
 _CORRECTION = 2.5
 _SHORT = 10
 """Words of a short sentence."""
+_VERY_SHORT = 6
+_LONG = 35
 _EARLY = 3
 """Words before the cue of a decision."""
 
-_DIRECTIVES = ("must", "forbid", "wish", "consult", "act", "stance", "lasting")
+_DIRECTIVES = ("certain", "must", "forbid", "none", "wish", "consult", "act", "stance", "lasting")
 """Cues that address the reader; a rule has at least one."""
-_ADDED = (*_DIRECTIVES, "always", "you", "when", "generic", "request", "past", "guess")
+_ADDED = (*_DIRECTIVES, "always", "only", "own", "you", "when", "generic", "request", "guess")
 """Cues that count once, however often they occur."""
+_NO_TOPIC = frozenset({"subject", "you", "when", "question", "must"})
+"""Cues at the beginning of sentences that do not speak of all things of a kind."""
+_BEFORE_VERBS = frozenset({"always", "only", "lasting", "request", "forbid"})
 _UNHIDDEN = frozenset(
-    {"guess", "past", "question", "correct", "decide", "revoke", "allow", "request"}
+    {"guess", "past", "report", "question", "correct", "decide", "revoke", "allow", "request"}
 )
 """Cues that count inside a phrase which only looks like a rule."""
 _NO_SUBJECT = (
@@ -106,6 +119,7 @@ _SCRIPTS = (
 """Letters that tell a language; the first that occurs decides."""
 _BY_SCRIPT = frozenset(language for _, language in _SCRIPTS)
 _WITHOUT_SPACES = frozenset({"zh", "ja", "th"})
+_VERB_LAST = frozenset({"ko", "hi", "tr"})
 
 
 class _Entry(NamedTuple):
@@ -116,10 +130,12 @@ class _Entry(NamedTuple):
 
 @dataclass(slots=True)
 class _Lexicon:
-    """The cues of one language, found by their first word."""
+    """The cues of one language, found by their first words."""
 
-    common: frozenset[str]
-    exact: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
+    fillers: frozenset[str]
+    joints: frozenset[str]
+    entries: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
+    """By the first word, or by the first two with a space between them."""
     stems: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
     """By the first letter of the first word."""
     endings: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
@@ -127,14 +143,26 @@ class _Lexicon:
     unspaced: list[tuple[str, str, re.Pattern[str] | None]] = field(default_factory=list)
     """Cue, entry and, where a plain search does not do, its pattern."""
 
+    def add(self, found: _Entry) -> None:
+        """Add an entry of a language with spaces."""
+        first, *rest = found.words
+        if first.startswith("*"):
+            self.endings[first[-1]].append(found)
+        elif first.endswith("*"):
+            self.stems[first[0]].append(found)
+        elif rest and rest[0] != ".." and "*" not in rest[0]:
+            self.entries[f"{first} {rest[0]}"].append(found)
+        else:
+            self.entries[first].append(found)
+
 
 class _Tables(NamedTuple):
     weights: dict[str, float]
-    fillers: frozenset[str]
     specific: frozenset[str]
-    joints: frozenset[str]
     pointers: frozenset[str]
     lexicons: dict[str, _Lexicon]
+    votes: dict[str, tuple[tuple[str, float], ...]]
+    """The languages in which a word is common or a cue, with how much that tells."""
     values: frozenset[str]
     """Stems of words of language, style and format."""
     no_subject: frozenset[str]
@@ -157,32 +185,41 @@ def _tables() -> _Tables:
     instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
     return _Tables(
         weights,
-        frozenset(words["fillers"]),
         frozenset(words["specific"]),
-        frozenset(words["joints"]),
         frozenset(words["pointers"]),
-        {language: _lexicon(language, cues) for language, cues in table.items()},
+        {language: _lexicon(language, cues, words) for language, cues in table.items()},
+        _votes(table),
         frozenset(map(stem, terms["manner"])),
         frozenset().union(*(terms[cue] for cue in _NO_SUBJECT)),
         tuple(sorted(instead, key=len, reverse=True)),
     )
 
 
-def _lexicon(language: str, cues: dict[str, list[str]]) -> _Lexicon:
-    lexicon = _Lexicon(frozenset(cues["common"]))
+def _votes(table: dict[str, dict[str, list[str]]]) -> dict[str, tuple[tuple[str, float], ...]]:
+    votes: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for language, cues in table.items():
+        if language in _BY_SCRIPT:
+            continue
+        for word in cues["common"]:
+            votes[word][language] = 1
+        first = {next(_entry_words(entry.lstrip("^"))) for each in cues.values() for entry in each}
+        for word in first:
+            votes[word][language] += 0.5
+    return {word: tuple(languages.items()) for word, languages in votes.items()}
+
+
+def _lexicon(language: str, cues: dict[str, list[str]], words: dict[str, list[str]]) -> _Lexicon:
+    subjects = {entry.removeprefix("^") for entry in cues["subject"]}
+    lexicon = _Lexicon(
+        frozenset(words["fillers"]) - subjects, frozenset(words["joints"]) - subjects
+    )
     for cue, entries in cues.items():
         for entry in entries if cue != "common" else ():
             if language in _WITHOUT_SPACES:
                 lexicon.unspaced.append((cue, entry, _unspaced_pattern(entry)))
-                continue
-            words = tuple(_entry_words(entry.removeprefix("^")))
-            found = _Entry(cue, words, entry.startswith("^"))
-            if words[0].startswith("*"):
-                lexicon.endings[words[0][-1]].append(found)
-            elif words[0].endswith("*"):
-                lexicon.stems[words[0][0]].append(found)
             else:
-                lexicon.exact[words[0]].append(found)
+                found = tuple(_entry_words(entry.removeprefix("^")))
+                lexicon.add(_Entry(cue, found, entry.startswith("^")))
     # Phrases that only look like a rule are blanked before the other cues are looked for.
     lexicon.unspaced.sort(key=lambda entry: entry[0] != "guess")
     return lexicon
@@ -236,7 +273,8 @@ class _Paragraph(NamedTuple):
 
 
 def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> None:
-    tongue = _language(_tokens(text[start : min(start + 2000, end)]), None)
+    likely = _languages(_tokens(text[start : min(start + _SAMPLE, end)]))
+    usual = likely[0] if len(likely) == 1 else ""
     header = -1
     previous = previous_end = start
     for paragraph in _paragraphs(text, start, end):
@@ -251,7 +289,7 @@ def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> No
             continue
         for low, sentence in _sentences(text, paragraph):
             high = low + len(sentence)
-            judgement = _judge(sentence, tongue)
+            judgement = _judge(sentence, usual)
             if judgement.announces:
                 header = low
             if judgement.kind:
@@ -277,7 +315,7 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
     for match in _LINE.finditer(text, start, end):
         line = match.group().rstrip()
         mark = _FENCE.match(line)
-        if mark or fence or not line or _NOT_PROSE.match(line):
+        if mark or fence or not line or _NOT_PROSE.match(line) or _is_code(line):
             if mark:
                 fence = "" if fence == mark[1] else fence or mark[1]
             if held:
@@ -295,6 +333,11 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
         held = _Paragraph(low, high, is_item=bullet is not None)
     if held:
         yield held
+
+
+def _is_code(line: str) -> bool:
+    match = _CODE.search(_QUOTED.sub("", line))
+    return match is not None and not _HEADING.match(line)
 
 
 def _continues(text: str, held: _Paragraph, start: int) -> bool:
@@ -323,8 +366,12 @@ class _Cues:
     places: dict[str, list[int]]
     size: int
     """Number of words."""
+    begins: frozenset[str] = frozenset()
+    """Cues at the beginning of the sentence."""
     is_specific: bool = False
     """True if the first order has a single thing as its object."""
+    is_verb_first: bool = False
+    """True if the language puts the verb before its object."""
 
     def __contains__(self, cue: str) -> bool:
         return bool(self.places.get(cue))
@@ -334,15 +381,16 @@ class _Cues:
         return any(cue in self for cue in cues)
 
 
-def _judge(sentence: str, tongue: str) -> _Judgement:
+def _judge(sentence: str, usual: str) -> _Judgement:
     bare = _QUOTED.sub(_PLACEHOLDER, sentence)
     tokens = _tokens(bare)
     if not tokens:
         return _Judgement(None)
-    cues = _cues_of(bare, tokens, tongue)
+    cues = _cues_of(bare, tokens, usual)
     asks = sentence.rstrip(_CLOSING).endswith(tuple(QUESTION_MARKS))
     kind: RuleKind | None = None
-    if _rule_score(cues, asks=asks) >= _RULE:
+    needed = _RULE if cues.size <= _LONG else _RULE + 1
+    if _rule_score(cues, asks=asks) >= needed:
         kind = "rule"
     elif not asks:
         kind = _lesser_kind(tokens, cues)
@@ -355,32 +403,47 @@ def _judge(sentence: str, tongue: str) -> _Judgement:
 
 def _rule_score(cues: _Cues, *, asks: bool) -> float:
     """Return how much a sentence looks like a rule."""
-    if cues.size <= 1 or not cues.any(*_DIRECTIVES):
+    is_style = "always" in cues and cues.any("manner", "request")
+    if cues.size <= 1 or not (is_style or cues.any(*_DIRECTIVES)):
         return 0
     weights = _tables().weights
     total = sum(weights[cue] for cue in _ADDED if cue in cues)
     for cue in ("scope", "manner"):
         count = min(len(cues.places.get(cue, ())), 2)
         total += weights[cue] * (count + 1) / 2 if count else 0
-    begins = {cue for cue, places in cues.places.items() if places[0] == 0}
-    if "must" in cues and begins.isdisjoint({"subject", "you", "when", "question"}):
+    if "must" in cues and not cues.any("always", "lasting", "forbid", "certain"):
         # "Tests must …" speaks of all tests, "the test must …" of one.
+        total += 1 if cues.begins.isdisjoint(_NO_TOPIC) else -1 if "subject" in cues.begins else 0
+    if "none" in cues and cues.size <= _VERY_SHORT:
         total += 1
-    if "subject" in cues and not cues.any("must", "forbid", "wish", "consult", "you"):
-        total += weights["subject"]
-    asks = asks or ("question" in begins and not cues.any("act", "forbid", "when"))
-    is_polite = "request" in cues and cues.any("lasting", "always", "forbid")
-    if asks and not is_polite:
-        total += weights["question"]
-    return total + _object_score(cues)
+    return total + _object_score(cues) + _statement_score(cues, asks=asks)
 
 
 def _object_score(cues: _Cues) -> float:
     """Return what the object of an order adds: a style counts for it, a single thing against it."""
-    if cues.is_specific and not cues.any("lasting", "always", "forbid"):
+    if cues.is_specific and not cues.any("lasting", "always", "forbid", "certain", "only"):
         return -1
     is_style = cues.any("act", "stance") and "manner" in cues and cues.size <= _SHORT
     return 1 if is_style else 0
+
+
+def _statement_score(cues: _Cues, *, asks: bool) -> float:
+    """Return what speaks against a rule: questions, narration, statements about others."""
+    weights = _tables().weights
+    total = 0.0
+    is_addressed = cues.any("must", "forbid", "wish", "you", "certain", "own")
+    if "subject" in cues.begins and not is_addressed:
+        total += weights["subject"]
+    asks = asks or ("question" in cues.begins and not cues.any("forbid", "when", "lasting"))
+    if asks and not ("request" in cues and cues.any("lasting", "always", "forbid")):
+        total += weights["question"]
+    order = min((cues.places[cue][0] for cue in _DIRECTIVES if cue in cues), default=cues.size)
+    for cue in ("past", "report"):
+        if cue in cues and "own" not in cues:
+            # What is told after the order is part of it: "don't redo what he wrote".
+            is_later = cues.is_verb_first and cues.places[cue][0] > order
+            total += -0.5 if is_later else weights[cue]
+    return total
 
 
 def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
@@ -392,65 +455,85 @@ def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
         score += sum(cue in cues for cue in ("act", "must", "forbid", "decide"))
         # "No tests failed" is no correction, "no, use the other one" is.
         is_reply = places[0] > 0 or tokens[1] in _PAUSE or len(places) > 1
-        if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide", "scope"):
+        if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide"):
             return "correction"
-    early = cues.places.get("decide", (len(tokens),))[0]
-    if early <= _EARLY and not cues.any("question", "guess", "past"):
+    is_early = "decide" in cues and cues.places["decide"][0] <= _EARLY
+    if is_early and not cues.any("question", "guess", "past", "report"):
         return "decision"
     return None
 
 
-def _language(tokens: Sequence[str], fallback: str | None) -> str:
-    """Return the language of a sentence, by its script or its small words."""
+def _languages(tokens: Sequence[str], usual: str = "") -> tuple[str, ...]:
+    """Return the likely languages of a sentence, by its script or its words."""
     text = "".join(tokens)
     if not text.isascii():
         for script, language in _SCRIPTS:
             if script.search(text):
-                return language
-    best, most = fallback or "en", 0
-    for language, lexicon in _tables().lexicons.items():
-        if language not in _BY_SCRIPT:
-            count = sum(token in lexicon.common for token in tokens) + (language == fallback)
-            if count > most:
-                best, most = language, count
-    return best if fallback is None or best not in _BY_SCRIPT else "en"
+                return (language,)
+    counts: dict[str, float] = defaultdict(float)
+    if usual and usual not in _BY_SCRIPT:
+        counts[usual] = 1
+    votes = _tables().votes
+    for token in tokens:
+        for language, vote in votes.get(token, ()):
+            counts[language] += vote
+    most = max(counts.values(), default=0)
+    return tuple(language for language, count in counts.items() if count == most) or ("en",)
 
 
-def _cues_of(sentence: str, tokens: list[str], tongue: str | None) -> _Cues:
-    language = _language(tokens, tongue)
-    if language in _WITHOUT_SPACES:
-        return _unspaced_cues(sentence, language)
-    return _cues(tokens, language)
+def _cues_of(sentence: str, tokens: list[str], usual: str = "") -> _Cues:
+    """Return the cues of a sentence, in the language in which it looks most like a rule."""
+    best: _Cues | None = None
+    for language in _languages(tokens, usual):
+        if language in _WITHOUT_SPACES:
+            return _unspaced_cues(sentence, language)
+        cues = _cues(tokens, language)
+        if best is None or _rule_score(cues, asks=False) > _rule_score(best, asks=False):
+            best = cues
+    return best or _Cues({}, 0)
 
 
 def _cues(tokens: list[str], language: str) -> _Cues:
     lexicon = _tables().lexicons[language]
-    starts = _clause_starts(tokens)
+    starts = _clause_starts(tokens, lexicon)
     hits: list[tuple[str, int, int]] = []
     anchored: list[tuple[str, int, int]] = []
     for place, token in enumerate(tokens):
-        exact = lexicon.exact.get(token, ())
-        stems = lexicon.stems.get(token[0], ())
-        for entry in (*exact, *stems, *lexicon.endings.get(token[-1], ())):
-            end = _match(entry.words, tokens, place)
-            if not end:
-                continue
-            hit = (entry.cue, place, end)
-            (anchored if entry.at_start else hits).append(hit)
-            # A verb may follow an adverb or a negation: "always use", "don't touch".
-            if entry.cue in {"always", "lasting", "request", "forbid"} and place in starts:
-                starts.add(end)
-    hits += (hit for hit in anchored if hit[1] in starts)
-    return _settled(hits, tokens)
+        pair = f"{token} {tokens[place + 1]}" if place + 1 < len(tokens) else ""
+        for candidates in (
+            lexicon.entries.get(token),
+            lexicon.entries.get(pair),
+            lexicon.stems.get(token[0]),
+            lexicon.endings.get(token[-1]),
+        ):
+            for entry in candidates or ():
+                end = _match(entry.words, tokens, place) if len(entry.words) > 1 else place + 1
+                if not end or (end == place + 1 and not _is_word(entry.words[0], token)):
+                    continue
+                (anchored if entry.at_start else hits).append((entry.cue, place, end))
+                # A verb may follow an adverb or a negation: "always use", "don't touch".
+                if entry.cue in _BEFORE_VERBS and place in starts:
+                    starts.add(end)
+    hits += (hit for hit in anchored if hit[1] in starts and _is_apt(hit, tokens))
+    cues = _settled(hits, tokens)
+    first = next((place for place, token in enumerate(tokens) if token not in lexicon.fillers), 0)
+    cues.begins = frozenset(cue for cue, places in cues.places.items() if places[0] <= first)
+    cues.is_verb_first = language not in _VERB_LAST
+    return cues
 
 
-def _clause_starts(tokens: list[str]) -> set[int]:
+def _is_apt(hit: tuple[str, int, int], tokens: list[str]) -> bool:
+    """Return False for the "no" of "no, thank you", which denies nothing that follows."""
+    cue, _, end = hit
+    return cue != "none" or (end < len(tokens) and tokens[end] not in _PAUSE)
+
+
+def _clause_starts(tokens: list[str], lexicon: _Lexicon) -> set[int]:
     """Return the places at which a clause begins; fillers such as "please" may precede it."""
-    tables = _tables()
     starts = {0}
     for place, token in enumerate(tokens):
-        is_filler = token in tables.fillers and place in starts
-        if is_filler or token in _PAUSE or token in tables.joints:
+        is_filler = token in lexicon.fillers and place in starts
+        if is_filler or token in _PAUSE or token in lexicon.joints:
             starts.add(place + 1)
     return starts
 
@@ -475,7 +558,7 @@ def _is_word(word: str, token: str) -> bool:
     if word[0] == "*":
         if word[-1] == "*":
             return word[1:-1] in token
-        return token.endswith(word[1:]) and len(token) > len(word)
+        return token.endswith(word[1:]) and len(token) >= len(word)
     return token.startswith(word[:-1])
 
 
@@ -497,9 +580,22 @@ def _settled(hits: list[tuple[str, int, int]], tokens: list[str]) -> _Cues:
             places[cue].append(start)
     size = sum(token not in _PAUSE for token in tokens)
     verb = places["act"][0] if "act" in places else len(tokens)
+    _demote_only(places)
     specific = _tables().specific
     is_specific = any(token in specific for token in tokens[verb + 1 : verb + 3])
-    return _Cues(places, size, is_specific)
+    return _Cues(places, size, is_specific=is_specific)
+
+
+def _demote_only(places: dict[str, list[int]]) -> None:
+    """Count "only" as a word of scope where it does not restrict an order or a duty."""
+    restricted = [*places.get("act", ()), *places.get("must", ()), *places.get("wish", ())]
+    kept = [
+        place
+        for place in places.pop("only", ())
+        if place == 0 or any(abs(place - verb) <= _EARLY for verb in restricted)
+    ]
+    if kept:
+        places["only"] = kept
 
 
 def _unspaced_cues(sentence: str, language: str) -> _Cues:
@@ -518,7 +614,8 @@ def _unspaced_cues(sentence: str, language: str) -> _Cues:
                 rest = rest.replace(entry, "\ufffc" * len(entry))
     for found in places.values():
         found.sort()
-    return _Cues(places, len(sentence) // 2)
+    begins = frozenset(cue for cue, found in places.items() if found[0] == 0)
+    return _Cues(places, len(sentence) // 2, begins)
 
 
 class _Stated(NamedTuple):
@@ -561,7 +658,7 @@ def _withdrawn_by(sentence: str, new: _Stated | None, in_force: list[_Stated]) -
     """Return the rules in force that a later sentence withdraws, allows or replaces."""
     if not in_force or sentence.endswith(tuple(QUESTION_MARKS)):
         return []
-    cues = _cues_of(sentence, _tokens(_QUOTED.sub(_PLACEHOLDER, sentence)), None)
+    cues = _cues_of(sentence, _tokens(_QUOTED.sub(_PLACEHOLDER, sentence)))
     terms, _ = _subject(sentence)
     if "revoke" in cues and not (new and "forbid" in cues):
         if terms:
@@ -606,7 +703,7 @@ def _subject(sentence: str) -> tuple[frozenset[str], bool]:
     """Return the terms that name the subject of a rule, and whether it forbids."""
     no_subject = _tables().no_subject
     terms = (term for term in texts_of_terms(sentence) if term not in no_subject)
-    cues = _cues_of(sentence, _tokens(sentence), None)
+    cues = _cues_of(sentence, _tokens(sentence))
     return frozenset(map(stem, filter(is_content_word, terms))), cues.any("forbid", "consult")
 
 
