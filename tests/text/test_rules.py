@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+from typing import NamedTuple
+
 import pytest
 
 from enfold.text.rules import find_rules, withdrawn
@@ -81,3 +85,46 @@ def test_decisions_are_found(text: str) -> None:
 )
 def test_withdrawn_and_replaced_rules(texts: list[str], expected: set[tuple[int, int]]) -> None:
     assert withdrawn(texts) == expected
+
+
+class Measured(NamedTuple):
+    """The result of the classifier over sentences whose kind is known."""
+
+    rules: int
+    found: int
+    others: int
+    false_alarms: int
+
+    @property
+    def recall(self) -> float:
+        return self.found / self.rules
+
+    @property
+    def share_of_false_alarms(self) -> float:
+        """Return the false alarms among all sentences that are kept."""
+        return self.false_alarms / (self.found + self.false_alarms)
+
+
+def measure(name: str) -> Measured:
+    path = Path(__file__).with_name(name)
+    languages = tomllib.loads(path.read_text(encoding="utf-8")).values()
+    rules = [sentence for language in languages for sentence in language["rules"]]
+    others = [sentence for language in languages for sentence in language["others"]]
+    found = sum(bool(sentences(sentence)) for sentence in rules)
+    return Measured(len(rules), found, len(others), sum(bool(find_rules(each)) for each in others))
+
+
+def test_rules_in_sentences_that_the_cues_were_written_with() -> None:
+    result = measure("rule_sentences.toml")
+    assert result.rules >= 250
+    assert result.others >= 250
+    assert result.recall >= 0.97
+    assert result.share_of_false_alarms <= 0.02
+
+
+def test_rules_in_sentences_that_the_cues_were_not_written_with() -> None:
+    result = measure("rule_sentences_unseen.toml")
+    assert result.rules >= 150
+    assert result.others >= 150
+    assert result.recall >= 0.90
+    assert result.share_of_false_alarms <= 0.10

@@ -47,6 +47,8 @@ class RuleSpan(NamedTuple):
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31-\u0e4e\u200c"
 """Vowel signs and joiners, which belong to a word."""
 _TOKEN = re.compile(rf"[^\W_](?:[\w{_MARKS}'\-]*[\w{_MARKS}])?|[^\w\s]")
+_SHORT_VOWELS = re.compile("[\u064b-\u0652]")
+"""Arabic marks that most people leave out."""
 _ELISION = re.compile(r"(\w{1,2}|dell|nell|sull|all|dall|quest|jusqu|lorsqu)'(\w{3,})")
 """A short French or Italian word and the word that it is joined to."""
 _LINE = re.compile(r"[^\n]*\n?")
@@ -65,6 +67,7 @@ _PLACEHOLDER = " \ufffc "
 """Stands for quoted text, addresses and code, which have no cues."""
 _PAUSES = f"{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{UNSPACED_STOPS}{''.join(COLONS)}"
 _PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
+_CASUAL_END = re.compile(r"(?<=[?!] )(?=[a-z])|(?<=[a-z]{3}\. )(?=[a-z])")
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
 _CLOSING = "\"'”»)*_ "
 
@@ -82,7 +85,7 @@ _RULE = 3.0
 _CORRECTION = 2.5
 _SHORT = 10
 """Words of a short sentence."""
-_VERY_SHORT = 6
+_VERY_SHORT = 8
 _LONG = 35
 _EARLY = 3
 """Words before the cue of a decision."""
@@ -91,11 +94,23 @@ _DIRECTIVES = ("certain", "must", "forbid", "none", "wish", "consult", "act", "s
 """Cues that address the reader; a rule has at least one."""
 _ADDED = (*_DIRECTIVES, "always", "only", "own", "you", "when", "generic", "request", "guess")
 """Cues that count once, however often they occur."""
+_DUTIES = ("must", "forbid", "wish", "certain")
 _NO_TOPIC = frozenset({"subject", "you", "when", "question", "must"})
 """Cues at the beginning of sentences that do not speak of all things of a kind."""
 _BEFORE_VERBS = frozenset({"always", "only", "lasting", "request", "forbid"})
 _UNHIDDEN = frozenset(
-    {"guess", "past", "report", "question", "correct", "decide", "revoke", "allow", "request"}
+    {
+        "guess",
+        "past",
+        "report",
+        "lasting",
+        "question",
+        "correct",
+        "decide",
+        "revoke",
+        "allow",
+        "request",
+    }
 )
 """Cues that count inside a phrase which only looks like a rule."""
 _NO_SUBJECT = (
@@ -119,7 +134,18 @@ _SCRIPTS = (
 """Letters that tell a language; the first that occurs decides."""
 _BY_SCRIPT = frozenset(language for _, language in _SCRIPTS)
 _WITHOUT_SPACES = frozenset({"zh", "ja", "th"})
-_VERB_LAST = frozenset({"ko", "hi", "tr"})
+_VERB_LAST = frozenset({"ja", "ko", "hi", "tr"})
+_VERB_FIRST = {
+    "de": (("",), 3),
+    "nl": (("",), 3),
+    "sv": (("",), 3),
+    "es": (("a", "e"), 4),
+    "pt": (("a", "e"), 4),
+    "it": (("a", "i"), 4),
+    "fr": (("e", "s", "z"), 4),
+}
+"""Languages in which "always" follows the verb of an order: the endings of such verbs, and the
+number of words of a sentence that is too short to tell an order from a statement."""
 
 
 class _Entry(NamedTuple):
@@ -237,7 +263,7 @@ def _unspaced_pattern(entry: str) -> re.Pattern[str] | None:
 def _entry_words(entry: str) -> Iterator[str]:
     """Yield the words of a cue as they occur among the tokens of a sentence."""
     for word in entry.split():
-        if "*" in word or word == ".." or word.endswith("'"):
+        if "*" in word or word in {"..", ":"} or word.endswith("'"):
             yield word
         else:
             yield from (token for token in _tokens(word) if token not in _PAUSE)
@@ -246,7 +272,8 @@ def _entry_words(entry: str) -> Iterator[str]:
 def _tokens(sentence: str) -> list[str]:
     """Return the words and punctuation marks of a sentence in lower case."""
     found: list[str] = []
-    for token in _TOKEN.findall(sentence.lower().replace("’", "'")):
+    plain = _SHORT_VOWELS.sub("", sentence.lower().replace("’", "'"))
+    for token in _TOKEN.findall(plain):
         if "'" in token and (elision := _ELISION.fullmatch(token)):
             found += (f"{elision[1]}'", elision[2])
         else:
@@ -301,11 +328,13 @@ def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> No
 def _sentences(text: str, paragraph: _Paragraph) -> Iterator[tuple[int, str]]:
     """Yield the sentences of a paragraph and where they begin."""
     at = paragraph.start
-    for sentence in whole_sentences(text[paragraph.start : paragraph.end]):
-        bare = sentence.strip()
-        if bare:
-            yield at + sentence.index(bare), bare
-        at += len(sentence)
+    for whole in whole_sentences(text[paragraph.start : paragraph.end]):
+        # Many people begin a sentence with a small letter.
+        for sentence in _CASUAL_END.split(whole):
+            bare = sentence.strip()
+            if bare:
+                yield at + sentence.index(bare), bare
+            at += len(sentence)
 
 
 def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
@@ -403,7 +432,7 @@ def _judge(sentence: str, usual: str) -> _Judgement:
 
 def _rule_score(cues: _Cues, *, asks: bool) -> float:
     """Return how much a sentence looks like a rule."""
-    is_style = "always" in cues and cues.any("manner", "request")
+    is_style = cues.any("always", "only") and cues.any("manner", "request")
     if cues.size <= 1 or not (is_style or cues.any(*_DIRECTIVES)):
         return 0
     weights = _tables().weights
@@ -413,10 +442,20 @@ def _rule_score(cues: _Cues, *, asks: bool) -> float:
         total += weights[cue] * (count + 1) / 2 if count else 0
     if "must" in cues and not cues.any("always", "lasting", "forbid", "certain"):
         # "Tests must …" speaks of all tests, "the test must …" of one.
-        total += 1 if cues.begins.isdisjoint(_NO_TOPIC) else -1 if "subject" in cues.begins else 0
+        total += _topic_score(cues)
     if "none" in cues and cues.size <= _VERY_SHORT:
         total += 1
+    if is_style and "request" in cues and cues.size <= _SHORT:
+        total += 1
     return total + _object_score(cues) + _statement_score(cues, asks=asks)
+
+
+def _topic_score(cues: _Cues) -> float:
+    """Return what the first words of a sentence about a duty add."""
+    if not cues.begins.isdisjoint(_NO_TOPIC):
+        return -1 if "subject" in cues.begins else 0
+    # Where the subject is left out, a duty may be the speaker's own.
+    return 1 if cues.is_verb_first else 0
 
 
 def _object_score(cues: _Cues) -> float:
@@ -424,7 +463,7 @@ def _object_score(cues: _Cues) -> float:
     if cues.is_specific and not cues.any("lasting", "always", "forbid", "certain", "only"):
         return -1
     is_style = cues.any("act", "stance") and "manner" in cues and cues.size <= _SHORT
-    return 1 if is_style else 0
+    return 1 if is_style or ("habit" in cues and "scope" in cues) else 0
 
 
 def _statement_score(cues: _Cues, *, asks: bool) -> float:
@@ -434,15 +473,23 @@ def _statement_score(cues: _Cues, *, asks: bool) -> float:
     is_addressed = cues.any("must", "forbid", "wish", "you", "certain", "own")
     if "subject" in cues.begins and not is_addressed:
         total += weights["subject"]
+    elif "you" in cues.begins and not cues.any("lasting", "consult", *_DUTIES):
+        # "You always find the right words" describes the reader.
+        total += weights["subject"]
     asks = asks or ("question" in cues.begins and not cues.any("forbid", "when", "lasting"))
-    if asks and not ("request" in cues and cues.any("lasting", "always", "forbid")):
+    is_polite = "request" in cues and "question" not in cues.begins
+    if asks and not (is_polite and cues.any("lasting", "always", "forbid", "certain")):
         total += weights["question"]
-    order = min((cues.places[cue][0] for cue in _DIRECTIVES if cue in cues), default=cues.size)
-    for cue in ("past", "report"):
-        if cue in cues and "own" not in cues:
-            # What is told after the order is part of it: "don't redo what he wrote".
-            is_later = cues.is_verb_first and cues.places[cue][0] > order
-            total += -0.5 if is_later else weights[cue]
+    if "own" in cues:
+        return total
+    if "report" in cues:
+        total += weights["report"]
+    if "past" in cues:
+        orders = ("forbid", "wish", "consult", "act", "certain")
+        order = min((cues.places[cue][0] for cue in orders if cue in cues), default=cues.size)
+        # What happened is part of an order that precedes it: "don't redo what I did".
+        if not cues.is_verb_first or cues.places["past"][0] < order:
+            total += weights["past"]
     return total
 
 
@@ -496,6 +543,7 @@ def _cues_of(sentence: str, tokens: list[str], usual: str = "") -> _Cues:
 def _cues(tokens: list[str], language: str) -> _Cues:
     lexicon = _tables().lexicons[language]
     starts = _clause_starts(tokens, lexicon)
+    verbs: set[int] = set()
     hits: list[tuple[str, int, int]] = []
     anchored: list[tuple[str, int, int]] = []
     for place, token in enumerate(tokens):
@@ -514,12 +562,29 @@ def _cues(tokens: list[str], language: str) -> _Cues:
                 # A verb may follow an adverb or a negation: "always use", "don't touch".
                 if entry.cue in _BEFORE_VERBS and place in starts:
                     starts.add(end)
-    hits += (hit for hit in anchored if hit[1] in starts and _is_apt(hit, tokens))
+                elif entry.cue == "always":
+                    verbs.add(end)
+    hits += (
+        hit
+        for hit in anchored
+        if (hit[1] in starts or (hit[0] == "act" and hit[1] in verbs)) and _is_apt(hit, tokens)
+    )
+    _add_leading_verb(hits, tokens, language)
     cues = _settled(hits, tokens)
     first = next((place for place, token in enumerate(tokens) if token not in lexicon.fillers), 0)
     cues.begins = frozenset(cue for cue, places in cues.places.items() if places[0] <= first)
     cues.is_verb_first = language not in _VERB_LAST
     return cues
+
+
+def _add_leading_verb(hits: list[tuple[str, int, int]], tokens: list[str], language: str) -> None:
+    """Count the first word as an order if "always" or "never" follows: "boka aldrig möten"."""
+    endings, least = _VERB_FIRST.get(language, ("", 0))
+    if tokens[0].endswith(tuple(endings)) and len(tokens) > least:
+        found = {cue for cue, place, _ in hits if place == 0}
+        follows = any(cue == "always" and place == 1 for cue, place, _ in hits)
+        if follows and found.isdisjoint({"subject", "you", "question", "guess", "past"}):
+            hits.append(("act", 0, 1))
 
 
 def _is_apt(hit: tuple[str, int, int], tokens: list[str]) -> bool:
@@ -564,35 +629,49 @@ def _is_word(word: str, token: str) -> bool:
 
 def _settled(hits: list[tuple[str, int, int]], tokens: list[str]) -> _Cues:
     """Return the cues without those in phrases which only look like a rule."""
-    hidden = {
-        place
-        for cue, start, end in hits
-        if cue in {"guess", "past"} and end - start > 1
-        for place in range(start, end)
-    }
+    hidden = [0] * len(tokens)
+    for cue, start, end in hits:
+        if cue in {"guess", "past"} and end - start > 1:
+            for place in range(start, end):
+                hidden[place] = max(hidden[place], end - start)
     places: dict[str, list[int]] = defaultdict(list)
     covered: set[tuple[str, int]] = set()
     for cue, start, end in sorted(hits, key=lambda hit: (hit[1], -hit[2])):
-        if cue not in _UNHIDDEN and not hidden.isdisjoint(range(start, end)):
+        if cue not in _UNHIDDEN and max(hidden[start:end]) >= end - start:
             continue
         if (cue, start) not in covered:
             covered.update((cue, place) for place in range(start, end))
             places[cue].append(start)
+    _drop_late_reports(places, tokens)
     size = sum(token not in _PAUSE for token in tokens)
     verb = places["act"][0] if "act" in places else len(tokens)
     _demote_only(places)
     specific = _tables().specific
-    is_specific = any(token in specific for token in tokens[verb + 1 : verb + 3])
+    is_specific = any(token in specific for token in tokens[verb + 1 : verb + 2])
     return _Cues(places, size, is_specific=is_specific)
+
+
+def _drop_late_reports(places: dict[str, list[int]], tokens: list[str]) -> None:
+    """Drop reports inside an order ("do what the list says"), not those that close a quotation."""
+    orders = ("forbid", "wish", "consult", "act", "stance", "certain", "lasting")
+    order = min((places[cue][0] for cue in orders if cue in places), default=len(tokens))
+    kept = [
+        place
+        for place in places.pop("report", ())
+        if place < order or (place and tokens[place - 1] in _PAUSE)
+    ]
+    if kept:
+        places["report"] = kept
 
 
 def _demote_only(places: dict[str, list[int]]) -> None:
     """Count "only" as a word of scope where it does not restrict an order or a duty."""
-    restricted = [*places.get("act", ()), *places.get("must", ()), *places.get("wish", ())]
+    verbs = ("act", "must", "wish", "consult", "manner", "request")
+    restricted = [place for cue in verbs for place in places.get(cue, ())]
     kept = [
         place
         for place in places.pop("only", ())
-        if place == 0 or any(abs(place - verb) <= _EARLY for verb in restricted)
+        if place == 0 or any(abs(place - verb) <= _EARLY + 1 for verb in restricted)
     ]
     if kept:
         places["only"] = kept
@@ -615,7 +694,7 @@ def _unspaced_cues(sentence: str, language: str) -> _Cues:
     for found in places.values():
         found.sort()
     begins = frozenset(cue for cue, found in places.items() if found[0] == 0)
-    return _Cues(places, len(sentence) // 2, begins)
+    return _Cues(places, len(sentence) // 2, begins, is_verb_first=language not in _VERB_LAST)
 
 
 class _Stated(NamedTuple):
