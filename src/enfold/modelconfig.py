@@ -84,9 +84,12 @@ class ModelConfig:
         return Limits(self.max_input, self.max_output, self.correction)
 
 
+DEFAULT_MODEL = "openai:gpt-4o"
+"""The model of sessions for which no other model is set."""
+
 SHIPPED = (
     ModelConfig("openai:gpt-5", 272_000, 128_000, retention_tokens=2_000),
-    ModelConfig("openai:gpt-4o", 111_616, 16_384),
+    ModelConfig(DEFAULT_MODEL, 111_616, 16_384),
     ModelConfig("openai:gpt-4o-mini", 111_616, 16_384),
     ModelConfig("openai:gpt-4-turbo", 123_904, 4_096, tokenizer="cl100k_base"),
     *(

@@ -22,6 +22,7 @@ from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import loads
+from enfold.modelconfig import DEFAULT_MODEL
 from enfold.standing import WORDS_SHARE
 from enfold.summaries import Style
 from enfold.wire import UPSTREAMS
@@ -218,7 +219,7 @@ class Settings(DescribedModel):
     model: str = described(
         "Model",
         "The model whose window applies if a session names none, as provider:model.",
-        default="openai:gpt-4o",
+        default=DEFAULT_MODEL,
         expected="provider:model",
         group="Model and notifications",
     )

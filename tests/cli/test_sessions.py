@@ -145,7 +145,7 @@ def test_renaming_needs_a_session(stored: Enfold) -> None:
         ("chats.db", ["no database engine", "sqlite:///"], 2),
         ("sqlite:///missing/folder/x.db", ["no folder 'missing/folder'"], 2),
         ("sqlite:///", ["sqlite:///file.db"], 2),
-        ("postgresql://127.0.0.1:1/none", ["127.0.0.1", "out of reach"], 5),
+        ("postgresql://127.0.0.1:1/none", ["127.0.0.1", "cannot be reached"], 5),
     ],
     ids=["another engine", "a path", "no folder", "no file", "nobody there"],
 )
@@ -167,5 +167,5 @@ def test_a_file_that_is_no_database_is_named(enfold: Enfold, sample: Path) -> No
 def test_a_password_in_the_address_is_not_shown(enfold: Enfold) -> None:
     pytest.importorskip("psycopg", reason="the extra enfold[postgres] is not installed")
     told = enfold("sessions", "--db", "postgresql://me:geheim@127.0.0.1:1/none")
-    told.refused("out of reach", code=5)
+    told.refused("cannot be reached", code=5)
     assert "geheim" not in told.said

@@ -67,8 +67,8 @@ def test_claudes_tokenizer_counts_no_less_for_older_models() -> None:
     assert correction("anthropic", "claude-opus-4-7", "claude-3").factor == 1.21
 
 
-def test_a_model_that_nobody_measured_is_said_to_be_unknown() -> None:
-    assert "not known" in correction("ollama", "novel-model").reason
+def test_the_tokenizer_of_an_unlisted_model_is_reported_as_unknown() -> None:
+    assert "is unknown" in correction("ollama", "novel-model").reason
 
 
 def test_the_reason_names_models_factor_and_tokenizer() -> None:

@@ -7,7 +7,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from enfold.jsontext import dump_text
-from enfold.wire.langchain import CLASSES, SHAPES, shape_of
+from enfold.wire.langchain import (
+    CLASSES,
+    make_message,
+    read_fields,
+    shape_of,
+)
 from tests.wire.round_trips import json_objects, json_values, names, objects, texts
 
 Objects = st.SearchStrategy[dict[str, Any]]
@@ -153,7 +158,7 @@ def messages_in(draw: st.DrawFn, *shapes: str) -> dict[str, Any]:
     type_ = draw(st.sampled_from(sorted(CLASSES)))
     own = draw(_own[type_.removesuffix("MessageChunk").lower()])
     shape = draw(st.sampled_from(shapes))
-    made: dict[str, Any] = SHAPES[shape].make(type_, {"type": type_, **draw(_shared), **own})
+    made: dict[str, Any] = make_message(shape, type_, {"type": type_, **draw(_shared), **own})
     return made
 
 
@@ -165,5 +170,5 @@ values = arrays | bodies
 
 def as_objects(values: list[dict[str, Any]]) -> list[Any]:
     """LangChain's own messages of these dicts, whatever their shape."""
-    read = [SHAPES[shape_of(value)].read(value) for value in values]
-    return [SHAPES["object"].make(type_, fields) for type_, fields in read]
+    read = [read_fields(value, shape_of(value)) for value in values]
+    return [make_message("object", type_, fields) for type_, fields in read]

@@ -31,7 +31,7 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import langchain, openai
-from enfold.wire.langchain import SHAPES, shape_of
+from enfold.wire.langchain import change_fields, make_message, read_fields, shape_of
 from tests.wire import langchain_values
 from tests.wire.conversations import conversations, without_extras
 from tests.wire.round_trips import damaged, edited, json_objects, json_values
@@ -88,7 +88,7 @@ PARSED: tuple[Message, ...] = (
 
 
 def weather(shape: str) -> list[Any]:
-    return [SHAPES[shape].make(type_, {"type": type_, **fields}) for type_, fields in WEATHER]
+    return [make_message(shape, type_, {"type": type_, **fields}) for type_, fields in WEATHER]
 
 
 # What comes in
@@ -301,7 +301,7 @@ def test_an_edited_part_is_the_only_change(
     part = conversation.messages[index].parts[position]
     rendered = langchain.render(edited(conversation, index, part, replace(part, **change)))
     expected = weather(shape)
-    expected[index] = SHAPES[shape].change(expected[index], fields)
+    expected[index] = change_fields(expected[index], shape, fields)
     assert rendered == expected
 
 
@@ -442,7 +442,7 @@ def test_a_new_message_takes_the_shape_of_the_others(shape: str) -> None:
     )
     assert rest == weather(shape)
     assert shape_of(first) == shape
-    assert SHAPES[shape].read(first) == (
+    assert read_fields(first, shape) == (
         "system",
         {"content": "What was said.", "type": "system", "id": "s"},
     )

@@ -17,7 +17,6 @@ from enfold import wire
 from enfold.engine import Session
 from enfold.engine.state import message_of
 from enfold.messages import Conversation, Message
-from enfold.wire import openai_responses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from agents import TResponseInputItem
     from agents.memory import SessionSettings
 
-_DIALECT = openai_responses.NAME
+_DIALECT = wire.RESPONSES
 
 
 class AgentSession:

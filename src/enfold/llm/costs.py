@@ -74,19 +74,19 @@ class CallCost:
 
     @property
     def parts(self) -> tuple[float | None, ...]:
-        """In the order of `NAMES`."""
+        """The costs in the order of `NAMES`."""
         return (self.input, self.output, self.cache_writes, self.cache_reads)
 
     @property
     def total(self) -> float | None:
-        """All of it. None as soon as a part is unknown."""
+        """The sum of the parts. None if a part is unknown."""
         return add(self.parts)
 
     def __add__(self, other: CallCost) -> CallCost:
         return CallCost(*map(add, zip(self.parts, other.parts, strict=True)))
 
     def as_json(self) -> dict[str, float | None]:
-        """For programs."""
+        """Return the costs as a JSON object."""
         return {**dict(zip(NAMES, self.parts, strict=True)), "total": self.total}
 
 
@@ -106,10 +106,10 @@ def calculate_api_cost_anthropic(
     cache_creation_input_tokens: int = 0,
     cache_read_input_tokens: int = 0,
 ) -> float | None:
-    """US dollars of one call, where `input_tokens` leave cached ones out. None is unknown.
+    """Return the US dollars of one call whose `input_tokens` exclude cached ones. None is unknown.
 
     `model` has the prices: `Prices`, or a mapping with its names or those of a profile
-    (`inputPrice`, …); what else is in a mapping is not looked at. `cost_of` gives the parts.
+    (`inputPrice`, …); other fields of a mapping are ignored. `cost_of` returns the parts.
     """
     billed = BilledTokens.reported(
         input_tokens,
@@ -128,7 +128,7 @@ def calculate_api_cost_openai(
     cache_creation_input_tokens: int = 0,
     cache_read_input_tokens: int = 0,
 ) -> float | None:
-    """US dollars of one call, where `input_tokens` include cached ones. None is unknown.
+    """Return the US dollars of one call whose `input_tokens` include cached ones. None is unknown.
 
     `model` is as in `calculate_api_cost_anthropic`.
     """
@@ -169,7 +169,7 @@ class Figures:
     output_tokens: int = 0
     calls: int = 1
     cached_share: float = 0.0
-    """Of the input, what the provider will find in its cache: 0 to 1."""
+    """The share of the input that the provider reads from its cache, 0 to 1."""
 
     def __post_init__(self) -> None:
         for name in ("input_tokens", "output_tokens", "calls"):
@@ -181,16 +181,16 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A model, or the profile that names it, that a run could go to."""
+    """A model or a profile that a run could use."""
 
     name: str
     prices: Prices | None
     correction: float = 1.0
-    """How many of the model's tokens one counted token stands for."""
+    """The model's tokens for one counted token."""
 
     @classmethod
     def of(cls, name: str, model: str, overrides: Overrides | None = None) -> Candidate:
-        """A profile: its name, its model as provider:model, and the prices it states itself."""
+        """Return the candidate for a profile: its name, its `provider:model`, its own prices."""
         provider, _, bare = model.partition(":")
         found = prices(provider, bare, overrides)
         return cls(name, found, correction(provider, bare).factor)
@@ -203,14 +203,14 @@ class CostEstimate:
     name: str
     cost: CallCost
     saved: float | None = None
-    """Dollars less than with the one it is compared with. None is unknown."""
+    """US dollars less than with the candidate it is compared with. None is unknown."""
     share: float | None = None
-    """`saved` as a share of that one's cost."""
+    """`saved` as a share of the cost of that candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The candidate to take, and why."""
+    """The recommended candidate and the reason."""
 
     name: str
     reason: str
@@ -222,11 +222,11 @@ class Savings:
     """The savings of a compression, in US dollars. None is unknown."""
 
     next_turn: float | None
-    """In the next request, whose new beginning no cache holds yet; may be negative."""
+    """In the next request, whose new prefix is not cached yet; may be negative."""
     later_turn: float | None
-    """In each one after that."""
+    """In each request after that."""
     cost: float | None = 0.0
-    """Of the compression itself."""
+    """The cost of the compression."""
 
     def after(self, turns: int) -> float | None:
         """Return the savings after a number of requests, minus the cost of the compression."""
@@ -272,7 +272,7 @@ def pricing(
 def compare(
     figures: Figures, candidates: Sequence[Candidate], current: str | None = None
 ) -> tuple[CostEstimate, ...]:
-    """Every candidate with its cost, cheapest first and unknown ones last.
+    """Return every candidate with its cost, cheapest first and unknown ones last.
 
     Savings are against `current`, or against the most expensive if none is named.
     """
@@ -288,9 +288,9 @@ def compare(
 def recommend(
     figures: Figures, candidates: Sequence[Candidate], current: str | None = None
 ) -> Recommendation | None:
-    """The cheapest candidate whose price is known, with the reason. None if no price is known.
+    """Return the cheapest candidate with a known price, and the reason; None if there is none.
 
-    It goes by cost alone: whether the model writes well enough is for a person to say.
+    Only costs are compared, not the quality of the models.
     """
     offers = compare(figures, candidates, current)
     priced = [offer for offer in offers if offer.cost.total is not None]
@@ -311,8 +311,8 @@ def savings(
     """Return the savings if a conversation takes `after` tokens instead of `before`.
 
     Without a prompt cache all of it is sent as input each time. With one, all of it would have been
-    read from the cache; the compressed one is written to it once, then read. `cost` is what the
-    compression itself took.
+    read from the cache; the compressed one is written to it once, then read. `cost` is that of
+    the compression.
     """
     if cached:
         old, new = BilledTokens(cache_reads=before), BilledTokens(cache_reads=after)

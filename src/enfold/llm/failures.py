@@ -78,38 +78,38 @@ _NO_CREDENTIALS = FailureKind(
     "log in with the provider's own tool, or give the connection a key",
 )
 _RATE = FailureKind(
-    RateLimitError, "takes no more requests for now", "wait, or use another profile"
+    RateLimitError, "accepts no more requests for now", "wait, or use another profile"
 )
 _QUOTA = FailureKind(
-    RateLimitError, "has no quota left for this key", "look into the account, or use another key"
+    RateLimitError, "has no quota left for this key", "check the account, or use another key"
 )
 _TOO_LONG = FailureKind(
     ContextOverflowError,
-    "cannot take so long a request",
+    "refuses the request as too long",
     "compress the conversation, or use a model with a larger window",
 )
-_SILENT = FailureKind(
-    UnavailableError, "gave no sign of life", "try again, or allow a longer time-out"
-)
+_SILENT = FailureKind(UnavailableError, "did not respond", "try again, or allow a longer time-out")
 _OUT_OF_REACH = FailureKind(
-    UnavailableError, "is out of reach", "check the network and the base URL, and try again"
+    UnavailableError, "cannot be reached", "check the network and the base URL, and try again"
 )
 _FAILING = FailureKind(UnavailableError, "is failing", "try again later, or use another profile")
-DECLINED = FailureKind(RefusedError, "declined to answer", "say it otherwise, or use another model")
+DECLINED = FailureKind(
+    RefusedError, "declined to answer", "rephrase the request, or use another model"
+)
 _ABSENT = FailureKind(
-    GatewayError, "is not there", "check the model's name, the base URL and what the key may use"
+    GatewayError, "does not exist", "check the model's name, the base URL and what the key may use"
 )
 _REJECTED = FailureKind(
-    GatewayError, "does not take this request", "check the model's name, limits and settings"
+    GatewayError, "refuses this request", "check the model's name, limits and settings"
 )
 _MISFIT = FailureKind(
-    GatewayError, "cannot be asked as it is set up", "check its key, base URL and options"
+    GatewayError, "cannot be called with this configuration", "check its key, base URL and options"
 )
 _UNREADABLE = FailureKind(
-    BadReplyError, "gave an answer that cannot be read", "try again, and check the base URL"
+    BadReplyError, "sent an unreadable answer", "try again, and check the base URL"
 )
-BROKEN_OFF = FailureKind(BadReplyError, "broke off before its answer was complete", "try again")
-EMPTY = FailureKind(BadReplyError, "gave an empty answer", "try again, or use another model")
+BROKEN_OFF = FailureKind(BadReplyError, "stopped before its answer was complete", "try again")
+EMPTY = FailureKind(BadReplyError, "sent an empty answer", "try again, or use another model")
 USED_UP = FailureKind(
     BadReplyError, "used up its tokens before it wrote anything", "allow more output tokens"
 )

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 STORED = "stored"
 SECRET_VARIABLE = "ENFOLD_SECRET_KEY"  # noqa: S105 - the name of a variable
 SHORTEST_SECRET = 16
-"""Characters. Fewer could be guessed by somebody who has the database."""
+"""Characters. A shorter secret could be guessed by a thief of the database."""
 
 _EXPECTED = f"expected env:NAME, file:PATH or {STORED}; a key itself is never written here"
 _SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+|stored")
 _KEY = re.compile(r"[\x21-\x7e]+")
-"""What a header can carry: no blanks, no line breaks, nothing beyond ASCII."""
+"""The characters that a header can carry: ASCII without blanks and line breaks."""
 _LONGEST_FILE = 65_536
 
 _VERSION = "v1"
@@ -41,26 +41,26 @@ _ENTRY = ("enfold", "secret key")
 
 
 def check_source(source: str) -> str:
-    """The source, if it is one."""
+    """Return the source; raise `ConfigError` if it is invalid."""
     if not _SOURCE.fullmatch(source):
         raise ConfigError(_EXPECTED)
     return source
 
 
 class Keys:
-    """Finds keys, seals them and opens them."""
+    """Finds, encrypts and decrypts keys."""
 
     def __init__(self, variable: Callable[[str], str | None]) -> None:
-        """`variable` reads the environment: the value of a name, if it is set."""
+        """`variable` returns the value of an environment variable, or None."""
         self._variable = variable
         self._opened: dict[tuple[str, str], Secret] = {}
 
     def find(
         self, source: str | None, provider: Provider, *, owner: str, sealed: str | None = None
     ) -> Secret | None:
-        """The key of a profile, `owner`; None where the provider goes without one.
+        """Return the key of the profile `owner`; None if its provider needs none.
 
-        `sealed` is what the database has, if it has anything.
+        `sealed` is the encrypted key from the database, if there is one.
         """
         if source is None:
             return self._usual(provider)
@@ -82,11 +82,11 @@ class Keys:
                 return checked(value, f"the environment variable {name}")
         if provider.needs_key:
             names = " or ".join(provider.key_variables)
-            raise ConfigError(f"there is no key: {names} is not set, and no other place is named")
+            raise ConfigError(f"there is no key: {names} is not set, and no other source is named")
         return None
 
     def seal(self, key: Secret, *, owner: str) -> str:
-        """The key as it may be stored; for this owner alone."""
+        """Return the encrypted key, which only this owner's name can decrypt."""
         checked(key.reveal(), "the key")
         salt, nonce = secrets.token_bytes(_SALT), secrets.token_bytes(_NONCE)
         cipher = _cipher(self._secret(make=True), salt)
@@ -94,7 +94,7 @@ class Keys:
         return f"{_VERSION}:{urlsafe_b64encode(sealed).decode()}"
 
     def open(self, sealed: str, *, owner: str) -> Secret:
-        """The key that was sealed."""
+        """Return the decrypted key."""
         if (owner, sealed) not in self._opened:
             self._opened[owner, sealed] = Secret(_opened(sealed, self._secret(), owner))
         return self._opened[owner, sealed]
@@ -169,7 +169,7 @@ def _cipher(secret: Secret, salt: bytes) -> AESGCM:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
         from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
-    # A person may have thought it up, so guessing is made slow.
+    # The secret may be a weak passphrase, so the derivation makes guessing slow.
     derived = Scrypt(salt=salt, length=32, n=2**14, r=8, p=1).derive(secret.reveal().encode())
     return AESGCM(derived)
 
@@ -185,7 +185,7 @@ def _extra() -> Iterator[None]:
 
 
 def _from_keyring(*, make: bool) -> Secret | None:
-    """The keyring's entry, made if there is none; None where the system has no keyring."""
+    """Return the keyring's entry, with `make` a new one; None if there is no keyring or entry."""
     with _extra():
         import keyring
         from keyring.errors import KeyringError
@@ -194,7 +194,7 @@ def _from_keyring(*, make: bool) -> Secret | None:
         found = keyring.get_password(*_ENTRY)
         if found is None and make:
             keyring.set_password(*_ENTRY, secrets.token_urlsafe(32))
-            found = keyring.get_password(*_ENTRY)  # a backend may forget what it was told
+            found = keyring.get_password(*_ENTRY)  # a backend may not have stored it
     except KeyringError:
         return None
     return None if found is None else Secret(found)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def find(provider: str, model: str) -> ModelInfo | None:
-    """The library's entry for a provider's model. None if it has none."""
+    """Return the library's entry for a provider's model, or None."""
     from genai_prices.data_snapshot import get_snapshot
 
     library_id = price_library_id(provider)
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from genai_prices.types import ModelPrice
 
 NAMES = ("input", "output", "cache_writes", "cache_reads")
-"""What is priced, in the order in which it is shown."""
+"""The kinds of tokens that have a price, in the order in which they are shown."""
 PROFILE_NAMES = {
     "inputPrice": "input",
     "outputPrice": "output",
     "cacheWritesPrice": "cache_writes",
     "cacheReadsPrice": "cache_reads",
 }
-"""What a profile calls them."""
+"""The names that profiles of other systems use -> our names."""
 _LIBRARY_KEYS = {
     "input": "input_mtok",
     "output": "output_mtok",
@@ -57,16 +57,16 @@ _LIBRARY_KEYS = {
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """US dollars for a million tokens of each kind."""
+    """US dollars per million tokens of each kind."""
 
     input: float | None = None
     output: float | None = None
     cache_writes: float | None = None
-    """Of what is put into the provider's cache."""
+    """The price of tokens written to the provider's cache."""
     cache_reads: float | None = None
-    """Of what is found in it."""
+    """The price of tokens read from it."""
     longer: tuple[Longer, ...] = field(default=(), kw_only=True)
-    """What holds for longer requests, shortest first."""
+    """The prices of longer requests, shortest first."""
 
     def __post_init__(self) -> None:
         for name in NAMES:
@@ -79,7 +79,7 @@ class Prices:
 
     @classmethod
     def of(cls, given: Prices | Mapping[str, float | None]) -> Prices:
-        """Prices from a mapping: by our names, or by those of a profile (`inputPrice`, …)."""
+        """Return prices from a mapping by our names, or by those of a profile (`inputPrice`, …)."""
         if isinstance(given, Prices):
             return given
         named: dict[str, float | None] = {}
@@ -108,7 +108,7 @@ def prices(
 ) -> Prices | None:
     """Return a model's prices, from the overrides and the price library. None: unknown.
 
-    `at` is when, for models whose price depends on it; now, if none is given.
+    `at` is the time of the call, for models whose price depends on it; by default now.
     """
     info = find(provider, model)
     found = None
@@ -129,7 +129,7 @@ def _check(name: str, price: Any) -> None:
 
 
 def _from_library(entry: ModelPrice) -> Prices:
-    """The entry as ours; only prices of text tokens are taken."""
+    """Return the prices of a library's entry; only those of text tokens."""
     marks = sorted({mark for name in NAMES for mark in _marks(entry, name)})
     long = tuple(Longer(mark, _reached(entry, mark)) for mark in marks)
     return replace(_reached(entry, None), longer=long)
@@ -141,7 +141,7 @@ def _marks(entry: ModelPrice, name: str) -> Iterable[int]:
 
 
 def _reached(entry: ModelPrice, mark: int | None) -> Prices:
-    """The prices of requests longer than the mark; of the shortest ones without a mark."""
+    """Return the prices of requests longer than the mark; without a mark, of the shortest ones."""
     found: dict[str, float] = {}
     for name in NAMES:
         price = getattr(entry, _LIBRARY_KEYS[name])
@@ -153,7 +153,7 @@ def _reached(entry: ModelPrice, mark: int | None) -> Prices:
 
 
 def _over(found: Prices, own: Prices) -> Prices:
-    """The known prices with a profile's own laid over them, at every length."""
+    """Return the library's prices, replaced by a profile's own ones at every length."""
     overrides = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
     longer = own.longer or tuple(
         Longer(each.above, replace(each.prices, **overrides)) for each in found.longer
@@ -167,7 +167,7 @@ _REPLY_SHARE = 8
 
 
 def detect(id: str) -> ModelConfig:
-    """The config of `provider:model`: shipped, else from the library, else the default."""
+    """Return the config of `provider:model`: shipped, else from the library, else the default."""
     shipped = {config.id: config for config in SHIPPED}
     if id in shipped:
         return shipped[id]
@@ -180,13 +180,13 @@ def detect(id: str) -> ModelConfig:
 def of_window(
     id: str, window: int, max_output: int | None = None, source: Source = "library"
 ) -> ModelConfig:
-    """The config of a model whose window is known; its longest reply is set aside."""
+    """Return the config of a model with that window, of which the longest reply is reserved."""
     reply = _reply(window) if max_output is None else min(max_output, window // 2)
     return _config(id, window - reply, reply, source)
 
 
 def current() -> Iterator[ModelConfig]:
-    """Every model of the large providers whose window the library knows and that is in use."""
+    """Yield the current models of the large providers whose window the library knows."""
     from genai_prices.data_snapshot import get_snapshot
 
     shipped = {config.id for config in SHIPPED}

@@ -1,8 +1,8 @@
 """Counts of messages and conversations.
 
-A message counts `STRUCTURE_TOKENS` and the texts of its parts (`content` says which). A system
-prompt counts as a message, also where a wire puts it beside the messages. So the same content has
-the same count in every dialect, whoever the provider.
+A message counts `STRUCTURE_TOKENS` plus the texts of its parts (`collect` defines which). A system
+prompt counts as a message, also if it is a separate field of the wire. So the same content has the
+same count in every dialect.
 
 Counts of different tokenizers are never added.
 """
@@ -43,7 +43,7 @@ _SHORT = 2_000
 def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None:
     """Add the texts of a message's parts to the lists of their kinds.
 
-    All that is within a tool result is the result's, except attachments.
+    Parts of a tool result count as `tool_result`, except attachments.
     """
     for part in parts:
         if type(part) is ToolResult:
@@ -56,7 +56,7 @@ def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None
 
 
 def tool_text(tool: Tool) -> str:
-    """A tool's definition."""
+    """Return the text of a tool's definition."""
     if tool.parameters is None and tool.extras:
         return dump_text(tool.extras)
     return dump_text(
@@ -72,7 +72,7 @@ def _call_text(call: ToolCall) -> str:
 
 @lru_cache(maxsize=8_192)  # of short calls, so that it is bounded in bytes too
 def _short_call_text(name: str, arguments: str) -> str:
-    """Kept, because to write a call takes longer than to find its count."""
+    # Cached, because writing a call as JSON takes longer than finding its count.
     return _call_json(name, arguments)
 
 
@@ -99,11 +99,11 @@ _WRITERS: Mapping[type, tuple[PartKind, Callable[[Any], str]]] = {
     Attachment: ("attachment", _attachment_text),
     Unknown: ("text", lambda unknown: dump_text(unknown.extras)),
 }
-"""The kind that a part counts as, and what writes its text."""
+"""Type of a part -> the kind that it counts as, and a function that returns its text."""
 
 
 STRUCTURE_TOKENS = 4
-"""For a message's role and the marks around it."""
+"""Tokens for a message's role and the marks around it."""
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -114,13 +114,13 @@ class Count:
 
     tokenizer: str
     messages: int
-    """How many there are; a system prompt that stands beside them is none."""
+    """The number of messages, without a system prompt in a separate field."""
     by_role: Mapping[Role, int]
-    """Parts and structure, by the role that the wire gives a message."""
+    """Tokens of parts and structure by role."""
     by_part: Mapping[PartKind, int]
-    """Parts alone, without structure."""
+    """Tokens of parts by kind, without structure."""
     tools: int = 0
-    """The tools' definitions."""
+    """Tokens of the tools' definitions."""
 
     @classmethod
     def nothing(cls, tokenizer: str = DEFAULT) -> Count:
@@ -148,7 +148,7 @@ class Count:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """As the command line and the API show it; `tools` only where there are definitions."""
+        """Return the count as a JSON object; `tools` only if there are definitions."""
         return {
             "tokenizer": self.tokenizer,
             "total": self.total,
@@ -160,12 +160,12 @@ class Count:
 
 
 def count_message(message: Message, tokenizer: str | Tokenizer = DEFAULT) -> int:
-    """The tokens of one message."""
+    """Return the tokens of one message."""
     return count_messages((message,), tokenizer)[0]
 
 
 def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEFAULT) -> list[int]:
-    """The tokens of each message; one call for many messages is faster than many calls."""
+    """Return the tokens of each message; one call for many messages is faster than many calls."""
     texts: list[str] = []
     by_kind = dict.fromkeys(PART_KINDS, texts)  # one list, whatever the kind
     ends = [0]
@@ -177,7 +177,7 @@ def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEF
 
 
 def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = DEFAULT) -> Count:
-    """The tokens of a conversation with its system prompt and its tools."""
+    """Return the tokens of a conversation with its system prompt and its tools."""
     system = () if conversation.system is None else (conversation.system,)
     messages = (*system, *conversation.messages)
     by_role = dict.fromkeys(_ROLES, 0)
@@ -207,7 +207,7 @@ Result = TypeVar("Result")
 
 _SMALL_MESSAGES = 50
 _SMALL_CHARACTERS = 40_000
-"""About a millisecond's work, no more than handing it to a thread may take on a busy machine."""
+"""About a millisecond of work: no more than starting a thread takes on a busy machine."""
 
 
 async def count_async(
@@ -215,9 +215,9 @@ async def count_async(
     content: Content,
     tokenizer: str | Tokenizer = DEFAULT,
 ) -> Result:
-    """`count_messages` or `count_conversation`, in a thread unless there is little to count.
+    """Run `count_messages` or `count_conversation`, in a thread unless there is little to count.
 
-    The threads are kept, because the library's caches belong to a thread.
+    The threads are reused, because the library has one cache per thread.
     """
     import asyncio
 
@@ -243,7 +243,7 @@ def _characters(part: Part) -> int:
             return sum(map(_characters, inner))
         case Attachment():
             return 0
-    return _SMALL_CHARACTERS + 1  # an object: how large is known only when it is written out
+    return _SMALL_CHARACTERS + 1  # an object, whose size is known only after it is written
 
 
 @cache

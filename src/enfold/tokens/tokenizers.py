@@ -2,11 +2,11 @@
 
 `o200k_base` and `cl100k_base` are exact: the counts of tiktoken, for every text. `claude` (models
 from 4.7 on) and `claude-3` (models before) count as Anthropic's API does, and need the extra
-`enfold[claude]`. `chars4` is a guess: it is asked for by name, or as the `fallback` for a machine
-where no library loads.
+`enfold[claude]`. `chars4` is an estimate: it is used only by name, or as the `fallback` if no
+library loads.
 
-A text that looks like a special token, such as `<|endoftext|>`, is text like any other. Whatever
-fails in a library is a `TokenCountError`; nothing is approximated in its place.
+A text that looks like a special token, such as `<|endoftext|>`, is ordinary text. A failure of a
+library is a `TokenCountError`; it is never replaced by an estimate.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
-"""Counts each of some texts that are not empty. May raise anything: the caller maps it."""
+"""Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
 
 CTOK_IS_MISSING = (
     "Claude's tokenizers need the library ctok, which needs Python 3.12 or later: "
@@ -40,18 +40,18 @@ _DOUBTFUL = re.compile(
     "\U00010940-\U0001e6ff\U0002b73a-\U00033479"
     "]"
 )
-"""Every code point that toktok may take for something else than tiktoken does, and the surrogates.
+"""Every code point that toktok may classify otherwise than tiktoken, and the surrogates.
 
-Few and wide, because each range costs time on every text that is not ASCII. They also hold rare
-characters that both agree on; splintr counts those as well."""
+The ranges are few and wide, because each one costs time on every text that is not ASCII. They also
+contain rare characters on which both agree; splintr counts those as well."""
 
 _ALL_CORES = 1_000_000
-"""From so many characters on, every core counts. Each starts with an empty cache, so that less text
-is counted faster one by one, where the cache is the thread's own and lasts."""
+"""Number of characters from which all cores are used. Each core starts with an empty cache, so
+shorter texts are counted faster one by one, with the lasting cache of the thread."""
 
 
-def openai(encoding: str) -> CountTexts:
-    """Counts as tiktoken does."""
+def tiktoken_counter(encoding: str) -> CountTexts:
+    """Return a counter with the counts of tiktoken."""
     exact = _Exact(encoding)
     fast = _load_toktok(encoding)
     if fast is None:
@@ -70,12 +70,12 @@ def openai(encoding: str) -> CountTexts:
 
 
 def claude(version: str) -> CountTexts:
-    """Counts as Anthropic's API does for the models of one generation."""
+    """Return a counter with the counts of the provider's API, for one generation of models."""
     try:
         ctok = import_module("ctok")
     except ImportError:
         raise ConfigError(CTOK_IS_MISSING) from None
-    frame = ctok.tokenize("", version).count("⟨pad⟩")  # what the API adds around a message
+    frame = ctok.tokenize("", version).count("⟨pad⟩")  # tokens that the API adds
 
     def count(texts: list[str]) -> list[int]:
         return [ctok.token_count(_repair(text), version) - frame for text in texts]
@@ -84,7 +84,7 @@ def claude(version: str) -> CountTexts:
 
 
 def chars4() -> CountTexts:
-    """A quarter of the characters: a guess, for those who ask for it."""
+    """Return a counter that estimates: a quarter of the characters."""
     return lambda texts: [len(text) // 4 for text in texts]
 
 
@@ -98,8 +98,8 @@ def _load_toktok(encoding: str) -> _Toktok | None:
         toktok = import_module("toktok")
     except ImportError:
         return None
-    # Its documentation names this way to the tokenizer. The function it offers first, batch_count,
-    # starts every call with an empty cache: 40 µs for a text that takes 1 µs.
+    # This way is documented. The more prominent function, batch_count, starts every call with an
+    # empty cache: 40 µs for a text that takes 1 µs.
     tokenizer: _Toktok = toktok._encoding(encoding)  # noqa: SLF001
     return tokenizer
 
@@ -111,7 +111,7 @@ def _count_fast(fast: _Toktok, texts: list[str]) -> list[int]:
 
 
 class _Exact:
-    """splintr, loaded at the first text that needs it."""
+    """Counts with splintr, which is loaded for the first text that needs it."""
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
@@ -129,13 +129,13 @@ class _Exact:
                 f"no library that counts {self._encoding} exactly can be loaded ({error}); "
                 "install toktok-rs and splintr-rs, or choose the tokenizer chars4"
             ) from None
-        # Not `encode`, nor a batch of it: they take `<|endoftext|>` for a command.
+        # Not `encode` or its batch form: they read `<|endoftext|>` as a special token.
         self._encode = splintr.Tokenizer.from_pretrained(self._encoding).encode_ordinary
         return self._encode
 
 
 def _repair(text: str) -> str:
-    """The text with pairs of surrogates joined and lone ones replaced."""
+    """Return the text with surrogate pairs joined and lone surrogates replaced."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -273,8 +273,8 @@ class Tokenizer:
 _TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("o200k_base", partial(openai, "o200k_base")),
-        Tokenizer("cl100k_base", partial(openai, "cl100k_base")),
+        Tokenizer("o200k_base", partial(tiktoken_counter, "o200k_base")),
+        Tokenizer("cl100k_base", partial(tiktoken_counter, "cl100k_base")),
         Tokenizer("claude", partial(claude, "4.8")),
         Tokenizer("claude-3", partial(claude, "3.0")),
         Tokenizer("chars4", chars4, memo=Memo(size=0)),
@@ -286,10 +286,10 @@ NAMES = tuple(_TOKENIZERS)
 
 
 def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None = None) -> Tokenizer:
-    """The tokenizer of that name; a tokenizer is returned as it is.
+    """Return the tokenizer of that name; a tokenizer is returned as it is.
 
     With a `fallback` the library is loaded at once. If it does not load, the fallback is returned,
-    under its own name, with one warning per process.
+    with its own name and one warning per process.
     """
     if isinstance(name, Tokenizer):
         return name
@@ -306,7 +306,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
 
 
 def warm(name: str = DEFAULT) -> None:
-    """Load the library now, about half a second's work, so that no request waits for it."""
+    """Load the library now, which takes about half a second, so that no request waits for it."""
     get(name).load()
 
 
@@ -319,13 +319,13 @@ def _loaded_or_chars4(tokenizer: Tokenizer) -> Tokenizer:
     return tokenizer
 
 
-@cache  # so that the process hears it once
+@cache  # one warning per process
 def _warn_of_guesses() -> None:
     warnings.warn(
         "no tokenizer library loads: tokens are guessed as a quarter of the characters; "
         "install toktok-rs or splintr-rs for exact counts",
         RuntimeWarning,
-        stacklevel=4,  # whoever called `get`
+        stacklevel=4,  # the caller of `get`
     )
 
 
@@ -342,7 +342,7 @@ class _Family:
     label: str
     figure: float
     own_tokenizer: str | None = None
-    """The tokenizer of ours that counts as these models do."""
+    """The name of the tokenizer that is exact for these models, if there is one."""
 
 
 _CLAUDE_TO_4_6 = _Family("Claude up to 4.6", 1.18, "claude-3")
@@ -358,7 +358,7 @@ _FAMILIES: tuple[tuple[re.Pattern[str], _Family], ...] = (
     (re.compile(r"gpt|openai|azure|(^|[:/])o\d"), _GPT),
     (re.compile("^google|^vertex"), _Family("Gemini", 1.15)),
 )
-"""The first whose pattern is found in `provider:model` is the model's family."""
+"""The first row whose pattern matches in `provider:model` is the model's family."""
 
 _TOKENIZER_FIGURES = {
     "o200k_base": 1.0,
@@ -367,18 +367,20 @@ _TOKENIZER_FIGURES = {
     "claude": _CLAUDE_FROM_4_7.figure,
     "chars4": 0.92,
 }
-"""What each tokenizer counts at least, as a rule, for a token of `o200k_base`."""
+"""Tokens of each tokenizer for one token of `o200k_base`, as a rule at least."""
 
 _CLAUDE_VERSION = re.compile(r"claude\D*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 
 
 def correction(provider: str, model: str, tokenizer: str = "o200k_base") -> Correction:
-    """The correction for conversations of a model that are counted with a tokenizer."""
+    """Return the correction for a model whose conversations are counted with a tokenizer."""
     if tokenizer not in _TOKENIZER_FIGURES:
         raise ConfigError(f"no tokenizer {tokenizer!r}; there are {', '.join(_TOKENIZER_FIGURES)}")
     family = _family_of(f"{provider}:{model}".lower())
     if family is None:
-        return Correction(1.0, f"how {provider}:{model} counts is not known; {tokenizer} stands in")
+        return Correction(
+            1.0, f"the tokenizer of {provider}:{model} is unknown; {tokenizer} is used"
+        )
     if family.own_tokenizer == tokenizer:
         return Correction(1.0, f"{family.label}: {tokenizer} is exact")
     factor = round(family.figure / _TOKENIZER_FIGURES[tokenizer], 2)
@@ -394,7 +396,7 @@ def _family_of(name: str) -> _Family | None:
 
 
 def _claude_family(name: str) -> _Family:
-    """By version; a name without one is taken for the latest, whose limit is the tightest."""
+    """Return the family by version; without one the latest, whose limit is the tightest."""
     found = _CLAUDE_VERSION.search(name)
     if found is None:
         return _CLAUDE_FROM_4_7

@@ -1,7 +1,7 @@
 """Transcripts: the conversations that a file holds.
 
-A file may hold one request, many conversations, or the log of an agent's session; `read` finds out
-which and gives every conversation in it, branches included. JSON Lines are read as they come, so a
+A file may hold one request, many conversations, or the log of an agent's session; `read` detects
+the format and yields every conversation, branches included. JSON Lines are read line by line, so a
 large file is never held as a whole.
 """
 
@@ -53,7 +53,7 @@ _RECOGNISABLE = (archive, chatgpt, codex, claude_code, conversations)
 _FIXED_DIALECTS = {module.NAME: module.DIALECT for module in (chatgpt, codex, claude_code)}
 
 _RECORDS_READ = 100
-"""Records. The first events of a log may be such as other programs write too."""
+"""Records that are read to recognise a format; the first ones may fit several formats."""
 
 
 def read(

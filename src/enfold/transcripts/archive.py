@@ -1,4 +1,4 @@
-"""The `archive` format: a whole session as enfold exports it, every message in its own dialect."""
+"""The `archive` format: a whole session as enfold exports it, each message in its dialect."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """The `chatgpt` format: `conversations.json` out of a ChatGPT data export.
 
 Each conversation is a `mapping` of nodes that name their parent; every regenerated answer and
-edited question is a branch, and `current_node` ends the active one. A node hidden from the person
-was shown to the model and is kept; one that says nothing is passed over, its children hang from
-its parent, and it is counted under `skipped`.
+edited question is a branch, and `current_node` ends the active one. A node that was hidden from the
+person is kept, because the model received it. An empty node is left out and counted under
+`skipped`; its children follow its parent.
 
-The export has no call ids. What the assistant addresses to a tool is a call with the id of its
-node; the tool's nodes that follow are its result. What a tool says unasked, such as the text of an
-uploaded file, is context that the service put in: a system message.
+The export has no call ids. A message of the assistant to a tool is a call with the id of its node;
+the tool's nodes after it are its result. A tool's message without a call, such as the text of an
+uploaded file, is context from the service: a system message.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from enfold.wire.fields import (
 ContentPart: TypeAlias = ResultPart | Reasoning
 
 _Files: TypeAlias = dict[str, dict[str, Any]]
-"""The uploads that a message names, by their id; taken out as they are met in its content."""
+"""The uploads that a message names, by id; removed when its content refers to them."""
 
 
 def content_parts(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
@@ -69,7 +69,7 @@ def _files(message: Mapping[str, Any]) -> _Files:
 
 
 def _texts(*keys: str) -> Callable[[dict[str, Any], _Files], tuple[ContentPart, ...]]:
-    """Contents that are texts in these fields."""
+    """Return a parser for contents with texts in these fields."""
 
     def parse(content: dict[str, Any], _files: _Files) -> tuple[ContentPart, ...]:
         return tuple(Text(text_field(content, key, default="")) for key in keys)
@@ -77,10 +77,8 @@ def _texts(*keys: str) -> Callable[[dict[str, Any], _Files], tuple[ContentPart, 
     return parse
 
 
-def _chatgpt_content_joined(
-    separator: str, *keys: str
-) -> Callable[[dict[str, Any], _Files], tuple[Text]]:
-    """Contents that are one text out of several fields."""
+def _joined_texts(separator: str, *keys: str) -> Callable[[dict[str, Any], _Files], tuple[Text]]:
+    """Return a parser for contents with one text in several fields."""
 
     def parse(content: dict[str, Any], _files: _Files) -> tuple[Text]:
         texts = (text_field(content, key, default="") for key in keys)
@@ -149,9 +147,9 @@ _CONTENT: dict[str, Callable[[dict[str, Any], _Files], tuple[ContentPart, ...]]]
     "multimodal_text": _mixed,
     "code": _texts("text"),
     "execution_output": _texts("text"),
-    "system_error": _chatgpt_content_joined(": ", "name", "text"),
-    "tether_quote": _chatgpt_content_joined("\n", "title", "url", "text"),
-    "sonic_webpage": _chatgpt_content_joined("\n", "title", "url", "text"),
+    "system_error": _joined_texts(": ", "name", "text"),
+    "tether_quote": _joined_texts("\n", "title", "url", "text"),
+    "sonic_webpage": _joined_texts("\n", "title", "url", "text"),
     "tether_browsing_display": _texts("result", "summary"),
     "thoughts": _thoughts,
     "reasoning_recap": _recap,
@@ -179,7 +177,7 @@ def fits(value: Any) -> bool:
 
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
-    """One transcript a conversation."""
+    """Yield one transcript per conversation."""
     for record in source.records:
         value = record.value()
         with located(record.place):
@@ -208,7 +206,7 @@ def _transcript(raw: dict[str, Any]) -> Transcript:
 
 
 def _parents(mapping: Mapping[str, Any]) -> dict[str, str | None]:
-    """Every node's parent; a node whose parent is not in the export is a root."""
+    """Return every node's parent; a node whose parent is not in the export is a root."""
     parents: dict[str, str | None] = {}
     for own, node in mapping.items():
         with within(f"mapping.{own}"):
@@ -218,20 +216,20 @@ def _parents(mapping: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 class _Tree:
-    """The conversation as far as its nodes have been read, parents first."""
+    """The nodes of a conversation that have been read so far, parents first."""
 
     def __init__(self, parents: dict[str, str | None]) -> None:
         self.parents = parents
         self.entries: dict[str, TranscriptEntry] = {}
         self.stands_for: dict[str | None, str | None] = {None: None}
-        """The entry of every node: its own, or the nearest one before it."""
+        """Node id -> the id of its entry, or of the nearest entry before it."""
         self.empty = 0
         self._children = Counter(parents.values())
         self._call_of: dict[str | None, str] = {}
-        """The call that an entry makes or answers."""
+        """Entry id -> the id of the call that it makes or answers."""
 
     def add(self, own: str, node: dict[str, Any]) -> None:
-        """Take in a node whose parent has been taken in."""
+        """Read a node whose parent has been read."""
         before = self.stands_for[self.parents[own]]
         self.stands_for[own] = before
         if node.get("message") is None:
@@ -283,7 +281,7 @@ def _result(
 
 
 def _joined(entry: TranscriptEntry, message: Message, node: dict[str, Any]) -> TranscriptEntry:
-    """A result and more of it as one, because a call has one result."""
+    """Return the entry with the rest of its result, because a call has one result."""
     match entry.message.parts, message.parts:
         case (ToolResult() as result,), (ToolResult() as more,):
             whole = replace(

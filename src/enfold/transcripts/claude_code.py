@@ -1,17 +1,17 @@
 """The `claude-code` format: a session log of Claude Code.
 
-Every line is an event. Those of type `user` and `assistant` carry a message, and so does an
-`attachment` with what a person typed while the model was working; the rest are counted. Events
-name the one before them by `parentUuid`, so that a log is a tree: going back in a session leaves a
-branch behind. The active branch ends at the last message in the file.
+Every line is an event. Events of type `user` and `assistant` have a message, and so has an
+`attachment` with text that a person typed while the model was working; other events are counted.
+Events name the one before them by `parentUuid`, so a log is a tree: going back in a session leaves
+a branch. The active branch ends at the last message in the file.
 
-What a sub-agent said (`isSidechain`) is a conversation of its own, with its own prompt, and so a
-transcript of its own: the session comes first, its sub-agents follow in the order they began.
+The messages of a sub-agent (`isSidechain`) are a separate conversation with its own prompt, and so
+a separate transcript: the session comes first, its sub-agents follow in the order they began.
 
-A compaction starts a new root and keeps the old one in `logicalParentUuid`; that link is followed,
-so the branch is the whole history, with the summary where it was made.
+A compaction starts a new root and names the old one in `logicalParentUuid`. That link is followed,
+so the branch is the whole history, with the summary at the place where it was made.
 
-What the program prints with `--output-format stream-json` reads too: the same events, in a line.
+The output of `--output-format stream-json` can be read too: it has the same events.
 """
 
 from __future__ import annotations
@@ -27,43 +27,43 @@ from enfold.transcripts.source import Log, TranscriptSource, located, within
 from enfold.transcripts.transcript import Transcript, TranscriptEntry
 from enfold.wire.fields import as_time, object_field, text_field
 
-DIALECT = "anthropic"
+DIALECT = wire.MESSAGES
 
 _SPEAKERS = ("user", "assistant")
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A message of which more may come."""
+    """A message that later events may extend."""
 
     id: str
     parent_id: str | None
     message: Message
     events: list[dict[str, Any]]
     answered: set[str] = field(default_factory=set)
-    """Ids of its calls that have a result."""
+    """The ids of its calls that have a result."""
     last_result: str | None = None
-    """The draft with the latest of these."""
+    """The id of the draft with the latest result."""
 
 
 class Thread:
-    """One chain of events, as far as the log has been read."""
+    """The messages of one chain of events that have been read so far."""
 
     def __init__(self) -> None:
         self.notes: Counter[str] = Counter()
-        """`relinked`: events whose parent is not in the log; `repeated`: events met again."""
+        """`relinked`: events whose parent is not in the log; `repeated`: events read again."""
         self.latest: dict[str, Any] = {}
-        """The newest event that carries a message."""
+        """The newest event with a message."""
         self._drafts: dict[str, _Draft] = {}
         self._stands_for: dict[str, str | None] = {}
-        """The draft of every event met: its own, or the nearest one before it."""
+        """Event id -> the id of its draft, or of the nearest draft before it."""
         self._replies: dict[str, _Draft] = {}
-        self._asked_by: dict[str, _Draft] = {}
-        """The reply that a draft of results answers."""
+        self._reply_of: dict[str, _Draft] = {}
+        """Id of a draft with results -> the reply with their calls."""
 
     @property
     def entries(self) -> tuple[TranscriptEntry, ...]:
-        """The messages so far."""
+        """The messages that have been read so far."""
         return tuple(
             TranscriptEntry(
                 replace(draft.message, id=draft.id, at=as_time(draft.events[0].get("timestamp"))),
@@ -76,7 +76,7 @@ class Thread:
 
     @property
     def tip(self) -> str | None:
-        """The message that was begun last."""
+        """The id of the newest message."""
         return next(reversed(self._drafts), None)
 
     def has(self, uuid: Any) -> bool:
@@ -84,7 +84,7 @@ class Thread:
         return isinstance(uuid, str) and uuid in self._stands_for
 
     def add(self, event: dict[str, Any], at: str) -> bool:
-        """Take in the event at that place of the log; false if it carries no message."""
+        """Read the event at that place of the log; return False if it has no message."""
         uuid = text_field(event, "uuid", default="") or at
         if self.has(uuid):
             self.notes["repeated"] += 1
@@ -107,7 +107,7 @@ class Thread:
         return True
 
     def _parent(self, event: dict[str, Any]) -> str | None:
-        """The draft that the event hangs from. Logs do lose events: then it is the latest one."""
+        """Return the draft before the event; the latest one if its parent is not in the log."""
         named = text_field(event, "parentUuid", default="")
         uuid = named or text_field(event, "logicalParentUuid", default="")
         if uuid in self._stands_for:
@@ -123,7 +123,7 @@ class Thread:
         """Return the parent of a new message: the last result of its reply."""
         if parent is None:
             return None
-        reply = self._asked_by.get(parent, self._drafts[parent])
+        reply = self._reply_of.get(parent, self._drafts[parent])
         answers = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
         if answers.isdisjoint(_calls(reply.message)):
             return reply.last_result or parent
@@ -131,7 +131,7 @@ class Thread:
         before = reply.last_result if is_first else None
         reply.answered |= answers
         reply.last_result = uuid
-        self._asked_by[uuid] = reply
+        self._reply_of[uuid] = reply
         return before or reply.id
 
 
@@ -154,7 +154,7 @@ def _parse_message(role: str, content: Any) -> Message:
 
 
 def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
-    """Add what the event says to the reply; some versions say earlier blocks again."""
+    """Add the event's blocks to the reply; some versions repeat earlier blocks."""
     blocks = _blocks(draft.message)
     more = [block for block in _blocks(message) if block not in blocks]
     draft.events.append(event)
@@ -171,7 +171,7 @@ def _calls(message: Message) -> set[str]:
 
 
 def _reply_id(event: dict[str, Any]) -> str | None:
-    """The id that all events of one reply share."""
+    """Return the id that all events of one reply share."""
     if event.get("type") != "assistant":
         return None
     given = event["message"].get("id")
@@ -186,10 +186,10 @@ NAME = "claude-code"
 
 _ONLY_HERE = {"parentUuid", "sessionId", "leafUuid", "isSidechain", "parent_tool_use_id"}
 _ABOUT = ("cwd", "gitBranch", "version", "agentId")
-"""What the newest event says of the whole session."""
+"""Fields of the newest event that describe the session."""
 
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
-"""Where events have a title, the better ones first."""
+"""Type of event -> the field with a title; the better titles come first."""
 
 
 def fits(value: Any) -> bool:
@@ -202,7 +202,7 @@ def fits(value: Any) -> bool:
 
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
-    """The session, then each of its sub-agents; nothing where no one has said anything yet."""
+    """Yield the session, then each of its sub-agents; nothing if there is no message yet."""
     log = Log(source)
     session = _Session(log)
     for record, event in log:
@@ -212,7 +212,7 @@ def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
 
 
 class _Session:
-    """The session as far as the log has been read."""
+    """The part of the session that has been read so far."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -239,7 +239,10 @@ class _Session:
         return self._agents.setdefault(agent, Thread())
 
     def _title(self) -> str:
-        """Logs of one project share their summaries: only one that names an event here is ours."""
+        """Return the best title; a summary counts only if it names an event of this session.
+
+        The logs of one project share their summaries.
+        """
         found: dict[str, str] = {}
         for event in self._titles:
             title, leaf = event.get(_TITLES[event["type"]]), event.get("leafUuid")
@@ -272,6 +275,6 @@ def _transcript(thread: Thread, agent: str, title: str, notes: dict[str, Any]) -
 
 
 def _kind(event: dict[str, Any]) -> str:
-    """The event's type, and its subtype where it has one."""
+    """Return the event's type, with its subtype if it has one."""
     kinds = (event.get("type"), event.get("subtype"))
     return ":".join(kind for kind in kinds if isinstance(kind, str)) or "event"

@@ -1,11 +1,11 @@
 """The `codex` format: a rollout, the session log of the Codex command line.
 
-Every line is `{timestamp, type, payload}`. A `response_item` is an item of the Responses API, and
-one entry; an `event_msg` tells the terminal of the same items again. Logs of 2025 before September
+Every line is `{timestamp, type, payload}`. A `response_item` is an item of the Responses API and
+becomes an entry; an `event_msg` repeats items for the terminal. Logs from before September 2025
 have bare items after a first line `{id, timestamp, instructions}`.
 
-A compaction rewrites what the model is sent, not the log: all items are kept as entries, and what
-replaced them is noted under `compactions`. A roll-back leaves a branch behind.
+A compaction changes the requests to the model, not the log: all items become entries, and their
+replacement is noted under `compactions`. A roll-back leaves a branch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry
 from enfold.wire.fields import as_time, object_field, text_field
 
 NAME = "codex"
-DIALECT = "openai-responses"
+DIALECT = wire.RESPONSES
 
 _TYPES = (
     "session_meta",
@@ -36,7 +36,7 @@ _TYPES = (
 )
 _BARE_HEADER = {"id", "timestamp", "instructions"}
 _NEVER_SENT = ("ghost_snapshot",)
-"""Items that the program keeps for itself among those of the model."""
+"""Types of items that the program does not send to the model."""
 
 _INJECTED = (
     "# agents.md",
@@ -48,7 +48,7 @@ _INJECTED = (
     "<user_instructions>",
     "<user_shell_command>",
 )
-"""How the program's own words begin, where it speaks in the user's role."""
+"""The beginnings of messages that the program writes in the user's role."""
 
 
 def fits(value: Any) -> bool:
@@ -61,7 +61,7 @@ def fits(value: Any) -> bool:
 
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
-    """The one transcript; none where the log has no items yet."""
+    """Yield the one transcript; nothing if the log has no items yet."""
     log = Log(source)
     rollout = _Rollout(log)
     for record, event in log:
@@ -73,7 +73,7 @@ def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
 
 @dataclass(slots=True)
 class _Rollout:
-    """The session as far as the log has been read."""
+    """The part of the session that has been read so far."""
 
     log: Log
     entries: list[TranscriptEntry] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _Rollout:
     compactions: list[dict[str, Any]] = field(default_factory=list)
     tip: str | None = None
     turns: list[str | None] = field(default_factory=list)
-    """What came before each turn of the active branch."""
+    """The tip before each turn of the active branch."""
     ids: Ids = field(default_factory=Ids)
 
     def add(self, event: dict[str, Any]) -> None:

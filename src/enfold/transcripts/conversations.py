@@ -1,7 +1,7 @@
 """The `conversations` format: JSON Lines or an array, one conversation an item.
 
-An item is a request body of any dialect, with an `id`, a `title` and whatever else beside its
-messages, or a bare array of messages. Messages that name a `parent_id` form a tree; then one
+An item is a request body of any dialect, with an `id`, a `title` and other fields, or a bare array
+of messages. Messages that name a `parent_id` form a tree; then one
 without is a root. The active branch is the one that ends at the item's `tip`, or last in the file.
 """
 
@@ -21,7 +21,7 @@ from enfold.wire.fields import time_in
 NAME = "conversations"
 
 MESSAGES = ("messages", "contents", "input")
-"""Where the dialects' bodies have their messages."""
+"""The fields in which request bodies have their messages."""
 
 
 def fits(value: Any) -> bool:

@@ -1,6 +1,6 @@
 """The `json` format: the whole file is one conversation.
 
-It is a request body of any dialect, an array of messages, or JSON Lines with one message a line.
+It is a request body of any dialect, an array of messages, or JSON Lines with one message per line.
 """
 
 from __future__ import annotations

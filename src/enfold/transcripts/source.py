@@ -1,8 +1,8 @@
-"""Sources: the bytes of a file as the JSON records that it is made of.
+"""Sources: the JSON records of a file.
 
 A file is one JSON value, an array whose items are its records, or JSON Lines. Only JSON Lines can
-be read without holding the whole file, and are. UTF-8 is expected; a UTF-16 file that says so in
-its first bytes is translated, because some shells write nothing else.
+be read without holding the whole file. UTF-8 is expected; a UTF-16 file with a byte order mark is
+translated, because some shells write nothing else.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KNOWN_STARTS = {
 }
 
 _LONGEST_START = max(map(len, _KNOWN_STARTS))
-"""Bytes that must have come before it can be said what they are; a pipe may give few at a time."""
+"""Bytes that are needed to recognise a start; a pipe may give fewer at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,16 @@ class Record:
 
     text: bytes
     file: str = ""
-    """The file's name as it was given; empty where there is none."""
+    """The file's name as it was given; empty if there is none."""
     at: str = ""
-    """Where in the file: `line 12`, or `[3]` in an array."""
+    """The place in the file: `line 12`, or `[3]` in an array."""
     line: int = 1
     is_ended: bool = True
-    """False for a last line that no line end follows: it may still be being written."""
+    """False for a last line without a line end, which may be incomplete."""
 
     @property
     def place(self) -> str:
-        """Where it is, for errors: `chats.jsonl line 12`."""
+        """The file and the place in it, for errors: `chats.jsonl line 12`."""
         return f"{self.file} {self.at}".strip()
 
     def value(self) -> Any:
@@ -75,7 +75,7 @@ class TranscriptSource:
 
 @contextmanager
 def opened(origin: Origin) -> Iterator[TranscriptSource]:
-    """The source behind bytes, a path or a stream; a stream is left open."""
+    """Yield the source of bytes, a path or a stream; a stream stays open."""
     match origin:
         case bytes():
             yield split("", [origin])
@@ -91,7 +91,7 @@ def opened(origin: Origin) -> Iterator[TranscriptSource]:
 
 @contextmanager
 def located(place: str) -> Iterator[None]:
-    """Errors raised inside say where in the file they were met."""
+    """Add the place in the file to errors raised inside."""
     try:
         yield
     except InputError as error:
@@ -101,7 +101,7 @@ def located(place: str) -> Iterator[None]:
 
 @contextmanager
 def within(field: str) -> Iterator[None]:
-    """Errors raised inside name the field that they were met in."""
+    """Add the field to errors raised inside."""
     try:
         yield
     except InputError as error:
@@ -109,7 +109,7 @@ def within(field: str) -> Iterator[None]:
 
 
 def split(file: str, chunks: Iterable[bytes]) -> TranscriptSource:
-    """The records of a file that comes in chunks."""
+    """Return the records of a file that is read in chunks."""
     lines = _lines(_utf8(file, chunks))
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, b""))
@@ -190,7 +190,7 @@ def _unreadable(error: OSError, file: str) -> InputError:
 
 
 def _utf8(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks, known to be UTF-8 and without a byte order mark."""
+    """Return the chunks as valid UTF-8 without a byte order mark."""
     remaining = iter(chunks)
     first = b""
     while len(first) < _LONGEST_START and (chunk := next(remaining, b"")):
@@ -220,7 +220,7 @@ def _from_utf16(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _checked(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Check the encoding; a character cut off at the end is an error of the last line."""
+    """Yield the chunks with their encoding checked; the last character may be incomplete."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     line, offset = 1, 0
     for chunk in chunks:
@@ -240,7 +240,7 @@ def _checked(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Lines with their ends. Pieces are joined once, so that a line of gigabytes costs no more."""
+    """Yield lines with their ends. Pieces are joined once, so a line of gigabytes is no slower."""
     pieces: list[bytes] = []
     for chunk in chunks:
         *ended, rest = chunk.split(b"\n")
@@ -254,12 +254,12 @@ def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _in_file(error: InputError, file: str, at: str = "") -> InputError:
-    """An error of JSON itself: its own place says more than the record's, where it has one."""
+    """Return a JSON error with its place in the file, else with the place of the record."""
     return type(error)(error.reason, place=f"{file} {error.place or at}".strip())
 
 
 class Log:
-    """The events of a log, read once, and notes of what was not made into a message."""
+    """The events of a log, read once, and counts of those that are no messages."""
 
     def __init__(self, source: TranscriptSource) -> None:
         self._records = source.records
@@ -267,7 +267,7 @@ class Log:
         self._truncated = ""
 
     def __iter__(self) -> Iterator[tuple[Record, dict[str, Any]]]:
-        """Every event and where it is. A last line that is still being written is left out."""
+        """Yield every event with its record; an incomplete last line is left out."""
         for record in self._records:
             try:
                 value = record.value()
@@ -281,12 +281,12 @@ class Log:
             yield record, event
 
     def skip(self, kind: str) -> None:
-        """Note an event that is no message."""
+        """Count an event that is no message."""
         self._skipped[kind] += 1
 
     @property
     def notes(self) -> dict[str, Any]:
-        """`skipped`: how many events of each kind; `truncated`: the place of an unfinished line."""
+        """`skipped`: number of events of each kind; `truncated`: place of an incomplete line."""
         notes: dict[str, Any] = {}
         if self._skipped:
             notes["skipped"] = dict(self._skipped)

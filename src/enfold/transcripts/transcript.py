@@ -20,9 +20,9 @@ class TranscriptEntry:
 
     message: Message
     id: str
-    """Unique in the transcript. Where the file gives none, or the same twice, one is made up."""
+    """Unique in the transcript; generated if the file gives none, or the same twice."""
     parent_id: str | None = None
-    """None where a branch begins."""
+    """None at the beginning of a branch."""
     extras: Extras = field(default_factory=_nothing, repr=False)
     """The file's other fields of the message: times, costs, flags."""
 
@@ -32,13 +32,13 @@ class Transcript:
     """One conversation of a file."""
 
     entries: tuple[TranscriptEntry, ...]
-    """In file order, but no message before its parent."""
+    """The messages in file order, but none before its parent."""
     dialect: str = "enfold"
     id: str = ""
-    """As the file gives it; empty where it does not."""
+    """The id in the file; empty if there is none."""
     title: str = ""
     tip: str | None = None
-    """The entry that ends the active branch. None where nothing was said, or all taken back."""
+    """The entry that ends the active branch. None if that branch is empty."""
     system: Message | None = None
     tools: tuple[Tool, ...] = ()
     format: str = ""
@@ -69,14 +69,14 @@ class Transcript:
         return tuple(_branch(by_id, self.tip if tip is None else tip))
 
     def branches(self) -> Iterator[tuple[TranscriptEntry, ...]]:
-        """Every branch, in the order of `leaves`."""
+        """Yield every branch, in the order of `leaves`."""
         by_id = {entry.id: entry for entry in self.entries}
         for leaf in self.leaves:
             yield tuple(_branch(by_id, leaf))
 
     @property
     def leaves(self) -> tuple[str, ...]:
-        """The ids of the entries that no other follows: the end of every branch."""
+        """The ids of the entries without a successor: the end of every branch."""
         parents = {entry.parent_id for entry in self.entries}
         return tuple(entry.id for entry in self.entries if entry.id not in parents)
 
@@ -94,13 +94,13 @@ def _branch(by_id: Mapping[str, TranscriptEntry], tip: str | None) -> list[Trans
 
 
 class Ids:
-    """Entry ids of one transcript: as the file gives them, made up where that does not do."""
+    """The entry ids of one transcript; missing and repeated ones are generated."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def take(self, given: Any) -> str:
-        """The given id, if it is a text that no entry has yet; else one like `#7` or `m3#7`."""
+        """Return the given id if it is a text and new; else one such as `#7` or `m3#7`."""
         name = given if isinstance(given, str) else ""
         unique = name or f"#{len(self._taken)}"
         number = len(self._taken)
@@ -112,7 +112,7 @@ class Ids:
 
 
 def parents_first(parents: Mapping[str, str | None]) -> list[str]:
-    """All ids in their order, except that none comes before its parent."""
+    """Return all ids in their order, except that none comes before its parent."""
     placed: dict[str, None] = {}
     for start in parents:
         waiting: dict[str, None] = {}
@@ -128,7 +128,7 @@ def parents_first(parents: Mapping[str, str | None]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong, and where."""
+    """A problem and its place."""
 
     place: str
     reason: str
@@ -186,7 +186,7 @@ def _calls_and_results(
 
 
 def _last_reply(messages: Sequence[Message]) -> int:
-    """Where the model's latest reply begins, if only results have come since."""
+    """Return the index of the model's latest reply, if only results follow it."""
     index = len(messages)
     while index and _is_results(messages[index - 1]):
         index -= 1

@@ -22,7 +22,10 @@ from enfold.wire.detection import detect
 
 __all__ = [
     "AUTO",
+    "CHAT_COMPLETIONS",
     "DIALECTS",
+    "MESSAGES",
+    "RESPONSES",
     "UPSTREAMS",
     "WIRES",
     "Dialect",
@@ -54,6 +57,10 @@ WIRES: dict[str, Wire] = {
 """The wires that the proxy serves, by dialect; the first is the default for other requests."""
 UPSTREAMS: dict[str, Wire] = {wire.upstream: wire for wire in reversed(WIRES.values())}
 """One wire for each upstream server, by the server's name."""
+CHAT_COMPLETIONS = openai.NAME
+RESPONSES = openai_responses.NAME
+MESSAGES = anthropic.NAME
+"""Names of dialects, after the API whose messages they hold."""
 AUTO = "auto"
 """In place of a dialect's name: the dialect is detected."""
 _DEFAULT = openai.WIRE

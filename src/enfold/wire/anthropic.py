@@ -55,6 +55,7 @@ from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, pa
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
+    JoinedReplies,
     Reply,
     ServerSentEvent,
     Visibility,
@@ -475,17 +476,12 @@ def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
     return "end_turn" if reason == "tool_use" and not has_calls else reason
 
 
-class MessagesStreamJoiner:
+class MessagesStreamJoiner(JoinedReplies):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        super().__init__(name)
         self._positions: BlockPositions[tuple[ServerSentEvent, dict[str, Any]]] = BlockPositions()
-        self._is_first = True
-        self._has_calls = False
-        self._usage_before: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
-        self._closing: list[tuple[ServerSentEvent, dict[str, Any]]] = []
 
     def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
         """Return the events that the client receives now; the end of a reply is held back."""
@@ -515,9 +511,7 @@ class MessagesStreamJoiner:
         if is_last:
             shown += [self._closed(event, data) for event, data in self._closing]
         self._positions.begin_reply()
-        self._is_first = False
-        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
-        self._closing = []
+        self._begin_next()
         return shown
 
     def _closed(self, event: ServerSentEvent, data: dict[str, Any]) -> ServerSentEvent:

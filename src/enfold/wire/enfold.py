@@ -1,4 +1,4 @@
-"""The `enfold` dialect: our own neutral format, which can say whatever messages can hold.
+"""The `enfold` dialect: the neutral format, which can hold everything that messages can hold.
 
 A message is `{id, role, content, name, at, …}`; its content is one text or an array of blocks, one
 a part; `at` is its time in ISO form. A call's input is an object, or text where a model wrote text
@@ -56,11 +56,11 @@ _ROLES: Mapping[str, Role] = {
 }
 
 _Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
-"""How a block of each type is parsed."""
+"""The parser of each block type."""
 
 
 def parse(value: Any) -> Conversation:
-    """A body, or the bare array of its messages."""
+    """Return the conversation of a request body or of a bare array of messages."""
     body, raw_messages = split_body(value, "messages")
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
@@ -85,12 +85,12 @@ def render(conversation: Conversation) -> Any:
     if conversation.tools or body.get("tools"):
         tools = conversation.tools
         body["tools"] = [_render_tool(t if own else replace(t, extras=NOTHING)) for t in tools]
-    messages = [render_message(m) for m in conversation.messages if _says_something(m)]
+    messages = [render_message(m) for m in conversation.messages if _is_translatable(m)]
     return {**body, "messages": messages} if body or conversation.extras is not None else messages
 
 
 def parse_message(raw: Any) -> Message:
-    """One entry of `messages`."""
+    """Return one entry of `messages`."""
     raw = as_object(raw)
     return Message(
         role=choice_field(raw, "role", _ROLES),
@@ -104,7 +104,7 @@ def parse_message(raw: Any) -> Message:
 
 
 def render_message(message: Message) -> dict[str, Any]:
-    """One entry of `messages` again; another dialect's message is translated."""
+    """Return one entry of `messages`; a message of another dialect is translated."""
     is_new = message.dialect == NAME and not message.extras
     message = _adopt(message)
     raw = dict(message.extras)
@@ -119,12 +119,12 @@ def render_message(message: Message) -> dict[str, Any]:
 
 
 def _adopt(message: Message) -> Message:
-    """The message without what only another dialect can read; readable reasoning is kept."""
+    """Return the message without fields of other dialects; readable reasoning is kept."""
     return message if message.dialect == NAME else without_extras(message, NAME, drop=(Unknown,))
 
 
-def _says_something(message: Message) -> bool:
-    """False for another dialect's message of which nothing can be translated."""
+def _is_translatable(message: Message) -> bool:
+    """Return False for a message of another dialect of which no part can be translated."""
     return message.dialect == NAME or not message.parts or bool(_adopt(message).parts)
 
 
@@ -140,7 +140,7 @@ def _parse_system(raw: Any) -> Message | None:
 
 
 def _render_system(system: Message) -> Any:
-    """A content, unless there is more to say of the prompt than its parts, or nothing at all."""
+    """Return a content, or a whole message if the prompt has other fields or no parts."""
     system = _adopt(system)
     if system.parts and system == Message("system", system.parts):
         return _render_content(system.parts, "", _PARTS)
@@ -150,13 +150,13 @@ def _render_system(system: Message) -> Any:
 def _put_back_content(
     raw: dict[str, Any], parts: tuple[Any, ...], parsers: _Blocks, *, wanted: bool
 ) -> None:
-    """A content that was left out stays out while there is nothing to say, unless it is wanted."""
+    """Write the content; one that was missing and still is empty stays out, unless wanted."""
     if parts or wanted or "content" in raw:
         raw["content"] = _render_content(parts, raw.get("content", ""), parsers)
 
 
 def _render_content(parts: tuple[Any, ...], before: Any, parsers: _Blocks) -> Any:
-    """As anywhere, except that an empty text made by hand is a block: bare, it would be no part."""
+    """Return a content; a new empty text is a block, because a bare one would be no part."""
     if parts == (Text(""),):
         return [_render_block(parts[0], parsers)]
     return render_content(parts, lambda part: _render_block(part, parsers), before, "")
@@ -197,7 +197,7 @@ def _render_block(part: Any, parsers: _Blocks) -> dict[str, Any]:
         case ToolResult():
             return _render_result(part)
         case Unknown(extras):
-            # Inside an envelope it cannot be taken for a part of the kind that it names.
+            # Inside an envelope it is not parsed as a part of the type that it names.
             misleading = _has_parser(extras, parsers)
             return dict(extras) if not misleading else {"type": "unknown", "value": dict(extras)}
     raise DialectError(f"a message has no {type(part).__name__} parts")

@@ -50,12 +50,14 @@ from enfold.wire.recall_tool import DESCRIPTION, parameters_schema
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
+    JoinedReplies,
     Reply,
     ServerSentEvent,
     add_usage,
     as_integer,
     as_mapping,
     as_text,
+    error_event,
     first_mapping,
     mappings_in,
     sum_integers,
@@ -192,21 +194,17 @@ def _parse_file(raw: Any) -> Attachment | Unknown:
     raw = as_object(raw)
     inline, address = _key(raw, "inlineData"), _key(raw, "fileData")
     if raw.get(inline) is not None:
-        return parse_field(raw, inline, lambda blob: _parse_blob(blob, raw))
+        return parse_field(raw, inline, lambda file: _parse_source(file, raw, is_inline=True))
     if raw.get(address) is not None:
-        return parse_field(raw, address, lambda file: _parse_address(file, raw))
+        return parse_field(raw, address, lambda file: _parse_source(file, raw, is_inline=False))
     return Unknown(raw)
 
 
-def _parse_blob(blob: dict[str, Any], part: dict[str, Any]) -> Attachment:
-    mime = text_field(blob, _key(blob, "mimeType"), default="")
-    name = text_field(blob, _key(blob, "displayName"), default="")
-    return file_from_base64(text_field(blob, "data"), mime, name, part)
-
-
-def _parse_address(file: dict[str, Any], part: dict[str, Any]) -> Attachment:
+def _parse_source(file: dict[str, Any], part: dict[str, Any], *, is_inline: bool) -> Attachment:
     mime = text_field(file, _key(file, "mimeType"), default="")
     name = text_field(file, _key(file, "displayName"), default="")
+    if is_inline:
+        return file_from_base64(text_field(file, "data"), mime, name, part)
     return file_from_url(text_field(file, _key(file, "fileUri")), mime, name, part)
 
 
@@ -495,18 +493,13 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     return {**last, "usageMetadata": usage} if usage else last
 
 
-class GeminiStreamJoiner:
+class GeminiStreamJoiner(JoinedReplies):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._id: Any = None
-        self._is_first = True
+        super().__init__(name)
         self._has_text = False
         self._needs_separator = False
-        self._usage_before: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
-        self._closing: list[tuple[ServerSentEvent, dict[str, Any]]] = []
 
     def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
         """Return the events that the client receives now; the end of a reply is held back."""
@@ -533,10 +526,8 @@ class GeminiStreamJoiner:
         shown = [
             event if data == event.json() else event.with_json(data) for event, data in closing
         ]
-        self._is_first = False
         self._needs_separator = self._has_text
-        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
-        self._closing = []
+        self._begin_next()
         return shown
 
     def _with_visible_parts(
@@ -595,12 +586,6 @@ def _error_body(code: str, status: int, message: str) -> dict[str, Any]:
     return {"error": {"code": status, "message": message, "status": code.upper()}}
 
 
-def _stream_error(body: Mapping[str, Any]) -> bytes:
-    # The client library takes lines that are not data for JSON, and recognises an error by its
-    # first key.
-    return b"data: " + dumps({"error": body["error"]}) + b"\n\n"
-
-
 def _image_tokens(width: int, height: int) -> int:
     """Return 258 for a small image, else 258 for each tile of 768 pixels."""
     if max(width, height) <= _SMALL_IMAGE:
@@ -627,7 +612,7 @@ WIRE = Wire(
     overhead_keys=("systemInstruction", "system_instruction", "tools"),
     max_output_paths=("generationConfig.maxOutputTokens",),
     error_body=_error_body,
-    stream_error=_stream_error,
+    stream_error=error_event,
     reply_parser=GeminiReplyParser,
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,

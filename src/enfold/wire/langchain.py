@@ -1,8 +1,8 @@
 """The `langchain` dialect: LangChain's messages, as objects or as the dicts it dumps.
 
-Objects give objects and dicts give dicts of the same shape; a message that did not change is the
-very same value. A conversation of another dialect gives dicts, as JSON needs them, unless objects
-are asked for. `langchain_core` is imported only when a new object has to be made.
+Objects are rendered as objects and dicts as dicts of the same shape; an unchanged message is the
+identical value. A conversation of another dialect is rendered as dicts, as JSON needs them, unless
+objects are requested. `langchain_core` is imported only to make a new object.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -44,6 +45,7 @@ from enfold.wire.fields import (
     kind_of,
     list_field,
     object_field,
+    parse_content,
     parse_field,
     split_body,
     text_field,
@@ -52,41 +54,25 @@ from enfold.wire.fields import (
 from enfold.wire.translation import pair_calls, single_entry, without_extras
 
 _Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
-"""How a block of each type is parsed."""
+"""The parser of each block type."""
 
 BARE: Extras = {"langchain": "bare text"}
 """The extras of a text that stands in an array without a block around it."""
 
 
-def parse_content(content: Any, parse_block: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Parts of a content: a text, or an array of texts and blocks."""
-    if isinstance(content, str):
-        return (Text(content),) if content else ()
-    return () if content is None else each(content, parse_block, "content")
-
-
-def render_content(parts: tuple[Any, ...], render_part: Callable[[Any], Any], before: Any) -> Any:
-    """The content again; `before` itself if nothing in it changed."""
+def _render_content(parts: tuple[Any, ...], before: Any) -> Any:
+    """Return the content; `before` itself if no part of it changed."""
     if not parts:
         return "" if before else before
     match parts:
         case (Text(text, extras),) if not extras:
             return text
-    now = [render_part(part) for part in parts]
-    return before if are_the_same(now, before) else now
+    now = [_render_block(part) for part in parts]
+    return before if _are_identical(now, before) else now
 
 
-def parse_block(raw: Any) -> Any:
-    """The part of one entry of a content array."""
-    return _parse(raw, _BLOCKS)
-
-
-def parse_result_block(raw: Any) -> Any:
-    """The part of one entry of a tool result's content array."""
-    return _parse(raw, _RESULT_BLOCKS)
-
-
-def _parse(raw: Any, parsers: _Blocks) -> Any:
+def _parse_block(parsers: _Blocks, raw: Any) -> Any:
+    """Return the part of one entry of a content array."""
     if isinstance(raw, str):
         return Text(raw, BARE)
     if not isinstance(raw, dict):
@@ -95,18 +81,18 @@ def _parse(raw: Any, parsers: _Blocks) -> Any:
     return parsers[kind](raw) if isinstance(kind, str) and kind in parsers else Unknown(raw)
 
 
-def render_block(part: Any) -> Any:
-    """The entry of a content array again; the very same one if it did not change."""
+def _render_block(part: Any) -> Any:
+    """Return the entry of a content array; the parsed one itself if the part did not change."""
     match part:
+        case ToolCall():
+            return _render_entry(part, CONTENT)
         case Text(text, extras) if extras == BARE:
             return text
         case Text():
             return _render_text(part)
         case ToolResult() if part.extras:
             return _render_result(part)
-        case Unknown(extras):
-            return extras
-        case Attachment(extras=extras) | Reasoning(extras=extras) if extras:
+        case Unknown(extras) | Attachment(extras=extras) | Reasoning(extras=extras) if extras:
             return extras
         case Attachment():
             return _render_attachment(part)
@@ -117,7 +103,7 @@ def render_block(part: Any) -> Any:
     raise DialectError(f"a {type(part).__name__} part has no place in a message's content")
 
 
-def readable(raw: Any) -> str:
+def _readable(raw: Any) -> str:
     """Return the readable text of a provider's reasoning."""
     if isinstance(raw, str):
         return raw
@@ -141,14 +127,10 @@ def _text_key(raw: Mapping[str, Any]) -> str:
     return "refusal" if raw.get("type") == "refusal" else "text"
 
 
-def _langchain_blocks_parse_reasoning(raw: dict[str, Any]) -> Reasoning:
-    return Reasoning(readable(raw), raw)
-
-
-def _langchain_blocks_parse_result(raw: dict[str, Any]) -> ToolResult:
+def _parse_result_block(raw: dict[str, Any]) -> ToolResult:
     return ToolResult(
         call_id=text_field(raw, "tool_use_id", default=""),
-        parts=parse_content(raw.get("content"), parse_result_block),
+        parts=parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
         is_error=flag_field(raw, "is_error"),
         extras=raw,
     )
@@ -156,12 +138,12 @@ def _langchain_blocks_parse_result(raw: dict[str, Any]) -> ToolResult:
 
 def _render_result(result: ToolResult) -> Any:
     raw = result.extras
-    content = render_content(result.parts, render_block, raw.get("content"))
+    content = _render_content(result.parts, raw.get("content"))
     return raw if content is raw.get("content") else {**raw, "content": content}
 
 
 def _parse_file(raw: dict[str, Any]) -> Text | Attachment:
-    """A file; one of plain text is text, because the model reads it as such."""
+    """Return a file; plain text becomes a `Text`, because the model reads all of it."""
     if _is_text_document(raw):
         return Text(raw["source"]["data"], raw)
     is_written = raw["type"] == "text-plain" or raw.get("source_type") == "text"
@@ -191,7 +173,7 @@ def _render_text(part: Text) -> Any:
 
 
 def _parse_attachment(raw: dict[str, Any]) -> Attachment:
-    """Its content is carried, not read, so what is written in another way is not an error."""
+    """Return an attachment. Its content is not read, so an unknown form is not an error."""
     fields = _with_inner_fields(raw)
     name = _first_text(fields, "filename", "title", "name")
     mime = _first_text(fields, "mime_type", "media_type")
@@ -206,7 +188,7 @@ def _parse_attachment(raw: dict[str, Any]) -> Attachment:
 
 
 def _with_inner_fields(raw: dict[str, Any]) -> dict[str, Any]:
-    """The block's fields, and those of the object in it that says where the content is."""
+    """Return the block's fields with those of the object inside that describes the content."""
     inner = [value for key in _SOURCES if isinstance(value := raw.get(key), dict)]
     notes = [value for key in ("metadata", "extras") if isinstance(value := raw.get(key), dict)]
     return {key: value for fields in (*notes, raw, *inner) for key, value in fields.items()}
@@ -218,7 +200,7 @@ def _first_text(fields: Mapping[str, Any], *keys: str) -> str:
 
 
 def _render_attachment(file: Attachment) -> dict[str, Any]:
-    """As LangChain's own block, which its integrations turn into what their provider takes."""
+    """Return LangChain's standard block, which its integrations translate for their providers."""
     kind = file.mime.partition("/")[0]
     raw = {
         "type": kind if kind in ("image", "audio", "video") else "file",
@@ -230,7 +212,7 @@ def _render_attachment(file: Attachment) -> dict[str, Any]:
     return {key: value for key, value in raw.items() if value}
 
 
-def are_the_same(now: list[Any], before: Any) -> bool:
+def _are_identical(now: list[Any], before: Any) -> bool:
     """Return True if the lists hold identical objects, not only equal ones."""
     return (
         isinstance(before, list)
@@ -243,15 +225,16 @@ _SOURCES = ("source", "file", "image_url", "input_audio")
 _RESULT_BLOCKS: _Blocks = {
     **dict.fromkeys(("text", "input_text", "output_text", "refusal"), _parse_text),
     **dict.fromkeys(("image", "audio", "video", "file", "text-plain"), _parse_file),
-    **dict.fromkeys(("image_url", "input_audio"), _parse_file),
-    **dict.fromkeys(("input_image", "input_file"), _parse_file),
+    **dict.fromkeys(("image_url", "input_audio", "input_image", "input_file"), _parse_file),
     **dict.fromkeys(("document", "media"), _parse_file),
 }
 _BLOCKS: _Blocks = {
     **_RESULT_BLOCKS,
-    **dict.fromkeys(("reasoning", "reasoning_content"), _langchain_blocks_parse_reasoning),
-    **dict.fromkeys(("thinking", "redacted_thinking"), _langchain_blocks_parse_reasoning),
-    "tool_result": _langchain_blocks_parse_result,
+    **dict.fromkeys(
+        ("reasoning", "reasoning_content", "thinking", "redacted_thinking"),
+        lambda raw: Reasoning(_readable(raw), raw),
+    ),
+    "tool_result": _parse_result_block,
 }
 
 
@@ -263,13 +246,13 @@ _LEGACY = "additional_kwargs.function_call"
 
 @dataclass(frozen=True, slots=True)
 class _Form:
-    """How an entry of one place, or a block of one type, writes a call."""
+    """The form of a call in the entries of one field, or in blocks of one type."""
 
     arguments: str
     as_text: bool = False
     id: str = "id"
     inside: str = ""
-    """The object in the entry that has name and arguments; empty if the entry itself has them."""
+    """The object in the entry that holds name and arguments; empty: the entry itself."""
 
 
 _FORMS: Mapping[str, _Form] = {
@@ -286,23 +269,19 @@ _BLOCK_FORMS: Mapping[str, _Form] = {
     "tool_call_chunk": _Form("args", as_text=True),
     "function_call": _Form("arguments", as_text=True, id="call_id"),
 }
+_AI_BLOCKS: _Blocks = {
+    **_BLOCKS,
+    **dict.fromkeys(_BLOCK_FORMS, lambda raw: _parse_entry(raw, CONTENT)),
+}
+"""Only the messages of a model have calls among their blocks."""
 
 
-def is_call_block(raw: Any) -> bool:
-    """Return True if an entry of a content array is a call."""
-    return (
-        isinstance(raw, dict) and isinstance(raw.get("type"), str) and raw["type"] in _BLOCK_FORMS
-    )
+def _join_calls(content: tuple[Any, ...], fields: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the parts of a content and the calls that only other fields have.
 
-
-def parse_call_block(raw: dict[str, Any]) -> ToolCall:
-    """The call of a block, as if it stood nowhere else."""
-    return _parse_entry(raw, CONTENT)
-
-
-def join_calls(content: tuple[Any, ...], fields: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The parts of a content, its calls joined with their twins; calls that it lacks follow."""
-    lists = {key: _parse_list(fields, key) for key in _LISTS}
+    LangChain repeats a call in several fields; all entries of a call become one part.
+    """
+    lists = {key: list_field(fields, key, partial(_parse_entry, place=key)) for key in _LISTS}
     calls = _merge(
         lists["tool_calls"],
         lists["invalid_tool_calls"],
@@ -317,32 +296,21 @@ def join_calls(content: tuple[Any, ...], fields: Mapping[str, Any]) -> tuple[Any
     return (*parts, *(call for call in calls if CONTENT not in call.extras))
 
 
-def place_calls(parts: tuple[Part, ...]) -> tuple[Part, ...]:
-    """The parts, with a place for each call made by hand.
+def _place_calls(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Return the parts with entries for each new call.
 
-    The lists of calls come after the content, broken calls last. Where that is not the order of
-    the parts, the calls stand in the content too, as providers' call blocks do.
+    The lists of calls come after the content, broken calls last. If that is not the order of the
+    parts, the calls are in the content too, like the call blocks of providers.
     """
-    placed = tuple(_placed(part, in_content=False) for part in parts)
+    placed = tuple(_with_entries(part, in_content=False) for part in parts)
     order = [_rank(part) for part in placed]
     if order == sorted(order):
         return placed
-    return tuple(_placed(part, in_content=True) for part in parts)
+    return tuple(_with_entries(part, in_content=True) for part in parts)
 
 
-def render_call_block(call: ToolCall) -> dict[str, Any]:
-    """The call's block again; the very same one if the call did not change."""
-    return _render_entry(call, CONTENT)
-
-
-def put_back_calls(fields: Mapping[str, Any], calls: Sequence[ToolCall]) -> dict[str, Any]:
-    """The lists of calls as they are now; those that did not change are the very same."""
-    lists = {key: _rebuild(fields.get(key), calls, key) for key in _LISTS}
-    return {key: entries for key, entries in lists.items() if entries is not None}
-
-
-def put_back_additional(additional: Any, calls: Sequence[ToolCall]) -> Any:
-    """`additional_kwargs` with the calls that are left; the very same if nothing changed."""
+def _put_back_calls(additional: Any, calls: Sequence[ToolCall]) -> Any:
+    """Return `additional_kwargs` with the remaining calls; itself if nothing changed."""
     if not isinstance(additional, dict):
         return additional
     now = dict(additional)
@@ -353,16 +321,13 @@ def put_back_additional(additional: Any, calls: Sequence[ToolCall]) -> Any:
         now["function_call"] = kept[0] if kept else None
     emptied = {key for key in now if not now[key] and additional[key]}
     now = {key: value for key, value in now.items() if key not in emptied}
-    return additional if are_the_same([*now.values()], [*additional.values()]) else now
+    return additional if _are_identical([*now.values()], [*additional.values()]) else now
 
 
-def _placed(part: Part, *, in_content: bool) -> Part:
-    if isinstance(part, ToolCall) and not part.extras:
-        return _place(part, in_content=in_content)
-    return part
-
-
-def _place(call: ToolCall, *, in_content: bool) -> ToolCall:
+def _with_entries(call: Part, *, in_content: bool) -> Part:
+    """Return a new call with its entries in the fields of a message; other parts as they are."""
+    if not isinstance(call, ToolCall) or call.extras:
+        return call
     arguments = _object_or_broken_text(call)
     entry: dict[str, Any] = {"name": call.name, "args": arguments, "id": call.id or None}
     if isinstance(arguments, str):
@@ -381,30 +346,26 @@ def _rank(part: Part) -> int:
     return 2 if "invalid_tool_calls" in part.extras else 1
 
 
-def _parse_list(fields: Mapping[str, Any], key: str) -> tuple[ToolCall, ...]:
-    return list_field(fields, key, lambda raw: _parse_entry(as_object(raw), key))
-
-
 def _parse_additional(additional: Any) -> tuple[list[ToolCall], list[ToolCall]]:
-    """OpenAI's calls and its single call of old; other things under these names are not ours."""
+    """Return the calls in `additional_kwargs`: a list, and the older single call.
+
+    Values of other kinds under these names are not calls.
+    """
     if not isinstance(additional, dict):
         return [], []
-    listed = additional.get("tool_calls")
-    single = additional.get("function_call")
+    listed, single = additional.get("tool_calls"), additional.get("function_call")
     calls = each(
-        listed if isinstance(listed, list) else [], _parse_additional_call, _ADDITIONAL_CALLS
+        listed if isinstance(listed, list) else [],
+        lambda raw: (
+            _parse_entry(raw, _ADDITIONAL_CALLS) if _is_entry(raw, _ADDITIONAL_CALLS) else None
+        ),
+        _ADDITIONAL_CALLS,
     )
-    old = [_parse_legacy(single)] if isinstance(single, dict) else []
-    return [call for call in calls if call is not None], old
-
-
-def _parse_additional_call(raw: Any) -> ToolCall | None:
-    return _parse_entry(raw, _ADDITIONAL_CALLS) if _is_entry(raw, _ADDITIONAL_CALLS) else None
-
-
-def _parse_legacy(raw: dict[str, Any]) -> ToolCall:
+    found = [call for call in calls if call is not None]
+    if not isinstance(single, dict):
+        return found, []
     try:
-        return _parse_entry(raw, _LEGACY)
+        return found, [_parse_entry(single, _LEGACY)]
     except DialectError as error:
         raise error.at(_LEGACY) from None
 
@@ -421,7 +382,8 @@ def _form(entry: Mapping[str, Any], place: str) -> _Form:
     return _BLOCK_FORMS[entry["type"]] if place == CONTENT else _FORMS[place]
 
 
-def _parse_entry(entry: dict[str, Any], place: str) -> ToolCall:
+def _parse_entry(raw: Any, place: str) -> ToolCall:
+    entry = as_object(raw)
     form = _form(entry, place)
     call_id = text_field(entry, form.id, default="")
 
@@ -446,22 +408,22 @@ def _render_entry(call: ToolCall, place: str) -> dict[str, Any]:
 
 
 def _rebuild(before: Any, calls: Sequence[ToolCall], place: str) -> Any:
-    """A list of calls as they are now, in the order in which they stood there."""
-    standing = {id(call.extras[place]): call for call in calls if place in call.extras}
+    """Return a list of calls with their current content, in its old order."""
+    by_entry = {id(call.extras[place]): call for call in calls if place in call.extras}
     now = []
     for entry in before if isinstance(before, list) else ():
-        if id(entry) in standing:
-            now.append(_render_entry(standing.pop(id(entry)), place))
+        if id(entry) in by_entry:
+            now.append(_render_entry(by_entry.pop(id(entry)), place))
         elif not _is_entry(entry, place):
             now.append(entry)
-    now += [_render_entry(call, place) for call in standing.values()]
-    return before if are_the_same(now, before or []) else now
+    now += [_render_entry(call, place) for call in by_entry.values()]
+    return before if _are_identical(now, before or []) else now
 
 
 def _merge(*places: Iterable[ToolCall]) -> list[ToolCall]:
-    """The calls of all places, each once; the place named first says what a call is.
+    """Return the calls of all places, each once; the content of the first entry is used.
 
-    An entry is the twin of a call with its id, or, where the place gives no ids, with its name.
+    Entries with the same id are the same call; in places without ids, those with the same name.
     """
     calls: list[ToolCall] = []
     for place in places:
@@ -472,13 +434,13 @@ def _merge(*places: Iterable[ToolCall]) -> list[ToolCall]:
             by_name[call.name].append(position)
         joined: set[int] = set()
         for entry in place:
-            twins = by_id[entry.id] if entry.id else by_name[entry.name]
-            while twins and twins[0] in joined:
-                twins.popleft()
-            if not twins:
+            same = by_id[entry.id] if entry.id else by_name[entry.name]
+            while same and same[0] in joined:
+                same.popleft()
+            if not same:
                 calls.append(entry)
                 continue
-            position = twins.popleft()
+            position = same.popleft()
             joined.add(position)
             extras = {**calls[position].extras, **entry.extras}
             calls[position] = replace(calls[position], extras=extras)
@@ -486,7 +448,7 @@ def _merge(*places: Iterable[ToolCall]) -> list[ToolCall]:
 
 
 def _object_or_broken_text(call: ToolCall) -> dict[str, Any] | str:
-    """The arguments as the object they should be; as they are if they are no object's JSON."""
+    """Return the arguments as an object; their text if it is not the JSON of an object."""
     if not isinstance(call.arguments, str):
         return dict(call.arguments)
     try:
@@ -503,20 +465,8 @@ CLASSES: Mapping[str, str] = {
 }
 """The class of each message type."""
 
-_LANGCHAIN_SHAPES_TYPES = {name: type_ for type_, name in CLASSES.items()}
+_TYPE_OF_CLASS = {name: type_ for type_, name in CLASSES.items()}
 _TYPE_NAMES = {type_: type_ for type_ in CLASSES}
-
-
-@dataclass(frozen=True, slots=True)
-class LangChainShape:
-    """One way to hold a message's fields."""
-
-    read: Callable[[Any], tuple[str, dict[str, Any]]]
-    """The message's type and its fields."""
-    change: Callable[[Any, dict[str, Any]], Any]
-    """The same message with some fields changed."""
-    make: Callable[[str, dict[str, Any]], Any]
-    """A message of that type, from its fields."""
 
 
 def is_object(value: Any) -> bool:
@@ -529,8 +479,14 @@ def is_object(value: Any) -> bool:
     )
 
 
+SHAPES = ("object", "data", "flat", "lc")
+"""The forms of a message: an object, or a dict as LangChain's three ways of dumping write it."""
+_FIELDS_KEYS = {"data": "data", "lc": "kwargs"}
+"""The key under which a dict has the message's fields, in shapes that do not have them directly."""
+
+
 def shape_of(raw: Any) -> str:
-    """The name of the message's shape."""
+    """Return the name of the message's shape."""
     if not isinstance(raw, dict):
         if is_object(raw):
             return "object"
@@ -540,12 +496,48 @@ def shape_of(raw: Any) -> str:
     return "data" if "data" in raw and "content" not in raw else "flat"
 
 
-def _read_object(raw: Any) -> tuple[str, dict[str, Any]]:
-    return choice_field({"type": raw.type}, "type", _TYPE_NAMES), dict(raw)
+def read_fields(raw: Any, shape: str) -> tuple[str, dict[str, Any]]:
+    """Return the message's type and its fields."""
+    match shape:
+        case "object":
+            return choice_field({"type": raw.type}, "type", _TYPE_NAMES), dict(raw)
+        case "data":
+            return choice_field(raw, "type", _TYPE_NAMES), object_field(raw, "data")
+        case "flat":
+            return choice_field(raw, "type", _TYPE_NAMES), raw
+    if text_field(raw, "type") != "constructor":
+        raise DialectError("expected a serialised object: constructor", place="type")
+    fields = object_field(raw, "kwargs")
+    path = raw.get("id")
+    name = path[-1] if isinstance(path, list) and path else None
+    if isinstance(name, str) and name in _TYPE_OF_CLASS:
+        return _TYPE_OF_CLASS[name], fields
+    # The class is a program's subclass; the type still names the kind of message.
+    try:
+        return choice_field(fields, "type", _TYPE_NAMES), fields
+    except DialectError as error:
+        raise error.at("kwargs") from None
 
 
-def _change_object(raw: Any, changes: dict[str, Any]) -> Any:
-    return raw.model_copy(update=changes)
+def change_fields(raw: Any, shape: str, changes: dict[str, Any]) -> Any:
+    """Return the message with some fields changed."""
+    if shape == "object":
+        return raw.model_copy(update=changes)
+    key = _FIELDS_KEYS.get(shape)
+    return {**raw, **changes} if key is None else {**raw, key: {**raw[key], **changes}}
+
+
+def make_message(shape: str, type_: str, fields: dict[str, Any]) -> Any:
+    """Return a new message of that type."""
+    match shape:
+        case "object":
+            return _make_object(type_, fields)
+        case "data":
+            return {"type": type_, "data": fields}
+        case "flat":
+            return {**fields, "type": type_}
+    path = ["langchain", "schema", "messages", CLASSES[type_]]
+    return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
 
 
 def _make_object(type_: str, fields: dict[str, Any]) -> Any:
@@ -560,68 +552,8 @@ def _make_object(type_: str, fields: dict[str, Any]) -> Any:
     try:
         return getattr(messages, CLASSES[type_])(**arguments)
     except (ValueError, TypeError, KeyError):
-        # Its validators raise all three. What they say quotes the message, so it is left out.
+        # Its validators raise all three. Their texts quote the message, so they are left out.
         raise DialectError(f"langchain-core refuses these fields in a {type_} message") from None
-
-
-def _read_data(raw: Any) -> tuple[str, dict[str, Any]]:
-    return choice_field(raw, "type", _TYPE_NAMES), object_field(raw, "data")
-
-
-def _change_data(raw: Any, changes: dict[str, Any]) -> Any:
-    return {**raw, "data": {**raw["data"], **changes}}
-
-
-def _make_data(type_: str, fields: dict[str, Any]) -> Any:
-    return {"type": type_, "data": fields}
-
-
-def _read_flat(raw: Any) -> tuple[str, dict[str, Any]]:
-    return choice_field(raw, "type", _TYPE_NAMES), as_object(raw)
-
-
-def _change_flat(raw: Any, changes: dict[str, Any]) -> Any:
-    return {**raw, **changes}
-
-
-def _make_flat(type_: str, fields: dict[str, Any]) -> Any:
-    return {**fields, "type": type_}
-
-
-def _read_lc(raw: Any) -> tuple[str, dict[str, Any]]:
-    if text_field(raw, "type") != "constructor":
-        raise DialectError("expected a serialised object: constructor", place="type")
-    fields = object_field(raw, "kwargs")
-    path = raw.get("id")
-    name = path[-1] if isinstance(path, list) and path else None
-    if isinstance(name, str) and name in _LANGCHAIN_SHAPES_TYPES:
-        return _LANGCHAIN_SHAPES_TYPES[name], fields
-    # A subclass of somebody's own: its type still says which message it is.
-    try:
-        return choice_field(fields, "type", _TYPE_NAMES), fields
-    except DialectError as error:
-        raise error.at("kwargs") from None
-
-
-def _change_lc(raw: Any, changes: dict[str, Any]) -> Any:
-    return {**raw, "kwargs": {**raw["kwargs"], **changes}}
-
-
-def _make_lc(type_: str, fields: dict[str, Any]) -> Any:
-    path = ["langchain", "schema", "messages", CLASSES[type_]]
-    return {"lc": 1, "type": "constructor", "id": path, "kwargs": fields}
-
-
-SHAPES: Mapping[str, LangChainShape] = {
-    "object": LangChainShape(_read_object, _change_object, _make_object),
-    "data": LangChainShape(_read_data, _change_data, _make_data),
-    "flat": LangChainShape(_read_flat, _change_flat, _make_flat),
-    "lc": LangChainShape(_read_lc, _change_lc, _make_lc),
-}
-"""By name."""
-
-FIELDS_AT: Mapping[str, str] = {"object": "", "data": "data", "flat": "", "lc": "kwargs"}
-"""Where in each shape the fields are, for saying where one is wrong."""
 
 
 NAME = "langchain"
@@ -634,8 +566,8 @@ _ROLES: Mapping[str, Role] = {
     "tool": "tool",
     "remove": "system",
 }
-"""A `remove` message asks a graph to delete another one. It says nothing to a model: its only part
-is unknown, and stays behind in other dialects."""
+"""A `remove` message asks a graph to delete another message. A model does not receive it: its only
+part is unknown, and other dialects leave it out."""
 _CHAT_ROLES: Mapping[str, Role] = {
     "system": "system",
     "developer": "system",
@@ -645,7 +577,7 @@ _CHAT_ROLES: Mapping[str, Role] = {
     "user": "user",
     "human": "user",
 }
-"""What roles a `ChatMessage` may name; whoever else speaks is a user of that name."""
+"""The roles that a `ChatMessage` may name; any other name is that of a user."""
 _TYPES: Mapping[Role, str] = {
     "user": "human",
     "assistant": "ai",
@@ -655,13 +587,13 @@ _TYPES: Mapping[Role, str] = {
 _REASONING_FIELDS = ("reasoning_content", "reasoning")
 _RESULT_KINDS = ("tool", "function")
 _NEW = "data"
-"""The shape of a message that has no others to follow."""
+"""The shape of new messages in a conversation without other messages."""
 _OBJECT = "object"
 """The key of a message's extras that holds its object; the dicts all have a `type` instead."""
 
 
 def parse(value: Any) -> Conversation:
-    """An array of messages, or a state that has one under `messages`."""
+    """Return the conversation of an array of messages, or of a state with `messages`."""
     body, raw_messages = split_body(value, "messages")
     return Conversation(
         messages=each(raw_messages, parse_message, "messages"),
@@ -680,27 +612,28 @@ def render(conversation: Conversation, shape: str | None = None) -> Any:
     if shape is not None and shape not in SHAPES:
         names = ", ".join(SHAPES)
         raise ConfigError(f"no shape {shape!r} of LangChain messages; there are {names}")
-    shapes = (_shape(message) for message in conversation.messages)
-    new = shape or next((found for found in shapes if found), _NEW)
+    shapes = map(_shape, conversation.messages)
+    new = shape or next(filter(None, shapes), _NEW)
     system = () if conversation.system is None else (conversation.system,)
     adopted = _adopt((*system, *conversation.messages))
     messages = [_render(message, shape or _shape(message) or new) for message in adopted]
-    body = _render_beside(conversation)
+    body = _render_state(conversation)
     return messages if body is None else {**body, "messages": messages}
 
 
 def parse_message(raw: Any) -> Message:
-    """One message, in any of the shapes."""
+    """Return one message, in any of the shapes."""
     shape = shape_of(raw)
-    type_, fields = SHAPES[shape].read(raw)
+    type_, fields = read_fields(raw, shape)
     try:
         return _parse_fields(type_, fields, {_OBJECT: raw} if shape == _OBJECT else raw)
     except DialectError as error:
-        raise (error.at(FIELDS_AT[shape]) if FIELDS_AT[shape] else error) from None
+        key = _FIELDS_KEYS.get(shape)
+        raise (error.at(key) if key else error) from None
 
 
 def render_message(message: Message) -> Any:
-    """One message again, in its own shape; one made by hand or translated in `data`."""
+    """Return one message in its shape; a new or translated one in the shape `data`."""
     return single_entry([_render(own, _shape(own) or _NEW) for own in _adopt((message,))], NAME)
 
 
@@ -713,10 +646,10 @@ def _parse_fields(type_: str, fields: dict[str, Any], extras: Extras) -> Message
     elif kind == "remove":
         parts = (Unknown({"type": kind}),)
     elif kind == "ai":
-        blocks = parse_content(content, _parse_block)
-        parts = (*_parse_reasoning(fields), *join_calls(blocks, fields))
+        blocks = parse_content(content, partial(_parse_block, _AI_BLOCKS))
+        parts = (*_parse_reasoning(fields), *_join_calls(blocks, fields))
     else:
-        parts = parse_content(content, parse_block)
+        parts = parse_content(content, partial(_parse_block, _BLOCKS))
     return Message(
         role=_CHAT_ROLES.get(_chat_role(fields), "user") if kind == "chat" else _ROLES[kind],
         parts=parts,
@@ -728,7 +661,7 @@ def _parse_fields(type_: str, fields: dict[str, Any], extras: Extras) -> Message
 
 
 def _kind(type_: str) -> str:
-    """The type of the whole message that a chunk's type stands for."""
+    """Return the type of a message; a chunk has the type of the whole message."""
     return type_.removesuffix("MessageChunk").lower()
 
 
@@ -746,14 +679,10 @@ def _speaker(kind: str, fields: Mapping[str, Any]) -> str | None:
 def _parse_result(fields: Mapping[str, Any]) -> ToolResult:
     return ToolResult(
         call_id=text_field(fields, "tool_call_id", default=""),
-        parts=parse_content(fields.get("content"), parse_result_block),
+        parts=parse_content(fields.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
         is_error=fields.get("status") == "error",
         name=text_field(fields, "name", default=""),
     )
-
-
-def _parse_block(raw: Any) -> Any:
-    return parse_call_block(raw) if is_call_block(raw) else parse_block(raw)
 
 
 def _parse_reasoning(fields: Mapping[str, Any]) -> tuple[Reasoning, ...]:
@@ -762,14 +691,14 @@ def _parse_reasoning(fields: Mapping[str, Any]) -> tuple[Reasoning, ...]:
     if not isinstance(additional, dict):
         return ()
     return tuple(
-        Reasoning(readable(additional[field]), {field: additional[field]})
+        Reasoning(_readable(additional[field]), {field: additional[field]})
         for field in _REASONING_FIELDS
         if additional.get(field)
     )
 
 
 def _raw(message: Message) -> Any:
-    """The message as it came off the wire; None for one that did not."""
+    """Return the message as it was parsed; None for a new one."""
     return (message.extras if "type" in message.extras else message.extras.get(_OBJECT)) or None
 
 
@@ -782,17 +711,17 @@ def _render(message: Message, shape: str) -> Any:
     raw = _raw(message)
     if raw is None:
         type_, fields = _new_fields(message)
-        return SHAPES[shape].make(type_, {**fields, **_changes(message, type_, fields)})
+        return make_message(shape, type_, {**fields, **_changes(message, type_, fields)})
     before = shape_of(raw)
-    type_, fields = SHAPES[before].read(raw)
+    type_, fields = read_fields(raw, before)
     changes = _changes(message, type_, fields)
     if shape != before:
-        return SHAPES[shape].make(type_, {**fields, **changes})
-    return SHAPES[shape].change(raw, changes) if changes else raw
+        return make_message(shape, type_, {**fields, **changes})
+    return change_fields(raw, shape, changes) if changes else raw
 
 
 def _new_fields(message: Message) -> tuple[str, dict[str, Any]]:
-    """Type and empty fields of a message made by hand; only an `ai` message has calls."""
+    """Return the type and the empty fields of a new message; only an `ai` message has calls."""
     match message.parts:
         case (ToolResult(),):
             return "tool", {"content": "", "type": "tool", "tool_call_id": "", "status": "success"}
@@ -807,27 +736,24 @@ def _changes(message: Message, type_: str, fields: Mapping[str, Any]) -> dict[st
     now: dict[str, Any] = {"id": message.id}
     parts = message.parts
     if kind in _RESULT_KINDS:
-        result = _only_result(message)
-        parts = result.parts
+        match parts:
+            case (ToolResult() as result,):
+                parts = result.parts
+            case _:
+                raise DialectError("a LangChain tool message is one tool result and nothing else")
         now |= _changed_result(result, fields)
     elif message.name != _speaker(kind, fields):
         now["name"] = message.name
     if kind == "ai":
-        parts = place_calls(parts)
+        parts = _place_calls(parts)
         calls = [part for part in parts if isinstance(part, ToolCall)]
-        now |= put_back_calls(fields, calls)
+        lists = {key: _rebuild(fields.get(key), calls, key) for key in _LISTS}
+        now |= {key: entries for key, entries in lists.items() if entries is not None}
         now["additional_kwargs"] = _put_back_additional(fields, parts, calls)
     if kind != "remove":
         content = tuple(part for part in parts if _is_in_content(part))
-        now["content"] = render_content(content, _render_part, fields.get("content"))
+        now["content"] = _render_content(content, fields.get("content"))
     return {key: value for key, value in now.items() if value is not fields.get(key)}
-
-
-def _only_result(message: Message) -> ToolResult:
-    match message.parts:
-        case (ToolResult() as result,):
-            return result
-    raise DialectError("a LangChain tool message is one tool result and nothing else")
 
 
 def _changed_result(result: ToolResult, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -851,15 +777,14 @@ def _is_in_content(part: Part) -> bool:
     return True
 
 
-def _render_part(part: Part) -> Any:
-    return render_call_block(part) if isinstance(part, ToolCall) else render_block(part)
-
-
 def _put_back_additional(
     fields: Mapping[str, Any], parts: tuple[Part, ...], calls: list[ToolCall]
 ) -> Any:
-    """Reasoning is never edited, only dropped as a whole."""
-    additional = put_back_additional(fields.get("additional_kwargs"), calls)
+    """Return `additional_kwargs` with the remaining calls and reasoning.
+
+    Reasoning is never edited, only dropped as a whole.
+    """
+    additional = _put_back_calls(fields.get("additional_kwargs"), calls)
     before = {field for part in _parse_reasoning(fields) for field in part.extras}
     kept = {field for part in parts if isinstance(part, Reasoning) for field in part.extras}
     if before <= kept:
@@ -868,7 +793,7 @@ def _put_back_additional(
 
 
 def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
-    """The messages as this dialect has them; a foreign one may become several, or none."""
+    """Yield the messages in this dialect; a message of another one may become several, or none."""
     if all(message.dialect == NAME for message in messages):
         yield from messages
         return
@@ -877,9 +802,10 @@ def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
 
 
 def _translate(message: Message) -> Iterator[Message]:
-    """Each tool result is a message of its own; the first of several messages has the id.
+    """Yield a message of another dialect; each tool result becomes a separate message.
 
-    A user's text comes after the results of the same message: results must follow their calls.
+    The first of several messages has the id. A user's text comes after the results of the same
+    message, because results must follow their calls.
     """
     plain = without_extras(message, NAME)
     plain = replace(plain, role="user" if plain.role == "tool" else plain.role)
@@ -896,14 +822,14 @@ def _translate(message: Message) -> Iterator[Message]:
 
 
 def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
-    """Tools as OpenAI writes them, which is how LangChain binds them; a state may hold others."""
+    """Return the tools of a state in the Chat Completions form, in which LangChain binds them."""
     tools = body.get("tools")
     if not isinstance(tools, list) or not all(_is_function(tool) for tool in tools):
         return ()
     return openai.parse({"messages": [], "tools": tools}).tools
 
 
-def _render_beside(conversation: Conversation) -> Mapping[str, Any] | None:
+def _render_state(conversation: Conversation) -> Mapping[str, Any] | None:
     """Return the other fields of a state, and its new tools."""
     body, tools = conversation.extras, conversation.tools
     is_own = conversation.dialect == NAME
@@ -911,7 +837,7 @@ def _render_beside(conversation: Conversation) -> Mapping[str, Any] | None:
     if is_own and tools == before:
         return body
     if is_own and body and body.get("tools") and not before:
-        raise DialectError("the state's `tools` are its own affair; none can be added to them")
+        raise DialectError("the state has `tools` of another form; none can be added to them")
     dialect = openai.NAME if is_own else NAME
     rendered = openai.render(Conversation((), dialect, tools=tools, extras=body))
     return rendered if isinstance(rendered, dict) else None

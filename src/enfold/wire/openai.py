@@ -13,7 +13,6 @@ from typing import Any, TypeGuard
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError
-from enfold.jsontext import dumps
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -53,12 +52,14 @@ from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, pa
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
+    JoinedReplies,
     Reply,
     ServerSentEvent,
     add_usage,
     as_integer,
     as_mapping,
     as_text,
+    error_event,
     first_mapping,
     mappings_in,
     total_usage,
@@ -493,7 +494,7 @@ class ChatReplyParser:
     def _read_envelope(self, body: Mapping[str, Any]) -> None:
         self._id = as_text(body.get("id")) or self._id
         if isinstance(body.get("usage"), dict):
-            self._usage = _usage(body["usage"])
+            self._usage = usage_of(body["usage"], "prompt", "completion")
 
     def _add_delta(self, delta: Mapping[str, Any]) -> None:
         for key, value in delta.items():
@@ -535,11 +536,12 @@ def _called_tool(call: Mapping[str, Any]) -> CalledTool:
     )
 
 
-def _usage(usage: Mapping[str, Any]) -> CallUsage:
-    details = as_mapping(usage.get("prompt_tokens_details"))
+def usage_of(usage: Mapping[str, Any], sent: str, received: str) -> CallUsage:
+    """Return the usage of a call, from fields that begin with these words."""
+    details = as_mapping(usage.get(f"{sent}_tokens_details"))
     return CallUsage(
-        input_tokens=as_integer(usage.get("prompt_tokens")),
-        output_tokens=as_integer(usage.get("completion_tokens")),
+        input_tokens=as_integer(usage.get(f"{sent}_tokens")),
+        output_tokens=as_integer(usage.get(f"{received}_tokens")),
         cache_read_tokens=as_integer(details.get("cached_tokens")),
         cache_write_tokens=as_integer(details.get("cache_write_tokens")),
     )
@@ -592,20 +594,14 @@ def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
     return "stop" if reason == "tool_calls" and not has_calls else reason
 
 
-class ChatStreamJoiner:
+class ChatStreamJoiner(JoinedReplies):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
-        self._id: Any = None
-        self._is_first = True
+        super().__init__(name)
         self._has_text = False
         self._needs_separator = False
-        self._has_calls = False
         self._hidden: set[int] = set()
-        self._usage_before: dict[str, Any] = {}
-        self._usage: dict[str, Any] = {}
-        self._closing: list[tuple[ServerSentEvent, dict[str, Any] | None]] = []
 
     def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
         """Return the events that the client receives now; the end of a reply is held back."""
@@ -634,11 +630,9 @@ class ChatStreamJoiner:
     def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
         """Return the end of the last reply; the other ends are not shown."""
         shown = [self._closed(event, data) for event, data in self._closing] if is_last else []
-        self._is_first = False
         self._needs_separator = self._has_text
         self._hidden = set()
-        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
-        self._closing = []
+        self._begin_next()
         return shown
 
     def _hold(
@@ -700,18 +694,8 @@ class ChatStreamJoiner:
 # The wire
 
 
-def error_body(code: str, _status: int, message: str) -> dict[str, Any]:
-    """Return an error in the provider's format."""
+def _error_body(code: str, _status: int, message: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": "enfold_error", "param": None, "code": code}}
-
-
-def stream_error(body: Mapping[str, Any]) -> bytes:
-    """Return an error as the event that ends a stream.
-
-    It has no other fields and no event name: some client libraries take other lines for JSON, and
-    recognise an error by its first key.
-    """
-    return b"data: " + dumps({"error": body["error"]}) + b"\n\n"
 
 
 def image_tokens(width: int, height: int) -> int:
@@ -738,8 +722,8 @@ WIRE = Wire(
     messages_key="messages",
     overhead_keys=("tools", "functions"),
     max_output_paths=("max_completion_tokens", "max_tokens"),
-    error_body=error_body,
-    stream_error=stream_error,
+    error_body=_error_body,
+    stream_error=error_event,
     reply_parser=ChatReplyParser,
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,

@@ -49,11 +49,13 @@ from enfold.wire.openai import (
     parse_definition,
     render_definition,
     render_parsed_block,
+    usage_of,
 )
 from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
+    JoinedReplies,
     Reply,
     ServerSentEvent,
     Visibility,
@@ -363,7 +365,7 @@ class ResponsesReplyParser:
         self._id = as_text(body.get("id")) or self._id
         self._finish = as_text(body.get("status")) or None
         if isinstance(body.get("usage"), dict):
-            self._usage = _usage(body["usage"])
+            self._usage = usage_of(body["usage"], "input", "output")
         if items := mappings_in(body.get("output")):
             self._items = dict(enumerate(items))
 
@@ -385,16 +387,6 @@ class ResponsesReplyParser:
             finish=self._finish,
             messages=items,
         )
-
-
-def _usage(usage: Mapping[str, Any]) -> CallUsage:
-    details = as_mapping(usage.get("input_tokens_details"))
-    return CallUsage(
-        input_tokens=as_integer(usage.get("input_tokens")),
-        output_tokens=as_integer(usage.get("output_tokens")),
-        cache_read_tokens=as_integer(details.get("cached_tokens")),
-        cache_write_tokens=as_integer(details.get("cache_write_tokens")),
-    )
 
 
 # Recall
@@ -445,19 +437,15 @@ def _without_tool(response: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {**response, "tools": [tool for tool in tools if as_mapping(tool).get("name") != name]}
 
 
-class ResponsesStreamJoiner:
+class ResponsesStreamJoiner(JoinedReplies):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:
-        self._name = name
+        super().__init__(name)
         self._positions: BlockPositions[tuple[ServerSentEvent, dict[str, Any]]] = BlockPositions()
-        self._is_first = True
-        self._id: Any = None
         self._sequence = 0
-        self._usage_before: dict[str, Any] = {}
         self._shown: list[dict[str, Any]] = []
         self._done: dict[int, dict[str, Any]] = {}
-        self._end: tuple[ServerSentEvent, dict[str, Any]] | None = None
 
     def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
         """Return the events that the client receives now; the end of a reply is held back."""
@@ -465,7 +453,7 @@ class ResponsesStreamJoiner:
             return [event]
         kind, index = as_text(data.get("type")), as_integer(data.get("output_index"))
         if kind in _LAST_EVENTS:
-            self._end = (event, data)
+            self._closing = [(event, data)]
             return []
         if kind in _FIRST_EVENTS:
             response = _without_tool(as_mapping(data.get("response")), self._name)
@@ -486,22 +474,20 @@ class ResponsesStreamJoiner:
         shown = self._renumber(self._positions.close())
         done = sorted(index for index in self._done if self._positions.is_shown(index))
         self._shown += [self._done[index] for index in done]
-        if self._end is not None:
-            event, data = self._end
+        for event, data in self._closing:
             response = _without_tool(as_mapping(data.get("response")), self._name)
-            usage = as_mapping(response.get("usage"))
-            self._usage_before = add_usage(self._usage_before, usage)
+            self._usage = as_mapping(response.get("usage"))
             if is_last:
                 response |= {
                     "output": self._shown,
-                    "usage": self._usage_before or response.get("usage"),
+                    "usage": add_usage(self._usage_before, self._usage) or response.get("usage"),
                     # The client library refuses a stream that ends with another id.
                     "id": self._id or response.get("id"),
                 }
                 shown += self._renumber([(0, (event, {**data, "response": response}))])
         self._positions.begin_reply()
-        self._is_first = False
-        self._done, self._end = {}, None
+        self._done = {}
+        self._begin_next()
         return shown
 
     def _renumber(

@@ -71,6 +71,40 @@ class ReplyParser(Protocol):
         ...
 
 
+class JoinedReplies:
+    """The state that the stream joiners of all providers share.
+
+    The streams of one turn are joined into one: of the first reply the client receives the
+    beginning, of the last one the end, with the usage of all.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        """The tool whose calls are hidden."""
+        self._id: Any = None
+        self._is_first = True
+        self._has_calls = False
+        self._usage_before: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._closing: list[tuple[ServerSentEvent, Any]] = []
+        """The events at the end of a reply and their data, held back until its end."""
+
+    def _begin_next(self) -> None:
+        """Forget one reply before the next one begins, except its usage."""
+        self._is_first = False
+        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
+        self._closing = []
+
+
+def error_event(body: Mapping[str, Any]) -> bytes:
+    """Return an error as the event that ends a stream, in the form of most providers.
+
+    It has no other fields and no event name: some client libraries take other lines for JSON, and
+    recognise an error by its first key.
+    """
+    return b"data: " + dumps({"error": body["error"]}) + b"\n\n"
+
+
 def as_mapping(value: Any) -> dict[str, Any]:
     """Return the object; an empty one for any other value."""
     return value if isinstance(value, dict) else {}

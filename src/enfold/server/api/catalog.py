@@ -12,7 +12,7 @@ from enfold.engine.models import ModelChanges
 from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
-from enfold.modelconfig import ModelConfig
+from enfold.modelconfig import DEFAULT_MODEL, ModelConfig
 from enfold.server.api.shapes import (
     Shape,
     StrictRoute,
@@ -31,7 +31,7 @@ from enfold.strategies.presets import Preset
 router = APIRouter(prefix="/api", tags=["models"], route_class=StrictRoute)
 
 Model: TypeAlias = Annotated[
-    str, Path(max_length=256, description="As provider:model.", examples=["openai:gpt-4o"])
+    str, Path(max_length=256, description="As provider:model.", examples=[DEFAULT_MODEL])
 ]
 
 
@@ -79,7 +79,7 @@ class NewProfile(Shape):
         "condensing_profile and settings."
     )
     model_config = example(
-        fields={"provider": "anthropic", "model": "claude-haiku-4-5", "key": "env:MY_KEY"}
+        fields={"provider": "openrouter", "model": "qwen/qwen3-32b", "key": "env:MY_KEY"}
     )
 
 

@@ -48,7 +48,7 @@ class CheckRequest(CamelShape):
     """A session to check, and the next input."""
 
     additional_input: str | None = Field(None, description="The next user message.")
-    model_config = example(sessionId="festival", provider="openai", model="gpt-4o")
+    model_config = example(sessionId="festival", additionalInput="And where do the boats moor?")
 
 
 class ManualRequest(CamelShape):

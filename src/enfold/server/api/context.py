@@ -74,8 +74,8 @@ class CheckOptions(Shape):
 class PrepareOptions(CheckOptions):
     """The parts of the next request and the dialect of the view."""
 
-    dialect: str = Field("openai", description="The dialect of the view.")
-    model_config = example(pending="And where do the boats moor?", dialect="anthropic")
+    dialect: str = Field(wire.CHAT_COMPLETIONS, description="The dialect of the view.")
+    model_config = example(pending="And where do the boats moor?", dialect=wire.MESSAGES)
 
 
 class CompressOptions(Shape):
