@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from nicegui import ui
 
 from enfold.budget import DEFAULT_MAX_TOKENS
 from enfold.chat.meter import Meter
 from enfold.engine import Session, Status
-from enfold.engine.results import StandingMessage
 from enfold.modelconfig import ModelConfig
 from enfold.ui import figures
 from enfold.ui.pins import TITLE, Pins
@@ -48,7 +47,6 @@ class ContextBar:
         self._session = session
         self._compress = compress
         self._status: Status | None = None
-        self._standing: tuple[StandingMessage, ...] = ()
 
     def place(self) -> None:
         """Add the empty bar to the page."""
@@ -58,9 +56,9 @@ class ContextBar:
     async def show(self) -> None:
         """Count the tokens and draw the bar."""
         status = await self._session.status()
-        if (status, self._pins.standing) == (self._status, self._standing):
+        if status == self._status:
             return
-        self._status, self._standing = status, self._pins.standing
+        self._status = status
         self._content.clear()
         with self._content:
             self._draw(status, Meter.of(status))
@@ -70,7 +68,7 @@ class ContextBar:
             button.props["type"] = "button"
             button.props["aria-label"] = f"Context: {describe_meter(status, meter)}. Explain"
             with ui.element("span").classes("ef-track").props("aria-hidden=true"):
-                for name, tokens in parts_of(status, meter, self._standing).items():
+                for name, tokens in parts_of(status, meter).items():
                     if tokens:
                         width = min(1.0, tokens / max(meter.limit, meter.used)) * 100
                         part = ui.element("span").classes(f"ef-part ef-part-{name}")
@@ -91,7 +89,7 @@ class ContextBar:
         meter = Meter.of(status)
         model = await self._window.engine.models.get(status.model)
         with titled_dialog("Context") as dialog:
-            _legend(parts_of(status, meter, self._standing))
+            _legend(parts_of(status, meter))
             for sentence in explain(status, meter, model):
                 ui.label(sentence).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-end"):
@@ -101,20 +99,19 @@ class ContextBar:
         dialog.open()
 
 
-def parts_of(status: Status, meter: Meter, standing: Iterable[StandingMessage]) -> dict[str, int]:
+def parts_of(status: Status, meter: Meter) -> dict[str, int]:
     """Return the tokens of every part of the bar, by the names of `PARTS`.
 
-    A standing message counts as that only, not as a message or a tool result too.
+    A standing message counts as that only, also if it is a tool result. The sum is `meter.used`.
     """
-    in_view = [each for each in standing if each.in_view]
-    tools = sum(each.tokens for each in in_view if each.role == "tool")
-    others = sum(each.tokens for each in in_view) - tools
+    standing = min(status.standing_tokens, meter.messages)
+    tools = min(status.tool_tokens, meter.messages - standing)
     return {
         "system": meter.system,
-        "standing": tools + others,
+        "standing": standing,
         "summary": meter.summary,
-        "messages": max(0, meter.messages - status.tool_tokens - others),
-        "tools": max(0, status.tool_tokens - tools),
+        "messages": meter.messages - standing - tools,
+        "tools": tools,
         "estimated": meter.estimated,
     }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from urllib.parse import urlencode
 
@@ -23,14 +23,9 @@ WHY: Mapping[Why, tuple[str, str]] = {
     "system": ("system", "System and developer messages stay."),
     "context": ("context", "The context that a coding agent sends first stays."),
     "rule": ("rule", "This message states a rule that is in force."),
-    "words": ("your words", "What people typed stays as long as it fits."),
+    "words": ("your words", "Words that a person typed stay as long as they fit."),
 }
 """The reasons why a message stays: a name and an explanation."""
-
-
-def tokens_in_view(standing: Iterable[StandingMessage]) -> int:
-    """Return the tokens of the standing messages that the model is sent."""
-    return sum(each.tokens for each in standing if each.in_view)
 
 
 class Pins:
@@ -46,11 +41,6 @@ class Pins:
         self._standing: Mapping[str, StandingMessage] = {}
         self._buttons: dict[str, tuple[ui.button, int]] = {}
         """The buttons at messages, each with the message's number."""
-
-    @property
-    def standing(self) -> tuple[StandingMessage, ...]:
-        """The messages that stay, as they were read last."""
-        return tuple(self._standing.values())
 
     async def load(self) -> None:
         """Read the messages that stay, and update the buttons at messages."""
@@ -85,13 +75,14 @@ class Pins:
         dialog.open()
 
     def _fill(self, place: ui.element) -> None:
-        found = self.standing
+        found = tuple(self._standing.values())
         place.clear()
         with place:
             if not found:
                 ui.label("No messages. Pin one with the pin button at the message.")
                 return
-            total = f"{number(len(found), 'message')}, {tokens_in_view(found):,} tokens in context"
+            tokens = sum(each.tokens for each in found if each.in_view)
+            total = f"{number(len(found), 'message')}, {tokens:,} tokens in context"
             ui.label(total).classes("ef-figure")
             show = partial(self._row, place)
             paged_list(found, show, tag="ul", classes="ef-pins ef-stack-tight")

@@ -262,8 +262,8 @@ class ChatPage:
         await self._load_bar()
 
     async def _load_bar(self) -> None:
-        await self.pins.load()
         await self._bar.show()
+        await self.pins.load()
 
     async def summarize(self) -> None:
         """Open the dialog for a summary."""
