@@ -250,7 +250,6 @@ def make_plan(request: Request) -> Plan:
         previous=view.summary,
         previous_tokens=view.summary_tokens,
         previous_at=view.summary_at,
-        show_recent=not request.share_across_branches,
         target=request.target,
         is_due=request.is_due,
         zones=zones(counts, request.retention),

@@ -41,6 +41,7 @@ from enfold.errors import ConfigError
 from enfold.jsontext import dump_text
 from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
+from enfold.text.harness import spans
 from enfold.text.inventions import Invention, SourceText, find_inventions
 from enfold.text.items import extract, items_of, texts
 
@@ -326,8 +327,14 @@ def _stated_texts(messages: Iterable[Message]) -> Iterator[str]:
         for part in message.parts:
             if not isinstance(part, Text):
                 continue
-            if message.role == "user" and len(part.text) <= _MAX_TYPED:
-                yield part.text
+            if message.role == "user":
+                typed = "".join(
+                    part.text[start:end]
+                    for start, end, kind in spans(part.text)
+                    if kind == "person"
+                )
+                if len(typed) <= _MAX_TYPED:
+                    yield typed
             elif message.role == "assistant" and _states_decision(part.text):
                 for line in filter(_states_decision, part.text.split("\n")):
                     yield from filter(_states_decision, _SENTENCE_END.split(line))

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from enfold import settings as config
 from enfold.engine import Engine
@@ -178,7 +179,12 @@ def _make_strategy(
 ) -> Strategy:
     """Return the strategy with its config; with the defaults and a warning if that is broken."""
     kind = contract.get(name)
-    general = {"style": settings.style, "prompt": settings.prompt} if name == NATIVE else {}
+    general: dict[str, Any] = {}
+    if name == NATIVE:
+        general["prompt"] = settings.prompt
+        # A style that nobody set is chosen by the messages.
+        if settings.sources.get("style") != "default":
+            general["style"] = settings.style
     values = {**general, **settings.strategy_config.get(name, {})}
     try:
         return kind.make_from(values, means)

@@ -46,7 +46,7 @@ from enfold.summaries import (
 from enfold.summaries.checks import shorten, with_mentioned
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
-from enfold.summaries.request import SummarizerGroup, pieces
+from enfold.summaries.request import SummarizerGroup, pieces, style_for
 from enfold.summaries.words import add_words, take_words, words_tokens
 from enfold.text.inventions import Invention
 from enfold.tokens import get
@@ -274,7 +274,10 @@ class NativeConfig(CamelModel):
     The last three fields apply to conversations that are condensed without a store.
     """
 
-    style: Style = Field(default="default", description="Style of summaries")
+    style: Style = Field(
+        default="default",
+        description="Style of summaries; unless set, `agent` for messages with tool calls",
+    )
     prompt: PromptText | None = Field(
         default=None, description="Prompt in place of the built-in one"
     )
@@ -325,10 +328,10 @@ class Native:
         request = SummaryRequest(
             messages=plan.to_summarize,
             previous=previous,
-            recent=plan.stays if plan.show_recent else (),
+            recent=plan.stays,
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
-            style=self.config.style,
+            style=self._style(plan.to_summarize, previous),
             prompt=self.config.prompt,
         )
         # The view without the text of its summary: what stays, and what the summary must mention.
@@ -356,6 +359,11 @@ class Native:
             answer = replace(answer, receipt=made, invented=made.invented, warnings=warnings)
         step = Step("summarize", plan.tokens, answer.tokens(plan))
         return replace(answer, steps=(step,), cost=spent.total())
+
+    def _style(self, messages: tuple[Message, ...], previous: str | None) -> Style:
+        """Return the style that is set, else the one that suits the messages."""
+        is_set = "style" in self.config.model_fields_set
+        return self.config.style if is_set else style_for(messages, previous)
 
     def _answer(
         self, plan: Plan, summary: SummarizedMessages, notes: tuple[str, ...] = ()

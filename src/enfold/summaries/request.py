@@ -19,7 +19,21 @@ from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, Too
 from enfold.summaries.fence import escape
 from enfold.tokens import get
 
-Style: TypeAlias = Literal["default", "code", "concise", "detailed"]
+Style: TypeAlias = Literal["default", "agent", "code", "concise", "detailed"]
+
+AGENT_SECTIONS = (
+    "Goal",
+    "Constraints",
+    "State",
+    "Key Points",
+    "Decisions",
+    "Errors and Fixes",
+    "Tried Without Success",
+    "Next Step",
+    "Open Questions",
+    "Mentioned",
+)
+"""The sections of a summary in the style `agent`."""
 
 _TIGHTER = 0.75
 """The target of each retry, as a share of the attempt before it."""
@@ -121,6 +135,15 @@ class SummarizerGroup(Protocol):
         ...
 
 
+def style_for(messages: Iterable[Message], previous: str | None) -> Style:
+    """Return the style where none is set: `agent` if tools are called, or if it was before."""
+    headings = (f"## {name}\n" for name in AGENT_SECTIONS if name != "Key Points")
+    if previous is not None and any(heading in previous for heading in headings):
+        return "agent"
+    calls = any(isinstance(part, ToolCall) for message in messages for part in message.parts)
+    return "agent" if calls else "default"
+
+
 CALL_LENGTH = 600
 RESULT_LENGTH = 2_400
 """Characters. Of longer calls and results the beginning and the end are shown."""
@@ -133,8 +156,20 @@ _SPEAKER_LABEL = re.compile(
 def transcript(messages: Iterable[Message]) -> str:
     """Return the messages as text that is safe inside a fence, without empty messages."""
     tools: dict[str, str] = {}
-    blocks = [_block(message, tools) for message in messages]
+    blocks: list[str] = []
+    day = ""
+    for message in messages:
+        block = _block(message, tools)
+        if block and message.at is not None and day_of(message) != day:
+            day = day_of(message)
+            block = f"[{day}]\n{block}"
+        blocks.append(block)
     return escape("\n\n".join(block for block in blocks if block))
+
+
+def day_of(message: Message) -> str:
+    """Return the day of a message, such as 2026-05-07; empty if its time is not known."""
+    return "" if message.at is None else message.at.date().isoformat()
 
 
 def _block(message: Message, tools: dict[str, str]) -> str:

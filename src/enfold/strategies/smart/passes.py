@@ -59,6 +59,7 @@ from enfold.strategies.smart.config import (
     Summarize,
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
+from enfold.summaries.request import style_for
 from enfold.summaries.words import add_words, take_words
 from enfold.text.inventions import Invention
 from enfold.tokens import Tokenizer, count_messages, get
@@ -554,9 +555,10 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
     request = SummaryRequest(
         messages=tuple(_material(working, index) for index in sorted(new)),
         previous=previous,
-        recent=_recent(working, new) if plan.show_recent else (),
+        recent=_recent(working, new),
         max_tokens=_room_for_summary(working, tokens),
         tokenizer=plan.tokenizer,
+        style=style_for((plan.messages[index] for index in new), previous),
         prompt=how.custom_prompt,
     )
     review = None

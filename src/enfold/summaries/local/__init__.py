@@ -57,11 +57,11 @@ def summarize(request: SummaryRequest) -> Summary:
 
 
 def _useful_length(request: SummaryRequest, material: Material) -> int:
-    """Return the tokens of the previous summary and, estimated by length, half of the messages'."""
+    """Return the tokens of the previous summary and of the state, and half of the text's."""
     earlier = sum(
         cost.text + cost.line
         for cost, unit in zip(material.costs, material.units, strict=True)
-        if unit.is_earlier
+        if unit.origin.section  # of the previous summary, or about the state of the work
     )
     tokens = sum(cost.text for cost in material.costs)
     characters = sum(len(unit.reading.text) for unit in material.units)

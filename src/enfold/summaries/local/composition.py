@@ -7,17 +7,19 @@ everything that still fits.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from enfold.messages import Message, text_of
 from enfold.summaries.local.layout import (
     CONTEXT,
+    GOAL,
     JOINT,
     PEOPLE,
     SETTLED,
     ages,
+    in_style,
     lay_out,
     mark_open,
     read_earlier,
@@ -32,8 +34,16 @@ from enfold.summaries.local.selection import (
     promising_drafts,
     unit_factors,
 )
-from enfold.summaries.local.units import SummaryUnit, draft_conversation, read_drafts, replaced
-from enfold.summaries.request import SummaryRequest
+from enfold.summaries.local.state import StateLine, state_lines, superseded
+from enfold.summaries.local.units import (
+    Origin,
+    SummaryUnit,
+    draft_conversation,
+    read,
+    read_drafts,
+    replaced,
+)
+from enfold.summaries.request import Style, SummaryRequest, day_of
 from enfold.text.cues import Cue
 from enfold.text.sentences import TextForm
 from enfold.tokens import Tokenizer
@@ -45,6 +55,9 @@ _AGE = 3.0
 good, and without this every compression would lose some of them."""
 _RECENT_LENGTH = 20_000
 """Characters of the recent messages that are read."""
+_STATE_FACTOR = 2.5
+_STATE_WORTH = 1.0
+"""The factor of a line about the state of the work, and the worth of a word that only it has."""
 _MEETING = 3
 """Named speakers that make a meeting, whose summary lists the participants."""
 
@@ -64,6 +77,12 @@ class Material:
     """Units that a correction made obsolete."""
     people: tuple[str, ...] = ()
     """The names of all speakers of a meeting."""
+    style: Style = "default"
+
+    @property
+    def state(self) -> list[int]:
+        """The units about the state of the work that are new."""
+        return [i for i, u in enumerate(self.units) if u.origin.section and not u.is_earlier]
 
     @property
     def earlier(self) -> list[int]:
@@ -78,7 +97,7 @@ class Material:
     @property
     def new(self) -> list[int]:
         """The units of the messages."""
-        return [i for i, u in enumerate(self.units) if not u.is_earlier]
+        return [i for i, u in enumerate(self.units) if not u.is_earlier and not u.origin.section]
 
 
 def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
@@ -88,6 +107,12 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     people = _people(earlier, request.messages)
     earlier = [unit for unit in earlier if unit.origin.speaker != PEOPLE]
     drafts = draft_conversation(request.messages)
+    is_agent = request.style == "agent"
+    state = state_lines(request.messages) if is_agent else []
+    if is_agent:
+        lines = [(unit.origin.section, unit.reading.text) for unit in earlier]
+        gone = list(superseded(lines, state))
+        earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
     texts = [draft.text.split() for draft in drafts]
     counts = lexicon.learn([*texts, *map(_tokens, earlier)])
     recent = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in request.recent)
@@ -97,14 +122,34 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     chosen = promising_drafts(drafts, texts, worths, lexicon, request.target)
     units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
     units = [unit for unit in units if unit.reading.concepts] or units
+    units += _state_units(state, request.messages, len(drafts), lexicon, worths)
     last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
     obsolete = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
     factors = unit_factors(units, request.style)
     for index, age in enumerate(ages(units)):
         factors[index] *= obsolete.get(index, 1.0) * (1 + _AGE * age)
+        if units[index].origin.section and not units[index].is_earlier:
+            factors[index] = _STATE_FACTOR
     costs = _costs(units, tokenizer)
-    return Material(units, last, costs, factors, worths, obsolete, people)
+    return Material(units, last, costs, factors, worths, obsolete, people, request.style)
+
+
+def _state_units(
+    lines: Sequence[StateLine],
+    messages: Sequence[Message],
+    place: int,
+    lexicon: Lexicon,
+    worths: dict[str, float],
+) -> Iterator[SummaryUnit]:
+    """Yield a unit for each line about the state; its new concepts get the worth of a name."""
+    for number, line in enumerate(lines):
+        reading = read(line.text.split(), lexicon, trim=False, phrases=False)
+        for concept in reading.concepts:
+            worths.setdefault(concept, _STATE_WORTH)
+        day = day_of(messages[line.message])
+        origin = Origin(line.message, "", "tool", line.section, day=day)
+        yield SummaryUnit(reading, origin, TextForm.TOOL, place + number)
 
 
 def _tokens(unit: SummaryUnit) -> list[str]:
@@ -209,6 +254,7 @@ def _choose_entries(
 _EARLIER_LINES = 0.7
 _EARLIER_INDEX = 0.2
 _NEW_INDEX = 0.2
+_STATE_SHARE = 0.45
 _OPENING = 0.15
 """Shares of the limit, at most."""
 _MAX_NEW_INDEX = 300
@@ -217,6 +263,7 @@ _MAX_OPENING = 80
 """Tokens."""
 _INDEX_FROM = 100
 _HEADINGS_FROM = 400
+_AGENT_HEADINGS_FROM = 120
 """Tokens from which a summary has an index, and headings."""
 _HEADING_TOKENS = 30
 _OPENING_UNITS = 6
@@ -240,7 +287,8 @@ class Composition:
         self._material = material
         self._limit = limit
         self._tokenizer = tokenizer
-        self._headings = headings and limit >= _HEADINGS_FROM
+        least = _AGENT_HEADINGS_FROM if material.style == "agent" else _HEADINGS_FROM
+        self._headings = headings and limit >= least
         self._people = material.people if self._headings else ()
         self._selection = UnitSelection(
             material.units, material.costs, material.worths, material.factors
@@ -256,8 +304,14 @@ class Composition:
         budget = self._limit - (_HEADING_TOKENS if self._headings else 0)
         budget -= sum(self._tokenizer.count_many(self._people)) + len(self._people)
         self._select_context(int(min(max(budget * _OPENING, _MIN_OPENING), _MAX_OPENING)))
+        context_tokens = selection.tokens
+        if material.state:
+            most = context_tokens + int(budget * _STATE_SHARE)
+            selection.take(material.state, most)
+        state_tokens = selection.tokens - context_tokens
         if earlier:
-            selection.fill(earlier, int(budget * _EARLIER_LINES), min_worth=0, min_new=_SAME)
+            most = state_tokens + int(budget * _EARLIER_LINES)
+            selection.fill(earlier, most, min_worth=0, min_new=_SAME)
             self._add_to_index(material.all_earlier, int(budget * _EARLIER_INDEX))
         reserve = 0
         if not earlier and budget >= _INDEX_FROM:
@@ -273,7 +327,7 @@ class Composition:
     def _select_context(self, budget: int) -> None:
         """Select the purpose of the conversation, from the previous summary or from its start."""
         units = self._material.units
-        stated = [i for i in self._material.earlier if units[i].origin.section == CONTEXT]
+        stated = [i for i in self._material.earlier if units[i].origin.section in {CONTEXT, GOAL}]
         if stated:
             self._selection.fill(stated, budget, min_worth=0, min_new=_SAME)
         else:
@@ -334,7 +388,9 @@ class Composition:
         material, selected = self._material, self._selection.selected
         chosen = (
             (
-                CONTEXT if i in self._context else section_of(material.units[i], material.last),
+                in_style(CONTEXT, material.style)
+                if i in self._context
+                else section_of(material.units[i], material.last, material.style),
                 material.units[i],
             )
             for i in selected
@@ -345,7 +401,9 @@ class Composition:
         index.sort(key=lambda e: (material.units[e.unit].form is not TextForm.ITEM, e.unit))
         listed = [entry.shown for entry in index]
         people = self._people if selected or listed else ()
-        return lay_out(chosen, people=people, index=listed, headings=self._headings)
+        return lay_out(
+            chosen, people=people, index=listed, headings=self._headings, style=material.style
+        )
 
     def _shortened_best(self) -> str:
         """Return the beginning of the best unit, as long as the limit allows."""

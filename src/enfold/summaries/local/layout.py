@@ -15,6 +15,7 @@ from enfold.summaries.local.units import (
     SummaryUnit,
     read,
 )
+from enfold.summaries.request import AGENT_SECTIONS, Style
 from enfold.text.cues import Cue
 from enfold.text.scripts import PAUSES, UNSPACED_ENDS
 from enfold.text.sentences import TextForm, TextPiece, phrases
@@ -26,16 +27,60 @@ TOOLS = "Tool Invocations"
 DECISIONS = "Decisions and Outcomes"
 QUESTIONS = "Unresolved Questions"
 SECTIONS = (CONTEXT, KEY_POINTS, TECHNICAL, TOOLS, DECISIONS, QUESTIONS)
+GOAL, CONSTRAINTS, STATE, _, AGENT_DECISIONS, ERRORS, TRIED, NEXT, OPEN_QUESTIONS, _ = (
+    AGENT_SECTIONS
+)
+_AS_AGENT = {
+    CONTEXT: GOAL,
+    TECHNICAL: KEY_POINTS,
+    TOOLS: STATE,
+    DECISIONS: AGENT_DECISIONS,
+    QUESTIONS: OPEN_QUESTIONS,
+}
+"""The sections of the style `agent` that take the place of others."""
+_AS_DEFAULT = {
+    **{agent: default for default, agent in _AS_AGENT.items() if agent != KEY_POINTS},
+    CONSTRAINTS: KEY_POINTS,
+    ERRORS: KEY_POINTS,
+    TRIED: KEY_POINTS,
+    NEXT: DECISIONS,
+}
 
 _LATE = 0.8
 """A next step that is announced after this share of the conversation is still to be done."""
 
 
-def section_of(unit: SummaryUnit, last: int) -> str:
+def sections_of(style: Style) -> tuple[str, ...]:
+    """Return the sections of a style."""
+    return AGENT_SECTIONS if style == "agent" else SECTIONS
+
+
+def in_style(section: str, style: Style) -> str:
+    """Return the section of a style that takes the place of a section of another."""
+    return (_AS_AGENT if style == "agent" else _AS_DEFAULT).get(section, section)
+
+
+def section_of(unit: SummaryUnit, last: int, style: Style = "default") -> str:
     """Return the section of a unit; `last` is the index of the last message."""
+    section = unit.origin.section or _section_of(unit, last)
+    if style == "agent" and not unit.origin.section:
+        section = _agent_section(unit, section, last)
+    return in_style(section, style)
+
+
+def _agent_section(unit: SummaryUnit, section: str, last: int) -> str:
     cues = unit.reading.cues
-    if unit.origin.section:
-        return unit.origin.section
+    if unit.form is TextForm.TOOL or section == QUESTIONS:
+        return section
+    if unit.origin.role == "user" and cues & Cue.DEMAND:
+        return CONSTRAINTS
+    if cues & Cue.NEXT and unit.origin.message > last * _LATE:
+        return NEXT
+    return ERRORS if cues & Cue.FAULT and section != DECISIONS else section
+
+
+def _section_of(unit: SummaryUnit, last: int) -> str:
+    cues = unit.reading.cues
     if unit.form is TextForm.TOOL:
         return TOOLS
     if cues & Cue.OPEN and not cues & Cue.DECISION:
@@ -68,43 +113,53 @@ def lay_out(
     people: Sequence[str] = (),
     index: Sequence[str] = (),
     headings: bool = True,
+    style: Style = "default",
 ) -> str:
     """Return the summary: units by section, the participants, and the index of items."""
     lines: dict[str, list[str]] = {}
     if people:
-        lines[CONTEXT] = [f"- {PEOPLE}: {JOINT.join(people)}"]
+        lines[in_style(CONTEXT, style)] = [f"- {PEOPLE}: {JOINT.join(people)}"]
     by_section: dict[str, list[SummaryUnit]] = {}
     for section, unit in chosen:
         by_section.setdefault(section, []).append(unit)
-    for section, units in by_section.items():
-        lines.setdefault(section, []).extend(_lines(units))
+    sections = sections_of(style)
+    day = ""
+    for section in sections:
+        for line_day, line in _lines(by_section.get(section, [])):
+            dated = f"- [{line_day}] {line[2:]}" if line and line_day not in {"", day} else line
+            day = line_day or day
+            lines.setdefault(section, []).append(dated)
     if index:
-        lines.setdefault(TECHNICAL, []).append(f"- {INDEX}: {JOINT.join(index)}")
+        last = in_style(TECHNICAL, "default") if style != "agent" else sections[-1]
+        lines.setdefault(last, []).append(f"- {INDEX}: {JOINT.join(index)}")
     if not headings:
-        return "\n".join(line for section in SECTIONS for line in lines.get(section, ()))
-    blocks = ("\n".join((f"## {name}", *lines[name])) for name in SECTIONS if name in lines)
+        return "\n".join(line for section in sections for line in lines.get(section, ()))
+    blocks = ("\n".join((f"## {name}", *lines[name])) for name in sections if name in lines)
     return "\n\n".join(blocks)
 
 
-def _lines(units: list[SummaryUnit]) -> Iterator[str]:
+def _lines(units: list[SummaryUnit]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a section, each with its day."""
     ordered = sorted(units, key=lambda unit: (unit.origin.message, unit.place))
     line: list[SummaryUnit] = []
     for unit in ordered:
         if line and not _shares_line(line, unit):
-            yield _line(line)
+            yield line[0].origin.day, _line(line)
             if unit.origin.generation != line[-1].origin.generation:
-                yield ""
+                yield "", ""
             line = []
         line.append(unit)
     if line:
-        yield _line(line)
+        yield line[0].origin.day, _line(line)
 
 
 def _shares_line(line: list[SummaryUnit], unit: SummaryUnit) -> bool:
     """Return True if a unit shares the line: the same message, or the speaker soon continues."""
-    if unit.form is TextForm.TOOL:
+    if unit.form is TextForm.TOOL or line[-1].form is TextForm.TOOL:
         return False
     before, origin = line[-1].origin, unit.origin
+    if origin.day != before.day or origin.role != before.role:
+        return False
     if origin.message == before.message:
         return True
     if origin.speaker != before.speaker or origin.speaker in UNNAMED or before.message < 0:
@@ -151,7 +206,7 @@ def mark_open(units: Iterable[SummaryUnit], last: int | None) -> list[SummaryUni
 
     def is_open(unit: SummaryUnit) -> bool:
         message, cues = unit.origin.message, unit.reading.cues
-        if message < 0:
+        if message < 0 or unit.origin.role == "tool":
             return False
         if cues & Cue.QUESTION:
             return message == last or message + 1 in doubts
@@ -176,7 +231,7 @@ def settled(units: Sequence[SummaryUnit]) -> list[int]:
         index
         for index, unit in enumerate(units)
         if unit.is_earlier
-        and unit.origin.section == QUESTIONS
+        and unit.origin.section in {QUESTIONS, OPEN_QUESTIONS}
         and any(
             len(answer.intersection(unit.reading.concepts)) > _ANSWERED * len(unit.reading.concepts)
             for answer in answers
@@ -187,6 +242,9 @@ def settled(units: Sequence[SummaryUnit]) -> list[int]:
 _ROLES: dict[str, Role] = {shown: role for role, shown in SPEAKERS.items()} | {"": "assistant"}
 _HEADING = re.compile(r"^\s*#{1,6}\s+(.*?)\s*:?\s*$")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
+_DAY = re.compile(r"^\[(\d{4}-\d\d-\d\d)\] ")
+_TOOL_SECTIONS = frozenset({TOOLS, STATE, ERRORS, TRIED})
+_KNOWN_SECTIONS = frozenset((*SECTIONS, *AGENT_SECTIONS))
 _SPEAKER = re.compile(r"^([^:\s][^:]{0,39}): (?=\S)")
 
 
@@ -198,10 +256,14 @@ def read_earlier(summary: str, lexicon: Lexicon) -> list[SummaryUnit]:
     units: list[SummaryUnit] = []
     lines = list(_earlier_lines(summary))
     place = 0
-    for number, (section, generation, line) in enumerate(lines):
+    day = ""
+    for number, (section, generation, raw) in enumerate(lines):
+        dated = _DAY.match(raw)
+        line = raw[dated.end() :] if dated else raw
+        day = dated[1] if dated else day
         speaker, runs = _runs(line, section)
-        role = "tool" if section == TOOLS else _ROLES.get(speaker, "user")
-        origin = Origin(number - len(lines), speaker, role, section, generation)
+        role = "tool" if section in _TOOL_SECTIONS else _ROLES.get(speaker, "user")
+        origin = Origin(number - len(lines), speaker, role, section, generation, day)
         for run in runs:
             place += 1
             for piece in run:
@@ -223,7 +285,7 @@ def _earlier_lines(summary: str) -> Iterator[tuple[str, int, str]]:
         line = _BULLET.sub("", raw).strip()
         heading = _HEADING.match(line)
         if heading:
-            section = heading[1] if heading[1] in SECTIONS else KEY_POINTS
+            section = heading[1] if heading[1] in _KNOWN_SECTIONS else KEY_POINTS
             headed, generation, ended = True, 0, False
         elif line:
             yield section, min(generation + ended, LAST_GENERATION), line
@@ -238,7 +300,7 @@ def _runs(line: str, section: str) -> tuple[str, Iterator[Iterable[TextPiece]]]:
     if line.startswith(f"{INDEX}: "):
         items = line.removeprefix(f"{INDEX}: ").split(JOINT)
         return "", ((TextPiece(TextForm.ITEM, item, begins_line=True),) for item in items)
-    if section == TOOLS:
+    if section in _TOOL_SECTIONS:
         return "", iter([(TextPiece(TextForm.TOOL, line, begins_line=True),)])
     named = _SPEAKER.match(line)
     speaker, text = (named[1], line[named.end() :]) if named else ("", line)

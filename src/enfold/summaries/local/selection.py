@@ -265,6 +265,12 @@ class UnitSelection:
                 heapq.heappop(heap)
                 self._select(index)
 
+    def take(self, candidates: Iterable[int], budget: int) -> None:
+        """Select the candidates in their order, as far as they fit the budget."""
+        for index in candidates:
+            if self.tokens + self._cost(index) <= budget:
+                self._select(index)
+
     def drop_last(self, tokens: int) -> None:
         """Remove the units that were selected last, until that many tokens are free."""
         freed = 0

@@ -36,7 +36,7 @@ _MAIN_ARGUMENTS = (
     *("query", "pattern", "url", "expression", "sql", "subject", "title", "name", "id"),
 )
 """Arguments that identify a call on their own, the best first."""
-_CHANGES = re.compile(
+CHANGES = re.compile(
     r"write|edit|create|update|delete|remove|insert|apply|patch|commit|push|send|book|cancel|move|"
     r"rename|replace|migrate|deploy|install|submit|post|transfer|exchange|return|modify|add|set",
     re.IGNORECASE,
@@ -83,7 +83,7 @@ class ToolDigest(NamedTuple):
         """The cue of a call that failed or changed something."""
         if self.failed:
             return Cue.FAULT
-        return Cue.OUTCOME if _CHANGES.search(self.tool) else 0
+        return Cue.OUTCOME if CHANGES.search(self.tool) else 0
 
     @property
     def text(self) -> str:
@@ -101,7 +101,7 @@ def digest_result(call: ToolCall | None, result: ToolResult, message: int) -> To
     """Return the digest of a result and, if it is known, its call."""
     tool = call.name if call else result.name
     target = describe_arguments(call.arguments) if call else ""
-    text = _text_of(result)
+    text = text_of_result(result)
     failed = result.is_error or _FAILURE_START.match(text[:_MAX_LINE_LENGTH]) is not None
     outcome = _fault_line(text) if failed else _outcome(text)
     return ToolDigest(message, tool, target, outcome, failed)
@@ -117,6 +117,13 @@ def describe_arguments(arguments: str | Mapping[str, Any]) -> str:
         if isinstance(value, str) and value.strip():
             return shorten(value, TARGET_LENGTH)
     return shorten(", ".join(_plain_values(values)), TARGET_LENGTH)
+
+
+def arguments_of(arguments: str | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the arguments of a call by name; none if they are not an object."""
+    if isinstance(arguments, str):
+        return _object_of(arguments) or {}
+    return arguments
 
 
 def pending(call: ToolCall, message: int) -> ToolDigest:
@@ -140,9 +147,12 @@ def join_digests(digests: Iterable[ToolDigest]) -> Iterator[ToolDigest]:
 
 
 def shorten(text: str, length: int) -> str:
-    """Return the text in one line of at most `length` characters."""
+    """Return the text in one line of at most `length` characters, cut between words."""
     line = " ".join(text[: length * 4].split())
-    return line if len(line) <= length else f"{line[: length - 1].rstrip()}…"
+    if len(line) <= length:
+        return line
+    cut = line.rfind(" ", length // 2, length)
+    return f"{line[: cut if cut > 0 else length - 1].rstrip()}…"
 
 
 def _joined(same: list[ToolDigest]) -> ToolDigest:
@@ -163,7 +173,8 @@ def _shared_folder(targets: list[str]) -> str:
     return "" if " " in folder else folder
 
 
-def _text_of(result: ToolResult) -> str:
+def text_of_result(result: ToolResult) -> str:
+    """Return the text of a result."""
     return "\n".join(
         part.text if isinstance(part, Text) else dump_text(part.value)
         for part in result.parts

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from itertools import chain
+from itertools import chain, pairwise
 from operator import or_
 from typing import NamedTuple
 
@@ -27,8 +27,10 @@ from enfold.summaries.local.lexicon import (
     TokenKind,
 )
 from enfold.summaries.local.tools import ToolDigest, digest_result, join_digests, pending, shorten
+from enfold.summaries.request import day_of
 from enfold.text.cues import WORD_CUES, Cue, phrase_cues
 from enfold.text.grammar import phrases_in
+from enfold.text.harness import spans
 from enfold.text.scripts import PAUSES, QUESTION_MARKS, QUOTES
 from enfold.text.sentences import TextForm, pieces
 
@@ -75,6 +77,8 @@ class Origin(NamedTuple):
     """The section of the previous summary."""
     generation: int = LAST_GENERATION
     """The compression that added it to the previous summary; 0 is the first."""
+    day: str = ""
+    """The day of the message, such as 2026-05-07, if it is known."""
 
 
 class UnitDraft(NamedTuple):
@@ -113,25 +117,84 @@ def draft_conversation(messages: Sequence[Message]) -> list[UnitDraft]:
     drafts: list[UnitDraft] = []
     calls: dict[str, ToolCall] = {}
     digests: list[ToolDigest] = []
+    days: dict[int, str] = {}
     for index, message in enumerate(messages):
-        origin = Origin(index, message.name or SPEAKERS[message.role], message.role)
+        speaker = message.name or SPEAKERS[message.role]
+        origin = Origin(index, speaker, message.role, day=day_of(message))
         for part in message.parts:
             match part:
+                case Text(text) if message.role == "user":
+                    drafts += _draft_user_text(text, origin)
                 case Text(text):
                     drafts += _draft_text(text, origin)
                 case ToolCall(call_id):
                     calls[call_id] = part
                 case ToolResult(call_id):
                     digests.append(digest_result(calls.pop(call_id, None), part, index))
+                    days[index] = origin.day
                 case Attachment(name=name) if name:
                     drafts.append(UnitDraft(f"[{name}]", TextForm.LISTING, origin))
                 case Data(value):
                     drafts += _draft_text(dump_text(value), origin)
     digests += [pending(call, len(messages) - 1) for call in calls.values()]
     for digest in join_digests(digests):
-        origin = Origin(digest.message, "", "tool")
+        origin = Origin(digest.message, "", "tool", day=days.get(digest.message, ""))
         drafts.append(UnitDraft(digest.text, TextForm.TOOL, origin, cues=digest.cues))
-    return drafts
+    return merge_counted(drafts)
+
+
+def _draft_user_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
+    """Yield the pieces of a user's text; what a client added counts as the output of a tool."""
+    for start, end, kind in spans(text):
+        by = origin if kind == "person" else origin._replace(speaker="", role="tool")
+        yield from _draft_text(text[start:end], by)
+
+
+_DIGITS = re.compile(r"\d+")
+_MIN_COUNTED = 4
+"""Pieces that differ only in counters, from which they are merged."""
+
+
+def merge_counted(drafts: list[UnitDraft]) -> list[UnitDraft]:
+    """Return the drafts, with one in place of those that differ only in numbers that count up.
+
+    "Moved file-1.", "Moved file-2." and so on become "Moved file-1–9. (9 times)".
+    """
+    groups: dict[tuple[str, str, TextForm], list[int]] = {}
+    for index, draft in enumerate(drafts):
+        if draft.form is not TextForm.TOOL and any(map(str.isdigit, draft.text)):
+            key = (_DIGITS.sub("#", draft.text), draft.origin.speaker, draft.form)
+            groups.setdefault(key, []).append(index)
+    merged: dict[int, UnitDraft] = {}
+    dropped: set[int] = set()
+    for indexes in groups.values():
+        text = _counted([drafts[index].text for index in indexes])
+        if text:
+            merged[indexes[0]] = drafts[indexes[0]]._replace(text=text)
+            dropped.update(indexes[1:])
+    if not merged:
+        return drafts
+    return [merged.get(i, draft) for i, draft in enumerate(drafts) if i not in dropped]
+
+
+def _counted(texts: list[str]) -> str:
+    """Return one text for all, if their numbers are equal or count up by one; else nothing."""
+    if len(texts) < _MIN_COUNTED:
+        return ""
+    columns = list(zip(*(_DIGITS.findall(text) for text in texts), strict=True))
+    shown: list[str] = []
+    for column in columns:
+        numbers = [int(each) for each in column]
+        if len(set(numbers)) == 1:
+            shown.append(column[0])
+        elif all(after - before == 1 for before, after in pairwise(numbers)):
+            shown.append(f"{column[0]}–{column[-1]}")
+        else:
+            return ""
+    if all(len(set(column)) == 1 for column in columns):
+        return ""
+    filled = iter(shown)
+    return f"{_DIGITS.sub(lambda _: next(filled), texts[0])} ({len(texts)} times)"
 
 
 def _draft_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
