@@ -28,6 +28,7 @@ WORK = (
     user(
         f"{REMINDER}Totals in the cart are off by a cent; please fix the rounding in src/cart.py."
     ),
+    assistant("Yes, noted. " * 60),
     assistant(
         "I run the tests first.", call("1", "Bash", {"command": "pytest -q tests/test_cart.py"})
     ),

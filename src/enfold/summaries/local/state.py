@@ -47,6 +47,7 @@ _READ_ONLY = re.compile(
     r"^\s*(?:cd [^&;]*&&\s*)?(?:ls|cat|head|tail|grep|rg|find|pwd|which|wc|tree|echo|sed -n|git "
     r"(?:status|log|diff|show|branch|blame)|less|stat|file|env|ps)\b"
 )
+_QUOTED = re.compile(r"`([^`]+)`")
 _COMMAND_LENGTH = 100
 _LINE_LENGTH = 100
 _MAX_LINES = {STATE: 12, ERRORS: 6, TRIED: 4, NEXT: 2}
@@ -65,8 +66,10 @@ class StateLine(NamedTuple):
 
 
 def subject_of(line: str) -> str:
-    """Return the subject of a line: what stands before its first colon."""
-    return line.partition(": ")[0]
+    """Return the subject of a line: the command in it, or what stands before its first colon."""
+    before = line.partition(": ")[0]
+    command = _QUOTED.search(before)
+    return command[1] if command else before
 
 
 @dataclass(slots=True)
@@ -199,12 +202,15 @@ def superseded(earlier: Iterable[tuple[str, str]], new: Iterable[StateLine]) -> 
     """Yield for each earlier line, given with its section, True if a new line replaces it."""
     new = tuple(new)
     subjects = {subject_of(line.text) for line in new}
+    errors = {subject_of(line.text) for line in new if line.section == ERRORS}
     has_plan = any(line.section == NEXT for line in new)
     for section, text in earlier:
         if section == NEXT:
             yield has_plan
+        elif section == ERRORS:
+            yield subject_of(text) in errors
         else:
-            yield section in {STATE, ERRORS, TRIED} and subject_of(text) in subjects
+            yield section in {STATE, TRIED} and subject_of(text) in subjects
 
 
 def _ending(run: _Run) -> str:
