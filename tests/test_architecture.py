@@ -56,7 +56,6 @@ PARTS = ("adapters", "bulk", "evaluation", "langgraph", "ui")
 FRONT_ENDS = {
     "cli.condense": "bulk",
     "cli.evaluate": "evaluation",
-    "cli.restore": "bulk",
     "server.serve": "ui",
 }
 """Modules that start a part. Commands are loaded by name when they run; the server loads late."""

@@ -36,12 +36,12 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Conversations in files": {
         "count": ("count", "Count tokens, exactly and offline."),
         "condense": ("condense", "Condense conversations, with ledgers to restore them."),
-        "restore": ("restore", "Restore condensed conversations."),
+        "restore": ("condense:restore_app", "Restore condensed conversations."),
         "eval": ("evaluate", "Measure which content survives a compression."),
     },
     "Stored sessions": {
-        "import": ("import_command", "Store the conversations of a file as sessions."),
-        "export": ("export_command", "Write the full history of a session."),
+        "import": ("transfer:import_app", "Store the conversations of a file as sessions."),
+        "export": ("transfer:export_app", "Write the full history of a session."),
         "sessions": ("sessions", "List, show, compress, pin in and delete sessions."),
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
@@ -58,7 +58,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "demo": ("demo", "Show what enfold does, without a key or a network."),
     },
 }
-"""Group -> command -> the module whose `app` it is, and its help line."""
+"""Group -> command -> its module and help line. The app is `app`, or the name after a colon."""
 
 
 def _version() -> str:
@@ -87,8 +87,8 @@ def _register() -> None:
     for place, (title, commands) in enumerate(COMMANDS.items()):
         group = Group(title, sort_key=place)
         for order, (name, (module, summary)) in enumerate(commands.items()):
-            path = f"enfold.cli.{module}:app"
-            app.command(path, name=name, help=summary, group=group, sort_key=order)
+            path = module if ":" in module else f"{module}:app"
+            app.command(f"enfold.cli.{path}", name=name, help=summary, group=group, sort_key=order)
     app["--help"].group = app["--version"].group = (Group("Help", sort_key=len(COMMANDS)),)
 
 

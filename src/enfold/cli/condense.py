@@ -1,10 +1,10 @@
-"""`enfold condense`: condense conversations and write ledgers to restore them."""
+"""`enfold condense` and `enfold restore`: condense conversations, and restore them by ledgers."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -18,13 +18,15 @@ from enfold.amounts import number
 from enfold.bulk import files as layout
 from enfold.bulk.files import BulkFile, FoundFiles
 from enfold.bulk.run import BulkRun, FileResult
-from enfold.bulk.tasks import BulkTask, CondenseTask, Totals
+from enfold.bulk.tasks import BulkTask, CondenseTask, RestoreTask, Totals
 from enfold.bulk.workers import cores, jobs_for
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data, save
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data, put_value, save
 from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
 from enfold.engine.stateless import Condensed, CondenseOptions
-from enfold.errors import ConfigError, InputError, UnfinishedError
+from enfold.engine.stateless import restore as restore_conversation
+from enfold.errors import ConfigError, InputError, RestoreError, UnfinishedError
 from enfold.jsontext import dumps, to_json
+from enfold.ledger import Ledger
 from enfold.llm.prices import Prices
 from enfold.settings import Settings
 from enfold.strategies import presets
@@ -118,7 +120,8 @@ def _report(outcomes: Iterable[FileResult], others: int) -> None:
         files += outcome.error is None
         already += outcome.status == "already"
         if outcome.error is not None:
-            say(_failure(outcome))
+            source, error = str(outcome.place.source), str(outcome.error)
+            say(f"Failed: {error}" if source in error else f"Failed: {source}: {error}")
     done = f"{number(files, 'file')} with {number(tally.conversations, 'conversation')}"
     change = f"{tally.tokens_before:,} → {tally.tokens_after:,} tokens ({-tally.reduction:+.0%})"
     asides = [f"{already:,} already done"] if already else []
@@ -126,12 +129,6 @@ def _report(outcomes: Iterable[FileResult], others: int) -> None:
     asides += [f"{number(warnings, 'warning')}, shown with --json"] if warnings else []
     asides += [f"{number(others, 'other file')} ignored"] if others else []
     say("; ".join((f"{done}: {change}" if tally.tokens_before else done, *asides)))
-
-
-def _failure(outcome: FileResult) -> str:
-    """Return the error with its file's name."""
-    source, error = str(outcome.place.source), str(outcome.error)
-    return f"Failed: {error}" if source in error else f"Failed: {source}: {error}"
 
 
 def _size(path: Path) -> int:
@@ -312,3 +309,69 @@ def _write(result: Condensed, out: Path | None, ledger: Path | None, *, json: bo
     save(*((place, data) for place, data in contents if place is not None))
     if out is None:
         put_data(value, None)
+
+
+restore_app = App(
+    name="restore",
+    usage="enfold restore --ledger LEDGER [OPTIONS] [FILES]",
+    help_epilogue="""\
+Messages added after condensing are kept. A conversation that was altered in
+another way is refused.
+
+Many files, or a file of many conversations, go into the folder that --out
+names; the ledger of each is FILE.ledger in the same folder, or in the folder
+that --ledger names. Start a stopped run again to continue it.
+
+Examples:
+  enfold restore small.json --ledger chat.ledger > chat.json
+  enfold restore smaller/ --out chats-again/""",
+)
+
+
+@restore_app.default
+def restore(
+    *files: Annotated[
+        str,
+        Parameter(
+            help="The condensed conversation; - is standard input. Several, or folders of them, "
+            "go into a folder."
+        ),
+    ],
+    ledger: Annotated[
+        str | None,
+        Parameter(
+            help="The ledger from `enfold condense --ledger`. Optional for many files.",
+            metavar="LEDGER",
+        ),
+    ] = None,
+    out: OutOrFolder = None,
+    jobs: Jobs = None,
+    json: Annotated[bool, Parameter(help="For many files, print a line of JSON for each.")] = False,
+) -> None:
+    """Restore condensed conversations."""
+    if is_bulk(files, out):
+        ledgers = None if ledger is None else Path(ledger)
+        folder = folder_for(files, out, ledgers)
+        found = layout.find_files([Path(file) for file in files], without=[folder])
+        places = layout.restore_paths(found, folder, ledgers)
+        BulkCommand(RestoreTask(), found, places, folder, "Restoring").run(jobs, json=json)
+        return
+    if ledger is None:
+        raise ConfigError("--ledger is missing: name the file of `enfold condense --ledger`")
+    given, written = open_input(next(iter(files), STANDARD_INPUT)), open_input(ledger)
+    with _naming(ledger):
+        read = Ledger.from_json(written.value())
+    with _naming(given.name):
+        restored = restore_conversation(given.value(), read)
+    put_value(restored, None if out is None else Path(out))
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Add the file's name to errors raised inside."""
+    try:
+        yield
+    except RestoreError as error:
+        raise RestoreError(f"{name}: {error}") from None
+    except InputError as error:
+        raise error if error.place else error.at(name) from None

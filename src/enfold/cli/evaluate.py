@@ -42,9 +42,9 @@ model is called. Shares are means over the questions or the conversations:
   rules      rules of --rules in the view, verbatim, after 11 compressions
   answers    marks of a model's answers from the view, with --profile
 
-A message counts as present if half of its content words occur together. A second
-table shows stricter rules: the whole text occurs (of all messages, or of those
-with content), or eight of its words in a row.
+A message counts as present if half of its content words occur together. A
+second table shows stricter rules: the whole text occurs (of all messages, or
+of those with content), or eight of its words in a row.
 
 With several conversations the figures are also given for two halves: tune on
 one half and report the other.
@@ -73,7 +73,8 @@ def evaluate(
     ] = 0.1,
     tokenizer: Tokenizer = tokens.DEFAULT,
     chains: Annotated[
-        bool, Parameter(help="Skip the chains of compressions.", negative="--no-chains")
+        bool,
+        Parameter(help="Measure chains of compressions too.", negative="--no-chains"),
     ] = True,
     rules: Annotated[
         Path | None,

@@ -69,7 +69,7 @@ class HelpPage:
 
 def _words(entry: HelpEntry) -> Iterator[str]:
     yield _plain(entry.description)
-    if entry.default not in {None, "False", '""'}:
+    if entry.default not in {None, "False", '""', "()"}:
         yield f"[default: {entry.default}]"
     if entry.required:
         yield "[required]"

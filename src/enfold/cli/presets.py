@@ -123,12 +123,10 @@ def _show(found: Sequence[Preset], *, json: bool) -> None:
         (
             preset.name,
             preset.strategy or "?",
-            f"cannot be used: {preset.fault}" if preset.fault else _first_sentence(preset),
+            f"cannot be used: {preset.fault}"
+            if preset.fault
+            else preset.description.partition(". ")[0].rstrip("."),
         )
         for preset in found
     ]
     put_table(number(len(rows), "preset"), ("preset", "strategy", "description"), rows)
-
-
-def _first_sentence(preset: Preset) -> str:
-    return preset.description.partition(". ")[0].rstrip(".")

@@ -17,7 +17,6 @@ from enfold.engine.profiles import ListedProfile
 from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.prices import NAMES, Prices
-from enfold.llm.profiles import Profile
 from enfold.llm.providers import PROVIDERS
 from enfold.report import duration
 from enfold.settings import parse_value
@@ -264,20 +263,16 @@ def _row(listed: ListedProfile) -> tuple[str, ...]:
         return (listed.name, listed.fault, *[""] * 5)
     costs = profile.known_prices()
     inherits = profile.threshold in (None, -1)
+    usual = PROVIDERS[profile.provider].key_variables
     return (
         profile.name,
         profile.id,
-        _key_place(profile),
+        profile.key or (f"env:{usual[0]}" if usual else "none"),
         profile.condensing_profile or PROVIDERS[profile.provider].cheap_model or "itself",
         "inherited" if inherits else f"{profile.threshold:g} %",
         _price(costs, "input"),
         _price(costs, "output"),
     )
-
-
-def _key_place(profile: Profile) -> str:
-    usual = PROVIDERS[profile.provider].key_variables
-    return profile.key or (f"env:{usual[0]}" if usual else "none")
 
 
 def _price(costs: Prices | None, kind: str) -> str:

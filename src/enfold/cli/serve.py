@@ -42,7 +42,7 @@ def serve(
     """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
     # The server is loaded by name: the command line only starts it.
     server = import_module("enfold.server")
-    options = server.Options(host, port, db, ui=not no_ui, sample=sample)
+    options = server.ServeOptions(host, port, db, ui=not no_ui, sample=sample)
     server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
     say("stopped; all work in progress is finished")
 

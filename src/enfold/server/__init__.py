@@ -5,6 +5,6 @@ to providers.
 """
 
 from enfold.server.app import App, create_app
-from enfold.server.serve import Options, has_ui, run
+from enfold.server.serve import ServeOptions, has_ui, run
 
-__all__ = ["App", "Options", "create_app", "has_ui", "run"]
+__all__ = ["App", "ServeOptions", "create_app", "has_ui", "run"]

@@ -49,7 +49,7 @@ _log = logging.getLogger("enfold.server")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class ServeOptions:
     """The options of `enfold serve`."""
 
     host: str = "127.0.0.1"
@@ -96,7 +96,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run(options: Options, ready: Callable[[str], None]) -> None:
+def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     """Serve until a signal; call `ready` with the address when the server answers."""
     log_to_standard_error()
     _keep_some_memory()
@@ -123,7 +123,10 @@ def _keep_some_memory() -> None:
 
 
 async def _serve(
-    options: Options, given: ServerSettings, listener: socket.socket, ready: Callable[[str], None]
+    options: ServeOptions,
+    given: ServerSettings,
+    listener: socket.socket,
+    ready: Callable[[str], None],
 ) -> None:
     metrics = Metrics()
     async with (

@@ -86,6 +86,7 @@ def _show(progress: Progress) -> None:
 
 app = App(
     name="chat",
+    usage="enfold chat [OPTIONS] [SESSION]",
     help_epilogue="""\
 Examples:
   enfold chat
@@ -138,7 +139,7 @@ async def _opened(
 ) -> AsyncIterator[ChatController]:
     """Open the chat. A new session that stays empty is deleted."""
     async with open_engine(db) as engine:
-        session = await engine.session(name or _new_name())
+        session = await engine.session(name or f"{datetime.now().astimezone():chat-%Y%m%d-%H%M%S}")
         controller = ChatController(
             engine, session, profile_chooser(engine, session), window=window
         )
@@ -150,10 +151,6 @@ async def _opened(
                 await session.delete()
         if name is None:
             say(f"Continue with `enfold chat {session.id}`")
-
-
-def _new_name() -> str:
-    return f"{datetime.now().astimezone():chat-%Y%m%d-%H%M%S}"
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

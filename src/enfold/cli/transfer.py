@@ -1,4 +1,4 @@
-"""`enfold import`: store the conversations of a file as sessions."""
+"""`enfold import` and `enfold export`: conversations from files into sessions, and back."""
 
 from __future__ import annotations
 
@@ -7,16 +7,27 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input
-from enfold.cli.screen import Db, Dialect, File, Json, put, put_json, say, working
-from enfold.engine.transfer import import_transcript
+from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data
+from enfold.cli.screen import (
+    Db,
+    Dialect,
+    File,
+    Json,
+    Out,
+    SessionName,
+    put,
+    put_json,
+    say,
+    working,
+)
+from enfold.engine.transfer import export_archive, export_branch, import_transcript
 from enfold.errors import ConfigError
 from enfold.records import check_name
 from enfold.transcripts.source import located
 from enfold.wire import AUTO
 from enfold.wiring import open_engine
 
-app = App(
+import_app = App(
     name="import",
     usage="enfold import [OPTIONS] [FILE]",
     help_epilogue="""\
@@ -30,7 +41,7 @@ Examples:
 )
 
 
-@app.default
+@import_app.default
 async def import_file(
     file: File = STANDARD_INPUT,
     /,
@@ -78,3 +89,33 @@ def _check(given: InputFile, dialect: str) -> int:
                 check_name("session", transcript.id)
             progress(number(found, "conversation"))
     return found
+
+
+export_app = App(
+    name="export",
+    help_epilogue="""\
+The current branch is written as an array of messages, each in its
+original form.
+
+Examples:
+  enfold export holiday > holiday.json
+  enfold export holiday --all-branches --out holiday.archive.json""",
+)
+
+
+@export_app.default
+async def export_session(
+    session: SessionName,
+    /,
+    *,
+    out: Out = None,
+    all_branches: Annotated[
+        bool, Parameter(help="Write all branches, as an archive for `enfold import`.")
+    ] = False,
+    db: Db = None,
+) -> None:
+    """Write the full history of a session."""
+    export = export_archive if all_branches else export_branch
+    async with open_engine(db) as engine:
+        data = await export(engine, await engine.find(session))
+    put_data(data + b"\n", out)
