@@ -47,7 +47,8 @@ def test_without_a_word_there_is_help(enfold: Enfold) -> None:
 def test_the_list_says_of_a_command_what_the_command_says(
     name: str, module: str, summary: str, enfold: Enfold
 ) -> None:
-    app = import_module(f"enfold.cli.{module}").app
+    path, _, attribute = module.partition(":")
+    app = getattr(import_module(f"enfold.cli.{path}"), attribute or "app")
     assert app.name == (name,)
     if not app.resolved_commands().keys() - {"--help", "-h", "--version"}:
         # Cyclopts shows the list's words on the command's own page, and the docstring nowhere.

@@ -73,8 +73,7 @@ def evaluate(
     ] = 0.1,
     tokenizer: Tokenizer = tokens.DEFAULT,
     chains: Annotated[
-        bool,
-        Parameter(help="Measure chains of compressions too.", negative="--no-chains"),
+        bool, Parameter(help="Measure chains of compressions.", negative="--no-chains")
     ] = True,
     rules: Annotated[
         Path | None,
