@@ -130,6 +130,7 @@ _SCRIPTS = (
     (re.compile("[\u0600-\u06ff]"), "ar"),
     (re.compile("[\u0590-\u05ff]"), "he"),
     (re.compile("[\u0900-\u097f]"), "hi"),
+    (re.compile("[\u0370-\u03ff]"), "el"),
 )
 """Letters that tell a language; the first that occurs decides."""
 _BY_SCRIPT = frozenset(language for _, language in _SCRIPTS)
@@ -399,6 +400,8 @@ class _Cues:
     """Cues at the beginning of the sentence."""
     is_specific: bool = False
     """True if the first order has a single thing as its object."""
+    is_plural: bool = False
+    """True if the object of the first order is a plural without an article."""
     is_verb_first: bool = False
     """True if the language puts the verb before its object."""
 
@@ -463,6 +466,8 @@ def _object_score(cues: _Cues) -> float:
     if cues.is_specific and not cues.any("lasting", "always", "forbid", "certain", "only"):
         return -1
     is_style = cues.any("act", "stance") and "manner" in cues and cues.size <= _SHORT
+    if "habit" in cues and (cues.is_plural or "when" in cues):
+        return 2 if cues.size <= _SHORT else 1
     return 1 if is_style or ("habit" in cues and "scope" in cues) else 0
 
 
@@ -648,7 +653,9 @@ def _settled(hits: list[tuple[str, int, int]], tokens: list[str]) -> _Cues:
     _demote_only(places)
     specific = _tables().specific
     is_specific = any(token in specific for token in tokens[verb + 1 : verb + 2])
-    return _Cues(places, size, is_specific=is_specific)
+    following = tokens[verb + 1 : verb + 3]
+    is_plural = any(len(word) > _EARLY and word.endswith("s") for word in following)
+    return _Cues(places, size, is_specific=is_specific, is_plural=is_plural and not is_specific)
 
 
 def _drop_late_reports(places: dict[str, list[int]], tokens: list[str]) -> None:
