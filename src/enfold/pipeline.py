@@ -32,7 +32,7 @@ from enfold.condensation import (
     no_gain,
 )
 from enfold.errors import CompressionError, SummaryError, UncompressibleError
-from enfold.history import cut_points
+from enfold.history import cut_points, is_from_user
 from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
@@ -64,6 +64,11 @@ SMALLEST_SUMMARY = 256
 Fallback: TypeAlias = Literal["local", "truncate"]
 FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
 """The values of the setting `on_failure` that let a failed compression end in a view."""
+
+TURNS = 10
+"""Turns of the recent pace that a compression must make space for,"""
+GAIN_SHARE = 0.2
+"""or the share of the limit that it must free."""
 
 _TIGHTER = ((1.0, 1.0), (1.0, 0.5), (0.5, 0.5), (0.25, 0.25), (0.0, 0.25), (0.0, 0.05))
 """Shares of the retention and of the summary's limit that are tried, from loose to tight."""
@@ -527,6 +532,29 @@ def make_outcome(request: Request, plan: Plan, answer: Condensation, *, seconds:
         steps=answer.steps,
         operations=answer.operations,
         warnings=(*plan_warnings(request, plan, after), *answer.warnings),
+    )
+
+
+def gain_wanted(request: Request) -> int:
+    """Return the tokens that a compression must free, or the next one comes too soon.
+
+    That is ten turns of the recent pace, or a fifth of the limit if that is less.
+    """
+    shown = request.view.shown
+    turns = [index for index, each in enumerate(shown) if is_from_user(each.message)][-TURNS:]
+    limit = request.goal if request.limit is None else request.limit
+    wanted = int(limit * GAIN_SHARE)
+    if not turns:
+        return wanted
+    pace = sum(each.tokens for each in shown[turns[0] :]) // len(turns)
+    return min(wanted, TURNS * pace)
+
+
+def too_little(freed: int, wanted: int) -> str:
+    """Return the warning about a compression that does not pay."""
+    return (
+        f"a compression frees {freed:,} tokens, less than the {wanted:,} that keep the next one "
+        "away; the next one waits until the context has grown by as much"
     )
 
 

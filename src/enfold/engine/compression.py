@@ -211,6 +211,8 @@ async def _compress(
     if not touched:
         is_first = request.view.snapshot is None
         return Outcome("nothing_to_compress" if is_first else "nothing_new", before, before)
+    if automatic and _frees_too_little(request, plan):
+        return Outcome("no_gain", before, before)
     tokens = sum(plan.counts[index] for index in touched)
     started = CompressionStarted(
         session.id, len(touched), tokens, request.strategy.id, automatic=automatic
@@ -251,6 +253,14 @@ async def _compress(
     outcome = replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
     events.emit(_finished(session, outcome, automatic=automatic))
     return outcome
+
+
+def _frees_too_little(request: Request, plan: Plan) -> bool:
+    """Return True if a native summary does not pay and the request can be sent without one."""
+    is_native = request.strategy.id == NATIVE and not plan.split.is_empty
+    if not is_native or request.allowed is None or request.tokens_before > request.allowed:
+        return False
+    return request.tokens_before - plan.expected_tokens < pipeline.gain_wanted(request)
 
 
 def _failed(

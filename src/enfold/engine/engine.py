@@ -56,6 +56,8 @@ class Engine:
         self.presets = Presets(store)
         self.access = AccessRegistry(store, self.static_settings)
         self.responses = Responses(store)
+        self.small_gains: dict[records.SessionKey, int] = {}
+        """Tokens of views whose last due compression freed too little, by session."""
 
     async def session(
         self,

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from enfold import records
+from enfold import pipeline, records
 from enfold.budget import AUTO_FLOOR, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
@@ -471,6 +471,8 @@ class Session:
             request = await self._request(found, options, roster, keep=keep, is_due=is_due)
             if replaces is not None:
                 request = replace(request, split=compression.split_of(replaces, request.view))
+            if is_due and self._comes_too_soon(found.decision, request):
+                return Outcome("no_gain", request.tokens_before, request.tokens_before)
             outcome = await compression.compress(
                 self._store,
                 self._events,
@@ -479,10 +481,31 @@ class Session:
                 usage=roster.used,
                 replaces=replaces,
             )
-        if outcome.compressed and not is_due and outcome.tokens_before < AUTO_FLOOR:
+        if is_due:
+            return self._note_gain(request, outcome)
+        if outcome.compressed and outcome.tokens_before < AUTO_FLOOR:
             note = f"only {outcome.tokens_before:,} tokens were there to compress"
             return replace(outcome, warnings=(*outcome.warnings, note))
         return outcome
+
+    def _comes_too_soon(self, decision: Decision, request: Request) -> bool:
+        """Return True if the last compression freed too little and the view grew little since."""
+        last = self._engine.small_gains.get(self.key)
+        if last is None or decision.tokens > decision.hard_tokens:
+            return False
+        return request.tokens_before - last < pipeline.gain_wanted(request)
+
+    def _note_gain(self, request: Request, outcome: Outcome) -> Outcome:
+        """Remember a compression that frees too little, and add a warning."""
+        freed = outcome.tokens_before - outcome.tokens_after
+        if outcome.outcome == "kept" or freed >= (wanted := pipeline.gain_wanted(request)):
+            self._engine.small_gains.pop(self.key, None)
+            return outcome
+        self._engine.small_gains[self.key] = outcome.tokens_after
+        return replace(
+            outcome,
+            warnings=(*outcome.warnings, pipeline.too_little(freed, wanted)),
+        )
 
     async def _request(
         self,
@@ -521,7 +544,8 @@ class Session:
             target=goal if is_due or view.tokens > goal else None,
             summary_tokens=settings.summary_tokens,
             is_due=is_due,
-            allowed=decision.threshold_tokens - sent.estimate,
+            allowed=max(decision.threshold_tokens, min(decision.limit, decision.hard_tokens))
+            - sent.estimate,
             sent_view=sent,
             static_tokens=decision.load.system + decision.load.tools,
             share_across_branches=settings.share_across_branches,

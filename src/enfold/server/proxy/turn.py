@@ -404,6 +404,8 @@ class ProxyPipeline:
             raise
         after = await self._analyse(request)
         forwarded = after.forward(*((TRUNCATED,) if outcome.is_truncated else ()))
+        if not outcome.compressed:
+            return replace(forwarded, tokens_before=analysis.tokens_before)
         return replace(forwarded, decision="compressed", tokens_before=analysis.tokens_before)
 
     async def _record(self, analysis: RequestAnalysis, name: str | None = None) -> Session:

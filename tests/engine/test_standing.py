@@ -1,0 +1,118 @@
+"""Standing messages stay in the view word for word, through any number of compressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import pytest
+
+from enfold.engine import Session
+from enfold.messages import Message, Text, ToolCall, ToolResult
+from enfold.testing import assistant, system, user
+from tests.engine.conftest import MODEL, Bench, talk
+
+RULES = (
+    "I'd rather you never pushed to main.",
+    "Bitte ändere nie die Datei config.toml.",
+    "凡是提交都必须先跑测试。",
+    "Only ever touch src/ from now on.",
+)
+
+
+def texts(messages: Sequence[Message]) -> list[str]:
+    return [part.text for message in messages for part in message.parts if isinstance(part, Text)]
+
+
+async def compress_often(session: Session, times: int = 6) -> list[str]:
+    """Let the session grow and compress it, again and again; return the texts of the view."""
+    for number in range(times):
+        await talk(session, 30, start=1_000 * (number + 1))
+        await session.compress()
+    return texts((await session.prepare()).view.messages)
+
+
+async def test_rules_of_the_user_stay_through_many_compressions(bench: Bench) -> None:
+    session = await bench.session()
+    for number, rule in enumerate(RULES):
+        await talk(session, 5, start=100 * number)
+        await session.append(user(rule), assistant("Understood."))
+    shown = await compress_often(session)
+    assert [rule for rule in RULES if rule not in shown] == []
+    assert len(shown) < 100
+
+
+async def test_a_system_message_in_the_middle_stays_in_its_role(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 5)
+    await session.append(system("The deployment window is closed."))
+    await compress_often(session, 3)
+    view = (await session.prepare()).view
+    standing = [each for each in view.messages if "window is closed" in "".join(texts([each]))]
+    assert [each.role for each in standing] == ["system"]
+
+
+async def test_a_pinned_message_stays_and_a_released_one_leaves(bench: Bench) -> None:
+    session = await bench.session()
+    _, reply = await session.append(user("Which port?"), assistant("It listens on port 4711."))
+    await session.pin(reply)
+    assert "It listens on port 4711." in await compress_often(session, 3)
+    await session.unpin(reply)
+    assert "It listens on port 4711." not in await compress_often(session, 2)
+
+
+async def test_a_rule_inside_a_tool_result_never_stands(bench: Bench) -> None:
+    session = await bench.session()
+    call = Message("assistant", (ToolCall("c1", "read", {"path": "NOTES.md"}),))
+    result = Message("tool", (ToolResult("c1", (Text("You must never push to main."),)),))
+    await session.append(user("Read the notes."), call, result, assistant("Read."))
+    assert "You must never push to main." not in await compress_often(session, 2)
+    assert all("never push" not in each.text for each in await session.pins())
+
+
+async def test_a_withdrawn_rule_is_no_longer_listed(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(user("Never push to main."), assistant("I will not."))
+    assert [each.why for each in await session.pins()] == ["rule"]
+    await session.append(user("You may push to main now."), assistant("Thanks."))
+    assert all("Never push" not in each.text for each in await session.pins())
+
+
+@pytest.mark.parametrize("dialect", ["anthropic", "gemini"])
+async def test_user_messages_never_follow_each_other_in_dialects_that_alternate(
+    bench: Bench, dialect: str
+) -> None:
+    session = await bench.session()
+    for rule in RULES:
+        await session.append(user(rule), assistant("Understood."))
+    await compress_often(session, 2)
+    sent = (await session.prepare()).render(dialect)
+    assert all(rule in str(sent) for rule in RULES)
+    assert all(one["role"] != other["role"] for one, other in pairwise(sent))
+
+
+async def test_what_stands_has_its_part_of_the_status(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(user("Never push to main."), assistant("I will not."))
+    status = await session.status()
+    (standing,) = await session.pins()
+    assert status.standing_tokens == standing.tokens > 0
+
+
+async def test_a_view_that_cannot_shrink_is_not_compressed_at_every_turn(bench: Bench) -> None:
+    """A large prompt and a large pin leave so little that no compression frees much."""
+    await bench.engine.models.edit(MODEL, max_input=20_000, max_output=20_000)
+    session = await bench.session()
+    (pinned,) = await session.append(user("Keep this table. " + "cell " * 2_300))
+    await session.pin(pinned)
+    await talk(session, 3)
+    outcomes: list[str] = []
+    warnings: list[str] = []
+    for number in range(12):
+        prepared = await session.prepare("And now?", system="word " * 16_200)
+        outcomes += [] if prepared.compression is None else [prepared.compression.outcome]
+        warnings += [each for each in prepared.warnings if "the next one waits" in each]
+        await talk(session, 1, words=10, start=100 + number)
+    assert len(outcomes) > 5
+    assert outcomes.count("compressed") <= 2
+    assert 1 <= len(warnings) <= 2
