@@ -70,8 +70,17 @@ TURNS = 10
 GAIN_SHARE = 0.2
 """or the share of the limit that it must free."""
 
-_TIGHTER = ((1.0, 1.0), (1.0, 0.5), (0.5, 0.5), (0.25, 0.25), (0.0, 0.25), (0.0, 0.05))
-"""Shares of the retention and of the summary's limit that are tried, from loose to tight."""
+_TIGHTER = (
+    (1.0, 1.0, 1.0),
+    (1.0, 0.5, 1.0),
+    (0.5, 0.5, 1.0),
+    (0.25, 0.25, 1.0),
+    (0.0, 0.25, 1.0),
+    (0.0, 0.05, 0.5),
+    (0.0, 0.05, 0.0),
+)
+"""Shares of the retention, of the summary's limit and of the room for people's words that are
+tried, from loose to tight."""
 
 OutcomeName: TypeAlias = Literal[
     "compressed", "kept", "no_gain", "nothing_new", "nothing_to_compress"
@@ -265,8 +274,8 @@ def make_plan(request: Request) -> Plan:
     if request.split is not None:
         return _with_split(base, request, request.split, _standing(request, 1.0))
     tried: list[Plan] = []
-    for kept_share, summary_share in _TIGHTER:
-        plan = _tightened(base, request, kept_share, summary_share)
+    for shares in _TIGHTER:
+        plan = _tightened(base, request, *shares)
         is_empty = plan.split.is_empty
         if is_empty and not tried and view.tokens <= request.goal:
             return plan
@@ -277,8 +286,10 @@ def make_plan(request: Request) -> Plan:
     return min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
 
 
-def _tightened(base: Plan, request: Request, kept_share: float, summary_share: float) -> Plan:
-    """Return the plan that keeps these shares of the retention and of the summary's limit."""
+def _tightened(
+    base: Plan, request: Request, kept_share: float, summary_share: float, words_share: float
+) -> Plan:
+    """Return the plan that keeps these shares of the retention, the summary and the words."""
     view = request.view
     retention = replace(request.retention, amount=request.retention.amount * kept_share)
     # A summary needs its part of the goal too.
@@ -286,11 +297,11 @@ def _tightened(base: Plan, request: Request, kept_share: float, summary_share: f
     divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
-    plan = _with_split(base, request, divided, _standing(request, kept_share), summary_share)
+    plan = _with_split(base, request, divided, _standing(request, words_share), summary_share)
     return replace(plan, is_tightened=kept_share * summary_share < 1)
 
 
-def _standing(request: Request, kept_share: float) -> StandingMessages:
+def _standing(request: Request, share: float) -> StandingMessages:
     """Return the standing messages, with this share of the room for people's other words."""
     view = request.view
     limit = view.tokens if request.limit is None else request.limit
@@ -301,7 +312,7 @@ def _standing(request: Request, kept_share: float) -> StandingMessages:
         [shown.tokens for shown in view.shown],
         view.tokenizer,
         pins=request.pins,
-        words_limit=int(words * kept_share),
+        words_limit=int(words * share),
     )
 
 

@@ -9,6 +9,7 @@ never stands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
@@ -35,6 +36,11 @@ _LONG = 300
 _SMALLEST_GAIN = 64
 """Tokens that an excerpt must save."""
 _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
+_EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out here ⟩")
+_PASTED = re.compile(
+    r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
+"""A fenced block: code, a file or output that a person quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +100,15 @@ def find_standing(
             continue
         why: Why = "rule" if in_force[index] else "words"
         whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
-    total = sum(each.tokens for each in whole.values())
-    total += sum(get(tokenizer).count(text) for text in quotes.values())
-    if total > words_limit:
-        quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
+    quoted = sum(get(tokenizer).count(text) for text in quotes.values())
+    if quoted + _total(whole) > words_limit:
         whole = {
-            index: _rules_only(each, messages[index], in_force[index], tokenizer)
+            index: _without_pasted(each, messages[index], tokenizer)
             for index, each in whole.items()
-            if in_force[index]
         }
+    if quoted + _total(whole) > words_limit:
+        quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
+        whole = _choose(whole, messages, in_force, tokenizer, words_limit)
     found.update(whole)
     return StandingMessages(tuple(found[index] for index in sorted(found)), quotes)
 
@@ -137,6 +143,34 @@ def _find_instructions(
     return found
 
 
+def _total(standing: Mapping[int, Standing]) -> int:
+    return sum(each.tokens for each in standing.values())
+
+
+def _choose(
+    whole: Mapping[int, Standing],
+    messages: Sequence[Message],
+    in_force: Mapping[int, tuple[str, ...]],
+    tokenizer: str,
+    limit: int,
+) -> dict[int, Standing]:
+    """Return the messages with rules, whatever they need, and the shortest others that fit.
+
+    Short messages come first because most requests are short and most long messages are pasted.
+    """
+    chosen = {
+        index: _rules_only(each, messages[index], in_force[index], tokenizer)
+        for index, each in whole.items()
+        if in_force[index]
+    }
+    room = limit - _total(chosen)
+    for index, each in sorted(whole.items(), key=lambda item: item[1].tokens):
+        if index not in chosen and each.tokens <= room:
+            chosen[index] = each
+            room -= each.tokens
+    return chosen
+
+
 def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
     """Return the rules, corrections and decisions of each text that no later text takes back."""
     gone = withdrawn(tuple(typed.values()))
@@ -146,6 +180,8 @@ def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
             for number, rule in enumerate(find_rules(text))
             if (place, number) not in gone
         )
+        # An excerpt of an earlier compression has the rules of its message and nothing else.
+        or ((text,) if _EXCERPT.search(text) else ())
         for place, (index, text) in enumerate(typed.items())
     }
 
@@ -160,7 +196,7 @@ def _rules_only(
     standing: Standing, message: Message, rules: tuple[str, ...], tokenizer: str
 ) -> Standing:
     """Return a long message with its rules only."""
-    if standing.tokens <= _LONG or not rules:
+    if standing.tokens <= _LONG or not rules or _EXCERPT.search(rules[0]):
         return standing
     texts = [part for part in message.parts if isinstance(part, Text)]
     rest = tuple(part for part in message.parts if not isinstance(part, Text))
@@ -179,6 +215,28 @@ def _excerpt(standing: Standing, message: Message, kept: Message, tokenizer: str
     if tokens > standing.tokens - _SMALLEST_GAIN:
         return standing
     return replace(standing, tokens=tokens, excerpt=excerpt)
+
+
+def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Standing:
+    """Return a long message without the blocks of code or files that it quotes."""
+    if standing.tokens <= _LONG:
+        return standing
+    shown = standing.excerpt or message
+    parts: list[Part] = []
+    for part in shown.parts:
+        if not isinstance(part, Text):
+            parts.append(part)
+        elif text := _PASTED.sub("\n", part.text).strip():
+            parts.append(part if text == part.text else replace(part, text=text))
+    if parts == list(shown.parts) or not any(isinstance(part, Text) for part in parts):
+        return standing
+    kept = replace(message, parts=tuple(part for part in parts if not _is_marker(part)))
+    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    return _excerpt(whole, message, kept, tokenizer)
+
+
+def _is_marker(part: Part) -> bool:
+    return isinstance(part, Text) and bool(_EXCERPT.fullmatch(part.text))
 
 
 def _without_harness(message: Message) -> Message:
