@@ -70,6 +70,8 @@ class Plan:
     """Words of people in summarized messages, which the summary quotes word for word."""
     standing_tokens: int = 0
     """Tokens of standing instructions, pins and rules in the view."""
+    rules_left_out: int = 0
+    """Messages with rules that leave the view, because rules need too much of it."""
     expected_tokens: int = 0
     """Tokens of the view after the middle is summarized, at most."""
     tail_start: int = 0

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from enfold.amounts import track_spending
+from enfold.amounts import number, track_spending
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
     Condensation,
@@ -313,6 +313,8 @@ def _standing(request: Request, share: float) -> StandingMessages:
         view.tokenizer,
         pins=request.pins,
         words_limit=int(words * share),
+        rules_limit=most,
+        fill=request.limit is not None or request.fills,
     )
 
 
@@ -340,6 +342,7 @@ def _with_split(
         excerpts={} if has_nothing_new else excerpts,
         quotes={index: text for index, text in standing.quotes.items() if index in middle},
         standing_tokens=standing.instruction_tokens,
+        rules_left_out=standing.left_out,
         tail_start=divided.cut,
     )
     return _with_limit(plan, request, divided, excerpts, summary_share)
@@ -582,6 +585,11 @@ def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
         warnings.append(
             f"instructions, pins and rules that stay take {plan.standing_tokens:,} tokens, more "
             f"than {STANDING_SHARE:.0%} of {limit:,}; release what no longer holds"
+        )
+    if plan.rules_left_out:
+        warnings.append(
+            f"{number(plan.rules_left_out, 'message')} with rules left the view, because rules "
+            "would take more than half of the goal; pin what must stay"
         )
     if plan.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")

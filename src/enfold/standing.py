@@ -62,6 +62,8 @@ class StandingMessages:
     messages: tuple[Standing, ...] = ()
     quotes: Mapping[int, str] = field(default_factory=dict)
     """Words that cannot stay in their place, because the message also answers a tool call."""
+    left_out: int = 0
+    """Messages with rules that need more tokens than rules may take."""
 
     @property
     def instruction_tokens(self) -> int:
@@ -76,11 +78,14 @@ def find_standing(
     *,
     pins: Mapping[int, bool] | None = None,
     words_limit: int = 0,
+    rules_limit: int = 2**62,
+    fill: bool = False,
 ) -> StandingMessages:
     """Return the standing messages in order.
 
     `pins` has the indexes of pinned messages (True) and of released ones (False). Up to
-    `words_limit` tokens everything that people typed stands; above it their rules do.
+    `words_limit` tokens everything that people typed stands. If they typed more, their rules stand,
+    up to `rules_limit`, and with `fill` the shortest other messages up to the limit.
     """
     marks = pins or {}
     found = _find_instructions(messages, counts, tokenizer, marks)
@@ -100,6 +105,7 @@ def find_standing(
             continue
         why: Why = "rule" if in_force[index] else "words"
         whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
+    left_out = 0
     quoted = sum(get(tokenizer).count(text) for text in quotes.values())
     if quoted + _total(whole) > words_limit:
         whole = {
@@ -108,9 +114,14 @@ def find_standing(
         }
     if quoted + _total(whole) > words_limit:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
-        whole = _choose(whole, messages, in_force, tokenizer, words_limit)
+        most = words_limit if fill else 0
+        chosen = _choose(whole, messages, in_force, tokenizer, most, rules_limit)
+        stated = {rule for index in chosen for rule in in_force[index]}
+        left_out = sum(not stated.issuperset(in_force[index]) for index in whole)
+        whole = chosen
     found.update(whole)
-    return StandingMessages(tuple(found[index] for index in sorted(found)), quotes)
+    standing = tuple(found[index] for index in sorted(found))
+    return StandingMessages(standing, quotes, left_out)
 
 
 def _find_instructions(
@@ -153,16 +164,25 @@ def _choose(
     in_force: Mapping[int, tuple[str, ...]],
     tokenizer: str,
     limit: int,
+    rules_limit: int,
 ) -> dict[int, Standing]:
-    """Return the messages with rules, whatever they need, and the shortest others that fit.
+    """Return the messages with rules, the newest first, and the shortest others that fit.
 
     Short messages come first because most requests are short and most long messages are pasted.
     """
-    chosen = {
-        index: _rules_only(each, messages[index], in_force[index], tokenizer)
-        for index, each in whole.items()
-        if in_force[index]
-    }
+    chosen: dict[int, Standing] = {}
+    stated: set[str] = set()
+    room = rules_limit
+    for index in sorted(whole, reverse=True):
+        # A rule that a person repeats stands where it was stated last.
+        rules = tuple(rule for rule in in_force[index] if rule not in stated)
+        if not rules:
+            continue
+        standing = _rules_only(whole[index], messages[index], rules, tokenizer)
+        if standing.tokens <= room:
+            chosen[index] = standing
+            stated.update(rules)
+            room -= standing.tokens
     room = limit - _total(chosen)
     for index, each in sorted(whole.items(), key=lambda item: item[1].tokens):
         if index not in chosen and each.tokens <= room:
@@ -181,7 +201,7 @@ def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
             if (place, number) not in gone
         )
         # An excerpt of an earlier compression has the rules of its message and nothing else.
-        or ((text,) if _EXCERPT.search(text) else ())
+        or ((text,) if len(text) < 4 * _LONG and _EXCERPT.search(text) else ())
         for place, (index, text) in enumerate(typed.items())
     }
 
