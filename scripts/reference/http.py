@@ -35,7 +35,7 @@ def _lines(whole: Mapping[str, Any]) -> Iterator[str]:
     yield "# HTTP reference\n"
     yield "Generated from the OpenAPI description when this site was built. A running server has "
     yield "the same at `/docs`, and as OpenAPI at `/openapi.json`. Every error has the shape "
-    yield "[`Failure`](#failure), with a code from the [table of errors](errors.md).\n"
+    yield "[`ErrorBody`](#errorbody), with a code from the [table of errors](errors.md).\n"
     operations = [
         (method.upper(), path, operation)
         for path, methods in whole["paths"].items()
