@@ -90,8 +90,9 @@ async def history(window: Window, session: str) -> None:
             await _hits(here, query)
         with framed.actions:
             pins.add_list_button()
-        await pins.load()
         await _page(window, here, query, current.depth, pins)
+        # Finding what stays reads the whole view, so the buttons are marked after the page is shown.
+        ui.timer(0.01, pins.load, once=True)
 
 
 def _warning(session: str, title: str) -> None:
