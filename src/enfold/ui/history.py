@@ -91,7 +91,7 @@ async def history(window: Window, session: str) -> None:
         with framed.actions:
             pins.add_list_button()
         await _page(window, here, query, current.depth, pins)
-        # Finding what stays reads the whole view, so the buttons are marked after the page is shown.
+        # Finding what stays reads the whole view: the buttons are marked after the page is shown.
         ui.timer(0.01, pins.load, once=True)
 
 
