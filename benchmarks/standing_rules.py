@@ -45,7 +45,7 @@ from enfold.tokens import count_messages
 
 RULES = Path(__file__).parent / "rules"
 COMPRESSIONS = 10
-MOST_PARTS = 60
+MOST_PARTS = 24
 """Parts of a session at most: a session that is never compressed ends too."""
 AGES = (1, 6, 10)
 LEAST_TYPED = 3
