@@ -74,6 +74,32 @@ def decode_blanks(text: str, how: Any) -> str:
     return "".join([*was, text[at:]])
 
 
+_NAMES = re.compile(r"(?:^[^\s⟨⟩]{1,60}\n){3,}[^\s⟨⟩]{1,60}$", re.MULTILINE)
+"""Lines that are one name each, as in the listing of a folder."""
+
+
+def encode_lists(text: str) -> tuple[str, Any] | None:
+    """Return the text with names on one line instead of one a line; where those lines are."""
+    shown: list[str] = []
+    joined: list[int] = []
+    end = line = 0
+    for found in _NAMES.finditer(text):
+        before = text[end : found.start()]
+        line += before.count("\n")
+        joined.append(line)
+        shown += (before, found[0].replace("\n", " "))
+        end = found.end()
+    return ("".join([*shown, text[end:]]), joined) if joined else None
+
+
+def decode_lists(text: str, how: Any) -> str:
+    """Return the text with one name a line."""
+    lines = text.split("\n")
+    for at in how:
+        lines[at] = lines[at].replace(" ", "\n")
+    return "\n".join(lines)
+
+
 _PREFIX = re.compile(r"( *)(\d{1,9})([→\t|:-])")
 _SOMEWHERE = re.compile(r"^ *\d{1,9}[→\t|:-]", re.MULTILINE)
 _ARROW = "→"
@@ -521,6 +547,7 @@ ENCODINGS: Mapping[str, Encoding] = {
     "json": Encoding(encode_json, decode_json),
     "tables": Encoding(encode_tables, decode_json),
     "paths": Encoding(encode_paths, decode_paths),
+    "lists": Encoding(encode_lists, decode_lists),
     "line_numbers": Encoding(encode_line_numbers, decode_line_numbers),
     "runs": Encoding(encode_runs, decode_runs),
 }
@@ -531,7 +558,7 @@ def encode(name: str, text: str) -> tuple[str, Any] | None:
     """The text in that encoding and what `decode` needs; None where it does not help."""
     encoding = ENCODINGS[name]
     found = encoding.encode(text)
-    if found is None or len(found[0]) >= len(text) or encoding.decode(*found) != text:
+    if found is None or len(found[0]) > len(text) or encoding.decode(*found) != text:
         return None
     return found if found[0].strip() else None  # wires have no way to say an empty text
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,12 +16,20 @@ from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies.lossless import shorten
 from enfold.strategies.lossless.config import LosslessConfig
+from enfold.strategies.lossless.markers import (
+    SUPERSEDED_LIST,
+    Names,
+    expand,
+    find_markers,
+    has_marker,
+)
+from enfold.strategies.lossless.texts import texts_of_messages
 from tests.histories import histories
 from tests.strategies.lossless.sessions import (
-    POINTER,
     check,
     plan_for,
     restores,
+    results,
     sessions,
     view,
 )
@@ -81,7 +91,7 @@ def test_only_results_are_edited_in_their_order_and_each_is_smaller(
     assert [_frame(message) for message in after] == [_frame(message) for message in messages]
     assert all(edit.tokens < plan.counts[edit.index] for edit in answer.edits)
     for was, now in zip(messages, after, strict=True):
-        assert was == now or was.role == "tool"
+        assert was == now or was.role == "tool" or SUPERSEDED_LIST in str(now.parts)
 
 
 @given(sessions(), configs)
@@ -105,16 +115,42 @@ def _errors(message: Message) -> list[str]:
 
 
 @given(sessions(), configs)
-def test_markers_name_messages_that_are_there(
+def test_markers_name_texts_that_are_there(messages: list[Message], config: LosslessConfig) -> None:
+    plan = plan_for(messages)
+    answer = shorten(plan, config)
+    texts = texts_of_messages(view(plan, answer))
+    names = Names(texts)
+    edited = {edit.index: edit for edit in answer.edits}
+    for holder, text in enumerate(texts):
+        sources = {
+            source.message
+            for each in (edited[text.message].shortenings if text.message in edited else ())
+            if each.shown == text.text
+            for source in each.sources
+        }
+        found: set[int] = set()
+        for marker in find_markers(text.text) if text.is_result and sources else ():
+            targets = names.targets(marker.name, holder) if marker.name else []
+            found.update(texts[index].message for index in targets)
+        assert sources - {text.message} <= found or "\\" in text.text
+
+
+@given(sessions(), configs)
+def test_markers_lead_a_reader_to_the_text_that_they_stand_for(
     messages: list[Message], config: LosslessConfig
 ) -> None:
     plan = plan_for(messages)
-    for edit in shorten(plan, config).edits:
-        for short in edit.shortenings:
-            named = {int(number) for number in POINTER.findall(short.shown)}
-            sources = {source.message + 1 for source in short.sources}
-            assert sources - {edit.index + 1} <= named
-            assert all(1 <= number <= len(messages) for number in sources)
+    after = view(plan, shorten(plan, config.model_copy(update={"reencode": False})))
+    for index, (message, targets) in expand(after).items():
+        assert targets
+        for was, now in zip(results([messages[index]]), results([message]), strict=True):
+            if "no longer shown" not in now and not has_marker(now) and not has_marker(was):
+                assert _bare(now) == _bare(was)
+
+
+def _bare(text: str) -> list[str]:
+    """The lines without their numbers, which a marker does not lay out."""
+    return [re.sub(r"^ *\d+[→\t|:-]", "", line) for line in text.split("\n")]
 
 
 @given(sessions(), configs, retentions)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.strategies.lossless.sessions import Session, code, condense, numbered, results
@@ -14,15 +16,15 @@ def test_a_file_read_again_is_a_reference_to_the_first_time() -> None:
     session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
     first, second, third = results(condense(session.end()))
     assert first.startswith("1\t")
-    assert second == third
-    assert second == ("⟨ File content already provided above: see message #3 for read src/app.py ⟩")
+    assert second == "⟨ File content already provided above: see read src/app.py ⟩"
+    assert third == "⟨ File content already provided above: see read src/app.py (…ll_1) ⟩"
 
 
 def test_keep_last_leaves_the_last_one_in_view() -> None:
     session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
     first, second, third = results(condense(session.end(), keep="last"))
-    assert first == second
-    assert second == ("⟨ File content already provided below: see message #7 for read src/app.py ⟩")
+    assert first == "⟨ File content already provided below: see read src/app.py (…ll_3) ⟩"
+    assert second == "⟨ File content already provided below: see read src/app.py ⟩"
     assert third.startswith("1\t")
 
 
@@ -30,7 +32,7 @@ def test_other_results_are_referred_to_by_what_was_called() -> None:
     session = Session().act("fetch", {"url": "https://example.org/a"}, LISTING)
     session.act("fetch", {"url": "https://example.org/b"}, LISTING)
     _, second = results(condense(session.end()))
-    assert second == "⟨ Reference: See message #3 for fetch https://example.org/a ⟩"
+    assert second == "⟨ Reference: see fetch https://example.org/a ⟩"
 
 
 def test_what_differs_in_one_character_is_no_repeat() -> None:
@@ -45,7 +47,7 @@ def test_short_results_stay() -> None:
 
 
 def test_results_that_hold_markers_are_not_pointed_to() -> None:
-    text = f"⟨ Reference: See message #1 for x ⟩\n{LISTING}"
+    text = f"⟨ Reference: see x ⟩\n{LISTING}"
     session = Session().act("a", {}, text).act("b", {}, text)
     for shown in results(condense(session.end(), deduplicate_blocks=False, reencode=False)):
         assert shown == text
@@ -55,15 +57,28 @@ def test_a_command_run_again_with_the_same_outcome_is_consolidated() -> None:
     session = Session().run("ls -l", LISTING).run("ls -l", LISTING).run("ls -l", LISTING)
     first, second, third = results(condense(session.end()))
     assert first == LISTING
-    assert second == third == "⟨ Consolidated 3 operations: bash ls -l, see message #3 ⟩"
+    assert second == "⟨ Consolidated 3 operations: see bash ls -l ⟩"
+    assert third == "⟨ Consolidated 3 operations: see bash ls -l (…ll_1) ⟩"
 
 
-def test_of_outcomes_that_contain_each_other_the_larger_stays() -> None:
+def test_an_outcome_that_another_contains_is_not_consolidated() -> None:
     part = "\n".join(LISTING.split("\n")[3:15])
     session = Session().run("ls -l", part).run("ls -l", LISTING)
-    first, second = results(condense(session.end()))
-    assert first == "⟨ Consolidated 2 operations: bash ls -l, see message #5 ⟩"
-    assert second == LISTING
+    first, second = results(condense(session.end(), deduplicate_blocks=False))
+    assert (first, second) == (part, LISTING)
+
+
+@pytest.mark.parametrize("config", [{}, {"remove_obsolete_state": True}, {"keep": "last"}])
+def test_a_test_run_that_differs_from_a_later_one_stays(config: dict[str, Any]) -> None:
+    passed = "\n".join([*(f"tests/test_{n}.py ." for n in range(12)), "12 passed"])
+    failed = f"{passed}\nFAILED tests/test_3.py::test_totals"
+    session = Session().run("pytest", passed).act("edit", {"path": "a.py"}, "edited")
+    first, _, second = results(condense(session.run("pytest", failed).end(), **config))
+    assert "12 passed" in first or "12 passed" in second
+    assert "Consolidated" not in first + second
+    assert "Superseded" not in first + second
+    assert "FAILED" in second
+    assert first != second
 
 
 def test_outcomes_that_differ_stay_both() -> None:
@@ -95,13 +110,11 @@ def test_errors_stay_separate(errors: tuple[bool, bool]) -> None:
 def test_names_of_files_do_not_end_a_marker() -> None:
     session = Session().read("odd ⟩ name\n.py", APP).read("odd ⟩ name\n.py", APP)
     _, second = results(condense(session.end()))
-    assert second == (
-        "⟨ File content already provided above: see message #3 for read odd name .py ⟩"
-    )
+    assert second == ("⟨ File content already provided above: see read odd name .py ⟩")
 
 
 def test_long_paths_are_named_by_their_end() -> None:
     path = "/home/somebody/projects/of/many/years/application/src/deep/down/module.py"
     session = Session().read(path, APP).read(path, APP)
     _, second = results(condense(session.end()))
-    assert second.endswith("for read …/application/src/deep/down/module.py ⟩")
+    assert second.endswith("see read …/module.py ⟩")

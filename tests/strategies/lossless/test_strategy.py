@@ -14,7 +14,7 @@ from enfold.messages import Conversation, Message, Text, ToolResult
 from enfold.retention import Retention
 from enfold.strategies import contract
 from enfold.strategies.contract import Summarizers
-from enfold.strategies.lossless import Lossless, numbers_of, shorten
+from enfold.strategies.lossless import Lossless, shorten
 from enfold.strategies.lossless.config import LosslessConfig
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.strategies.lossless.sessions import (
@@ -87,7 +87,7 @@ async def test_it_answers_with_steps_and_asks_nobody() -> None:
 async def test_nothing_to_do_is_said() -> None:
     answer = await make().condense(plan_for([user("Hi."), assistant("Hello."), user("Bye.")]))
     assert answer.is_unchanged
-    assert answer.warnings == ("nothing that may be shortened is said twice",)
+    assert answer.warnings == ("nothing that may be shortened is in view twice",)
 
 
 async def test_an_empty_view_is_left_empty() -> None:
@@ -102,7 +102,7 @@ def test_what_is_protected_may_only_refer() -> None:
     assert plan.editable == ()
     first, second = results(view(plan, shorten(plan)))
     assert first == numbered(APP)
-    assert second == "⟨ lines 1-30 as in message #3 ⟩"
+    assert second == "⟨ lines 1-30 as in read a.py ⟩"
     validate(plan, shorten(plan))
 
 
@@ -149,25 +149,13 @@ def test_more_than_the_shortened_texts_may_not_change() -> None:
         validate(plan, replace(answer, entries=entries))
 
 
-def test_numbers_count_the_summary_where_it_is_a_message() -> None:
-    plan = plan_for(Session().read("a.py", numbered(APP)).end())
-    assert numbers_of(plan)[:3] == [1, 2, 3]
-    later = replace(plan, previous="before", previous_tokens=9, previous_at=1)
-    assert numbers_of(later)[:3] == [1, 3, 4]
-    merged = tuple(replace(message, dialect="anthropic") for message in plan.messages)
-    assert numbers_of(replace(later, messages=merged))[:3] == [1, 2, 3]
-    alone = replace(later, messages=merged, previous_at=2)
-    assert numbers_of(alone)[:4] == [1, 2, 4, 5]
-    assert [message.role for message in merged[1:3]] == ["assistant", "tool"]
-
-
 def test_what_an_earlier_answer_points_to_stays_as_it_is() -> None:
     session = Session().read("old.py", numbered(APP[:20])).read("a.py", numbered(APP))
     session.read("a.py", numbered(APP))
     once = condense(session.end(), reencode=False, deduplicate_blocks=False)
-    assert results(once)[2].startswith("⟨ File content already provided above: see message #5")
+    assert results(once)[2].startswith("⟨ File content already provided above: see read a.py")
     assert results(condense(once, reencode=False)) == results(once)
-    assert results(condense(once))[1] == results(once)[1]  # else it would point to message 3
+    assert results(condense(once))[1] == results(once)[1]  # else it would point to old.py
 
 
 def test_the_same_again_changes_nothing() -> None:
@@ -185,7 +173,7 @@ def test_assistants_are_never_edited() -> None:
 def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:
     line = (
         "options.length gamma options.length options.length self.name self.name return alpha "
-        "self.name options.length compute alpha index()"
+        "self.name options.length"
     )
     session = Session().run("one", f"{line}\nfirst\nsecond").run("two", f"{{\n{line}\n\ny")
     assert shorten(plan_for(session.end()), LosslessConfig(min_saving=1)).is_unchanged

@@ -26,53 +26,47 @@ from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.lossless.blocks import replace_blocks
 from enfold.strategies.lossless.config import Encodings, LosslessConfig, Obsolete
+from enfold.strategies.lossless.drafts import StepContext, TextDraft, shortening
+from enfold.strategies.lossless.markers import Names, has_marker, pointed_at
 from enfold.strategies.lossless.results import (
     consolidate,
     reencode,
     remove_obsolete,
     replace_repeats,
+    superseded_lists,
 )
-from enfold.strategies.lossless.texts import (
-    EditRight,
-    StepContext,
-    TextDraft,
-    has_marker,
-    pointed_at,
-    shortening,
-    texts_of,
-    with_texts,
-)
+from enfold.strategies.lossless.texts import EditRight, texts_of, with_texts
 from enfold.tokens import count_messages, get
-from enfold.view import puts_summary_in_user_message
 
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
 
 class LosslessRun:
-    """A plan on its way to an answer; messages `left_alone` stay as they are."""
+    """One run over a plan; messages in `left_alone` stay as they are."""
 
     def __init__(self, plan: Plan, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
-        numbers = numbers_of(plan)
-        self._task = plan
+        found = _lists_to_remove(plan, config)
+        self._lists = {index: found[index] for index in found if index not in left_alone}
+        texts = [each for each in texts_of(plan) if each.message not in self._lists]
+        self._plan = plan
         self._config = config
         self._terms = StepContext(
-            get(plan.tokenizer), config.min_saving, numbers, keep_last=config.keep == "last"
+            get(plan.tokenizer), config.min_saving, Names(texts), keep_last=config.keep == "last"
         )
-        texts = texts_of(plan)
         self._drafts = [TextDraft.of(shown) for shown in texts]
-        frozen = left_alone | pointed_at(texts, numbers.__getitem__)
+        frozen = left_alone | pointed_at(texts)
         for draft in self._drafts:
             if draft.was.message in frozen or has_marker(draft.text):
                 draft.right = EditRight.NOTHING
         self._shown: list[str] = []
-        """What each draft comes to by now."""
+        """The text that each draft shows now."""
         self._edited: dict[int, Message] = {}
-        """The messages that are no longer as they were, by index."""
+        """The messages that were changed, by index."""
         self._counts: dict[int, int] = {}
         """Their tokens."""
 
     def run(self) -> tuple[Step, ...]:
-        """Do every step that is asked for, and say what each took away."""
+        """Run the steps of the config and return the tokens before and after each."""
         config, drafts, terms = self._config, self._drafts, self._terms
         steps: tuple[tuple[str, bool, Callable[[], None]], ...] = (
             (
@@ -98,9 +92,9 @@ class LosslessRun:
             ),
         )
         done: list[Step] = []
-        tokens = self._task.tokens
-        for name, is_asked, do in steps:
-            if is_asked:
+        tokens = self._plan.tokens
+        for name, is_enabled, do in steps:
+            if is_enabled:
                 before = tokens
                 do()
                 tokens = self._count()
@@ -108,7 +102,7 @@ class LosslessRun:
         return tuple(done)
 
     def entries(self) -> tuple[CondensationEntry, ...]:
-        """One entry for every message."""
+        """Return one entry for every message."""
         drafts, shown, edited = self._drafts, self._shown, self._edited
         shortenings: dict[int, list[Shortening]] = {index: [] for index in edited}
         for index, draft in enumerate(drafts):
@@ -118,12 +112,12 @@ class LosslessRun:
             EditedMessage(index, edited[index], self._counts[index], tuple(shortenings[index]))
             if index in edited
             else KeptMessage(index)
-            for index in range(len(self._task.messages))
+            for index in range(len(self._plan.messages))
         )
 
     def _count(self) -> int:
-        """The tokens of the view as it is now."""
-        plan = self._task
+        """Return the tokens of the view as it is now."""
+        plan = self._plan
         self._shown = [draft.shown() for draft in self._drafts]
         self._edited = self._with_shown()
         counts = count_messages(tuple(self._edited.values()), self._terms.tokenizer)
@@ -131,27 +125,20 @@ class LosslessRun:
         return plan.tokens + sum(counts) - sum(plan.counts[index] for index in self._edited)
 
     def _with_shown(self) -> dict[int, Message]:
-        """The messages that are no longer as they were, by index."""
+        """Return the messages that were changed, by index."""
         changed: dict[int, dict[tuple[int, int, Path], str]] = {}
         for draft, text in zip(self._drafts, self._shown, strict=True):
             if draft.is_changed:
                 place = (draft.was.part, draft.was.inner, draft.was.path)
                 changed.setdefault(draft.was.message, {})[place] = text
-        messages = self._task.messages
-        return {index: with_texts(messages[index], texts) for index, texts in changed.items()}
+        messages = self._plan.messages
+        return self._lists | {i: with_texts(messages[i], texts) for i, texts in changed.items()}
 
 
-def numbers_of(plan: Plan) -> list[int]:
-    """The number of every message in the view, counted from 1, with the summary among them."""
-    messages, at = plan.messages, plan.previous_at
-    neighbours = messages[max(0, at - 1) : at + 1]
-    is_merged = any(
-        m.role == "user" and puts_summary_in_user_message(m.dialect) for m in neighbours
-    )
-    is_message = plan.previous is not None and not is_merged
-    return [
-        index + 2 if is_message and index >= at else index + 1 for index in range(len(messages))
-    ]
+def _lists_to_remove(plan: Plan, config: LosslessConfig) -> dict[int, Message]:
+    """Return the messages without superseded to-do lists, if the config removes those."""
+    is_enabled = config.remove_obsolete_state and config.obsolete.todo_lists
+    return superseded_lists(plan) if is_enabled else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +157,9 @@ class Lossless:
         return Retention("messages", config.preserve_recent_count, config.preserve_first_count)
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
-        """Messages with results of tools that may be shortened."""
-        shown = texts_of(plan)
-        return tuple(dict.fromkeys(each.message for each in shown if each.right))
+        """Return the messages with results or to-do lists that may be shortened."""
+        found = {each.message for each in texts_of(plan) if each.right}
+        return tuple(sorted(found | set(_lists_to_remove(plan, self.config))))
 
     async def condense(self, plan: Plan) -> Condensation:
         """Return the plan with markers in place of text that is in view already."""
@@ -199,7 +186,7 @@ def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
             break
         left_alone |= larger  # each marker saves tokens, but rarely all of them together do not
     if all(isinstance(entry, KeptMessage) for entry in entries):
-        return unchanged(plan, Lossless.id, "nothing that may be shortened is said twice")
+        return unchanged(plan, Lossless.id, "nothing that may be shortened is in view twice")
     operations = tuple(f"{step.name}_completed" for step in steps)
     return Condensation(Lossless.id, entries, steps, operations=operations)
 

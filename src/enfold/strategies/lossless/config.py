@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -22,6 +23,7 @@ class Encodings(CamelModel):
 
     line_numbers: bool = Field(default=True, description="Line numbers without padding, then a tab")
     paths: bool = Field(default=True, description="A path once, above the lines that begin with it")
+    lists: bool = Field(default=True, description="Names of a listing on one line")
     # BaseModel has a method named json.
     json_: bool = Field(
         default=True, alias="json", description="JSON without spaces between values"
@@ -98,6 +100,15 @@ _NOTES = frozenset(
     {"description", "explanation", "justification", "timeout", "timeout_ms", "yield_time_ms"}
 )
 """Arguments that say why something is done, or how long that may take, and not what."""
+_COMMANDS = ("command", "cmd")
+_BETWEEN_COMMANDS = re.compile(r"&&|\|\||[;|\n]")
+_LOOK = re.compile(
+    r"(?:git (?:status|diff|log|show|branch|remote|rev-parse|ls-files|stash list)"
+    r"|ls|ll|pwd|cd|cat|head|tail|nl|wc|sort|uniq|tree|stat|file|du|df|ps|env|printenv|which|whoami"
+    r"|uname|date|find|fd|grep|egrep|rg|ag|sed -n|awk|cut|jq|echo|true)(?=\s|$)(?!.*[^12&]>\s*\w)"
+)
+"""Shell commands that only look: they show the state of files, of git or of the machine."""
+_CONTENTS = ("content", "file_text", "contents", "text")
 _PATHS = ("file_path", "path", "filename", "file", "target_file", "absolute_path")
 
 
@@ -118,12 +129,36 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
     return value if isinstance(value, Mapping) else {}
 
 
+def shows_state(call: ToolCall) -> bool:
+    """Return True if a call only looks at something, so that a later look supersedes it.
+
+    Other commands do something, and what came of it is a fact of that time: a test run is one.
+    """
+    if kind_of(call) in {"list", "search"}:
+        return True
+    arguments = arguments_of(call)
+    commands = (arguments.get(key) for key in _COMMANDS)
+    text = next((each for each in commands if isinstance(each, str)), "")
+    return bool(text) and all(
+        _LOOK.match(step.strip()) for step in _BETWEEN_COMMANDS.split(text) if step.strip()
+    )
+
+
 def identity_of(call: ToolCall) -> tuple[str, str]:
     """Return a key that is equal for calls that do the same; notes in arguments do not count."""
     arguments = arguments_of(call)
     if not arguments:
         return call.name, str(call.arguments)
     return call.name, dump_text({key: arguments[key] for key in arguments if key not in _NOTES})
+
+
+def content_written(call: ToolCall) -> str | None:
+    """Return the whole content that a call writes to a file; None for other calls."""
+    if not any(word in call.name.lower() for word in ("write", "create")):
+        return None
+    arguments = arguments_of(call)
+    found = (arguments.get(key) for key in _CONTENTS)
+    return next((text for text in found if isinstance(text, str)), None)
 
 
 def path_of(call: ToolCall) -> str | None:

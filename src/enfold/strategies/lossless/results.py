@@ -7,23 +7,28 @@ later result is what holds now. What is taken out of view is set aside, to be re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from enfold.condensation import Plan
 from enfold.encodings import ENCODINGS, bodies, encode, is_numbered, runs
-from enfold.messages import ToolCall
-from enfold.strategies.lossless import texts
+from enfold.jsontext import dump_text
+from enfold.messages import Message, Reasoning, ToolCall
+from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.config import (
     OPERATIONS,
     Encodings,
     Obsolete,
     ToolKind,
     arguments_of,
+    content_written,
     identity_of,
     kind_of,
     path_of,
+    shows_state,
 )
-from enfold.strategies.lossless.texts import EditRight, StepContext, TextDraft
+from enfold.strategies.lossless.drafts import StepContext, TextDraft
+from enfold.strategies.lossless.texts import EditRight
 
 _FIRST_LINE = ("offset", "start_line", "line_start", "start")
 _MOST_READS = 16
@@ -37,9 +42,12 @@ class _Read:
     draft: int
     first: int
     lines: Sequence[str]
+    is_whole_file: bool = False
 
     def covers(self, earlier: _Read) -> bool:
         """Return True if it shows all lines of the earlier read, changed or not."""
+        if self.is_whole_file:
+            return True
         last, earlier_last = self.first + len(self.lines), earlier.first + len(earlier.lines)
         return self.first <= earlier.first and earlier_last <= last
 
@@ -50,14 +58,52 @@ class _Read:
 
 
 def remove_obsolete(drafts: Sequence[TextDraft], kinds: Obsolete, terms: StepContext) -> None:
-    """Set aside what is superseded, and say by which message."""
+    """Take superseded results out of view, with markers that name what supersedes them."""
     for index, later in _superseded(drafts, kinds):
         draft = drafts[index]
-        number = terms.numbers[drafts[later].was.message]
-        marker = texts.superseded(number, texts.describe(draft.was.call))
+        marker = markers.superseded(terms.names.name(later, index))
         if terms.pays(draft.text, marker):
             draft.replace_by(marker, source=None)
+            draft.superseded_by = later
             drafts[later].is_named = True
+
+
+def superseded_lists(plan: Plan) -> dict[int, Message]:
+    """Return the messages whose calls write a to-do list that a later call writes again.
+
+    The list is in the call's parameters, so a marker takes its place there. A reply with reasoning
+    stays as it is, because an edit would drop the reasoning.
+    """
+    messages, editable = plan.messages, set(plan.editable)
+    latest: set[str] = set()
+    edited: dict[int, Message] = {}
+    for index in range(len(messages) - 1, -1, -1):
+        parts = list(messages[index].parts)
+        for place in range(len(parts) - 1, -1, -1):
+            call = parts[place]
+            if not isinstance(call, ToolCall) or kind_of(call) != "todo":
+                continue
+            if call.name in latest:
+                parts[place] = _without_list(call)
+            elif any(isinstance(value, list) for value in arguments_of(call).values()):
+                latest.add(call.name)
+        is_signed = any(isinstance(part, Reasoning) for part in parts)
+        if index in editable and not is_signed and tuple(parts) != messages[index].parts:
+            edited[index] = replace(messages[index], parts=tuple(parts))
+    return edited
+
+
+def _without_list(call: ToolCall) -> ToolCall:
+    """Return the call with a marker in place of every list in its arguments."""
+    given = arguments_of(call)
+    changed = {
+        key: [markers.SUPERSEDED_LIST] if isinstance(value, list) and value else value
+        for key, value in given.items()
+    }
+    if changed == given:
+        return call
+    is_text = isinstance(call.arguments, str)
+    return replace(call, arguments=dump_text(changed) if is_text else changed)
 
 
 def _superseded(drafts: Sequence[TextDraft], kinds: Obsolete) -> Iterator[tuple[int, int]]:
@@ -67,17 +113,24 @@ def _superseded(drafts: Sequence[TextDraft], kinds: Obsolete) -> Iterator[tuple[
     for index in range(len(drafts) - 1, -1, -1):
         draft = drafts[index]
         call = draft.was.call
-        if call is None or not draft.was.is_result or draft.was.is_error or "⟨ " in draft.text:
+        if call is None or draft.was.is_error or "⟨ " in draft.text:
             continue
         kind = kind_of(call)
+        if not draft.was.is_result:
+            path = path_of(call)
+            if path is not None and draft.text == content_written(call):
+                reads.setdefault(path, []).append(_Read(index, 1, (), is_whole_file=True))
+            continue
         later: int | None = None
         if kind in {"read", "edit"}:
             read = _read(draft.text, index, call, kind)
             path = path_of(call)
             if read is not None and path is not None:
                 later = _later_read(read, reads.setdefault(path, []), kinds)
-        elif kinds.todo_lists if kind == "todo" else kinds.commands:
-            later = latest.setdefault(_operation(call, kind), index)
+        elif kind == "todo":
+            later = latest.setdefault((call.name, ""), index) if kinds.todo_lists else None
+        elif kinds.commands and shows_state(call):
+            later = latest.setdefault(identity_of(call), index)
         if later is not None and later != index and draft.right is EditRight.ANYTHING:
             yield index, later
 
@@ -110,15 +163,6 @@ def _read(text: str, index: int, call: ToolCall, kind: ToolKind) -> _Read | None
     return _Read(index, first, lines)
 
 
-def _operation(call: ToolCall, kind: ToolKind) -> tuple[str, str]:
-    """Return a key that is equal for repeated calls; all to-do lists are equal."""
-    return (call.name, "") if kind == "todo" else identity_of(call)
-
-
-_MOST_OUTCOMES = 8
-"""How many different outcomes of one operation are compared with."""
-
-
 def replace_repeats(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     """Replace results that are in view elsewhere, word for word."""
     kept: dict[str, int] = {}
@@ -126,73 +170,36 @@ def replace_repeats(drafts: Sequence[TextDraft], terms: StepContext) -> None:
         draft = drafts[index]
         source = kept.setdefault(draft.text, index)
         if source != index and _may_be_replaced(draft):
-            marker = _reference(drafts, source, index, terms)
-            _replace(drafts, index, source, (0, len(draft.text)), marker, terms)
-
-
-def _reference(drafts: Sequence[TextDraft], source: int, index: int, terms: StepContext) -> str:
-    call = drafts[source].was.call
-    number = terms.numbers[drafts[source].was.message]
-    if call is not None and kind_of(call) == "read":
-        return texts.file_reference(number, texts.describe(call), above=source < index)
-    return texts.reference(number, texts.describe(call))
+            call, name = drafts[source].was.call, terms.names.name(source, index)
+            is_read = call is not None and kind_of(call) == "read"
+            marker = markers.file_reference(name) if is_read else markers.reference(name)
+            _replace(drafts, index, source, marker, terms)
 
 
 def consolidate(drafts: Sequence[TextDraft], terms: StepContext) -> None:
-    """Replace outcomes of an operation that another run of the same operation contains."""
-    groups: dict[tuple[str, str], list[int]] = {}
+    """Replace results of an operation that another run of it repeats word for word.
+
+    A result that differs is another fact, and stays: a test that passed before an edit and failed
+    after it.
+    """
+    groups: dict[tuple[str, str, str], list[int]] = {}
     for index in _in_order(drafts, terms):
         call = drafts[index].was.call
         if call is not None and kind_of(call) in OPERATIONS:
-            groups.setdefault(identity_of(call), []).append(index)
-    for group in groups.values():
-        if len(group) > 1:
-            _consolidate(drafts, group, terms)
-
-
-def _consolidate(drafts: Sequence[TextDraft], group: Sequence[int], terms: StepContext) -> None:
-    """Consolidate one group: the result that contains most is kept, then the first."""
-    kept: list[int] = []
-    contained: dict[int, list[tuple[int, int]]] = {}
-    for index in sorted(group, key=lambda i: -len(drafts[i].text)):
-        found = _container(drafts, index, kept[:_MOST_OUTCOMES])
-        if found is None:
-            kept.append(index)
-        else:
-            source, at = found
-            contained.setdefault(source, []).append((index, at))
-    for source, members in contained.items():
-        number = terms.numbers[drafts[source].was.message]
-        description = texts.describe(drafts[source].was.call)
-        replaced = [(index, at) for index, at in members if _may_be_replaced(drafts[index])]
-        marker = texts.consolidated(len(replaced) + 1, number, description)
-        for index, at in replaced:
-            place = (at, at + len(drafts[index].text))
-            _replace(drafts, index, source, place, marker, terms)
-
-
-def _container(
-    drafts: Sequence[TextDraft], index: int, kept: Sequence[int]
-) -> tuple[int, int] | None:
-    """An outcome that contains this one as whole lines, and where."""
-    text = drafts[index].text
-    for source in kept:
-        at = f"\n{drafts[source].text}\n".find(f"\n{text}\n")
-        if at >= 0:
-            return source, at
-    return None
+            groups.setdefault((*identity_of(call), drafts[index].text), []).append(index)
+    for source, *others in groups.values():
+        repeats = [index for index in others if _may_be_replaced(drafts[index])]
+        for index in repeats:
+            marker = markers.consolidated(len(repeats) + 1, terms.names.name(source, index))
+            _replace(drafts, index, source, marker, terms)
 
 
 def _replace(
-    drafts: Sequence[TextDraft],
-    index: int,
-    source: int,
-    at: tuple[int, int],
-    marker: str,
-    terms: StepContext,
+    drafts: Sequence[TextDraft], index: int, source: int, marker: str, terms: StepContext
 ) -> None:
-    if terms.pays(drafts[index].text, marker):
-        drafts[index].replace_by(marker, source, at)
+    draft = drafts[index]
+    if terms.pays(draft.text, marker):
+        draft.replace_by(marker, source, (0, len(draft.text)))
         drafts[source].is_whole = True
 
 
