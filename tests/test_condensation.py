@@ -12,6 +12,7 @@ from enfold.condensation import (
     Plan,
     Step,
     SummarizedMessages,
+    accept,
     unchanged,
     validate,
 )
@@ -172,6 +173,24 @@ RESULT = RICH[2]
 def test_an_edit_that_breaks_a_rule_is_refused(index: int, message: Message, words: str) -> None:
     with pytest.raises(CompressionError, match=words):
         validate(rich(), edited(index, message))
+
+
+def test_an_edit_that_adds_text_beside_a_result_is_refused() -> None:
+    more = replace(RESULT, parts=(*RESULT.parts, Text("And by the way.")))
+    with pytest.raises(CompressionError, match="added text beside a tool result"):
+        validate(rich(), edited(2, more))
+
+
+def test_tokens_are_counted_here_whatever_a_strategy_reports() -> None:
+    long = "word " * 900
+    before = plan()
+    larger = answer(
+        *(KeptMessage(index) for index in range(2)),
+        EditedMessage(2, result("1", long), 1),
+        *(KeptMessage(index) for index in range(3, len(before.messages))),
+    )
+    with pytest.raises(NoGainError):
+        accept(before, larger)
 
 
 def test_an_edit_that_keeps_to_the_rules_is_fine() -> None:

@@ -26,6 +26,7 @@ from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, Tool
 from enfold.receipt import ItemReview, Receipt, RestorableBy, with_warnings
 from enfold.retention import Split, Zones
 from enfold.text.inventions import Invention
+from enfold.tokens import count_messages, get
 
 TIGHTEST_SUMMARY = 64
 """The lowest limit of a summary, in tokens."""
@@ -275,6 +276,8 @@ def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) 
     A floor of the receipt that is not reached is a warning, not an error: strategies mend what
     they can, and a view with fewer items is better than none.
     """
+    if answer.receipt is None:
+        answer = recounted(plan, answer)
     validate(plan, answer, may_be_unchanged=may_be_unchanged)
     if answer.receipt is not None:
         return answer
@@ -282,6 +285,23 @@ def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) 
     made = with_warnings(receipt_for(plan, answer), summary_tokens=limit)
     made = replace(made, invented=answer.invented)
     return replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
+
+
+def recounted(plan: Plan, answer: Condensation) -> Condensation:
+    """Return the answer with tokens that were counted here, whatever the strategy reported."""
+    counts = iter(count_messages([edit.message for edit in answer.edits], plan.tokenizer))
+    entries: list[CondensationEntry] = []
+    for entry in answer.entries:
+        match entry:
+            case EditedMessage():
+                entries.append(replace(entry, tokens=next(counts)))
+            case SummarizedMessages(text=text):
+                # The fence is a few tokens more, which only the summary's writer counts.
+                fewest = get(plan.tokenizer).count(text)
+                entries.append(replace(entry, tokens=max(entry.tokens, fewest)))
+            case KeptMessage():
+                entries.append(entry)
+    return replace(answer, entries=tuple(entries))
 
 
 def validate(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) -> None:
@@ -392,7 +412,14 @@ def _misshapen(before: Message, after: Message) -> str:
         return "lost or changed a tool call, a result's id or error, or an attachment"
     if any(isinstance(part, Reasoning) for part in after.parts):
         return "kept reasoning, which is signed for the message as it was"
+    has_results = any(isinstance(part, ToolResult) for part in after.parts)
+    if has_results and _number_of_texts(after) > _number_of_texts(before):
+        return "added text beside a tool result"
     return ""
+
+
+def _number_of_texts(message: Message) -> int:
+    return sum(isinstance(part, Text) for part in message.parts)
 
 
 def _frame(message: Message) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from enfold.condensation import (
 )
 from enfold.errors import EnfoldError, NoGainError
 from enfold.retention import Retention
-from enfold.strategies.contract import Estimate, Prices, Strategy, Summarizers
+from enfold.strategies.contract import BUILT_IN, Estimate, Prices, Strategy, Summarizers
 from enfold.strategies.native import Native, NativeConfig
 from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
 from enfold.summaries import Style, summary_tokens
@@ -77,7 +77,10 @@ class WithFallback:
             if not plan.is_due:
                 raise
             return await self._in_its_place(self.second, plan, str(error))
-        except Exception as error:  # noqa: BLE001 - others' code, which must not cost a session
+        except Exception as error:
+            # Code of third parties may raise anything; an error in our own code must show.
+            if self.first.id in BUILT_IN and not isinstance(error, EnfoldError):
+                raise
             return await self._in_its_place(self.second, plan, _reason(error))
         if plan.target is None or not plan.is_due or answer.tokens(plan) <= plan.target:
             return answer

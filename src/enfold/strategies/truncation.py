@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Literal, TypeAlias
 
 from pydantic import Field
@@ -25,6 +26,7 @@ from enfold.condensation import (
 from enfold.fields import CamelModel
 from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
+from enfold.standing import is_instruction
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
@@ -105,11 +107,14 @@ def cut_short(plan: Plan, config: TruncationConfig) -> Condensation:
     """The plan with old content cut short, where that saves tokens."""
     edits = _edits(plan, config)
     counts = count_messages(list(edits.values()), plan.tokenizer)
-    smaller = {
-        index: EditedMessage(index, message, tokens)
-        for (index, message), tokens in zip(edits.items(), counts, strict=True)
-        if tokens < plan.counts[index]
-    }
+    smaller: dict[int, EditedMessage] = {}
+    left = plan.tokens
+    for (index, message), tokens in zip(edits.items(), counts, strict=True):
+        if plan.target is not None and left <= plan.target:
+            break  # the oldest content goes first, and only as far as the target needs
+        if tokens < plan.counts[index]:
+            smaller[index] = EditedMessage(index, message, tokens)
+            left += tokens - plan.counts[index]
     if not smaller:
         return unchanged(plan, Truncation.id, "nothing old is long enough to be cut short")
     entries: tuple[CondensationEntry, ...] = tuple(
@@ -121,7 +126,8 @@ def cut_short(plan: Plan, config: TruncationConfig) -> Condensation:
 
 
 def _edits(plan: Plan, config: TruncationConfig) -> dict[int, Message]:
-    first = config.preserve_first_count
+    leading = sum(1 for _ in takewhile(is_instruction, plan.messages))
+    first = leading + config.preserve_first_count
     recent = len(plan.messages) - config.preserve_recent_count
     cutter = _Cutter(config, get(plan.tokenizer))
     edited = {

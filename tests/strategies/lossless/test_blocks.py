@@ -201,9 +201,7 @@ def test_structured_output_keeps_its_shape() -> None:
     (data,) = part.parts
     assert isinstance(data, Data)
     assert list(data.value) == ["code", "output", "list"]
-    assert data.value["output"] == (
-        '⟨ 60 lines from "app_0 = compute(…" as in read a.py ⟩\nend'
-    )
+    assert data.value["output"] == ('⟨ 60 lines from "app_0 = compute(…" as in read a.py ⟩\nend')
     assert data.value["list"] == ["\n".join(OTHER)]
 
 

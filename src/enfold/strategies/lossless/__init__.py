@@ -93,7 +93,10 @@ class LosslessRun:
         )
         done: list[Step] = []
         tokens = self._plan.tokens
+        target = self._plan.target
         for name, is_enabled, do in steps:
+            if done and target is not None and tokens <= target:
+                break
             if is_enabled:
                 before = tokens
                 do()

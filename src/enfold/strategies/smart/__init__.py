@@ -1,8 +1,7 @@
 """The smart strategy: passes in order, each with its own selection, mode and operations.
 
-`config` is what can be set, `decomposition` takes a message apart and puts it together,
-`operations` says what becomes of content, `working` is the view between two passes, `passes` runs
-one, `strategy` all of them.
+`config` has the options, `passes` takes a message apart, edits it and runs one pass; the strategy
+here runs all of them until the target is reached.
 """
 
 from __future__ import annotations
@@ -57,50 +56,53 @@ class Smart:
         return tuple(sorted(found))
 
     async def condense(self, plan: Plan) -> Condensation:
-        """Run the prelude and the passes on the plan."""
-        journey = _SmartRun(WorkingView.begin(plan), SummaryWriter(self.means, _turns(self.means)))
+        """Run the prelude and the passes, until the target is reached."""
+        run = _SmartRun(WorkingView.begin(plan), SummaryWriter(self.means, _turns(self.means)))
         if self.config.lossless_prelude.enabled:
-            await self._prelude(journey)
+            await self._prelude(run)
         for step in self.config.passes:
-            if journey.steps and journey.has_arrived:
+            if run.steps and run.has_reached_target:
                 break
-            if not _is_due(step, journey.working):
-                journey.operations.append(f"skip_{step.id}")
+            if not _is_due(step, run.working):
+                run.operations.append(f"skip_{step.id}")
                 continue
-            await self._pass(step, journey)
-        return journey.answer(self.id)
+            await self._pass(step, run)
+        return run.answer(self.id)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
         """With all the summaries that would be written."""
         return await simulate(self, plan, prices)
 
-    async def _prelude(self, journey: _SmartRun) -> None:
-        """The lossless strategy; if it fails, the passes go on from what there is."""
+    async def _prelude(self, run: _SmartRun) -> None:
+        """Run the lossless strategy; if it fails, the passes start from the plan as it is."""
         try:
-            working = await self._without_loss(journey.working)
-        except Exception as error:  # noqa: BLE001 - a prelude that fails is skipped, and said
-            journey.skip(PRELUDE, "the lossless prelude", error)
+            working = await self._without_loss(run.working)
+        except EnfoldError as error:
+            run.skip(PRELUDE, "the lossless prelude", error)
         else:
-            journey.go_on(PRELUDE, PRELUDE, working)
+            run.complete(PRELUDE, PRELUDE, working)
 
-    async def _pass(self, step: Pass, journey: _SmartRun) -> None:
+    async def _pass(self, step: Pass, run: _SmartRun) -> None:
         try:
-            working = await self._run(step, journey)
-        except Exception as error:  # noqa: BLE001 - a pass that fails is skipped, and said
-            journey.skip(step.id, f"the pass {step.id}", error)
+            working = await self._run(step, run)
+        except EnfoldError as error:
+            run.skip(step.id, f"the pass {step.id}", error)
         else:
-            journey.go_on(step.id, step.name, working)
+            run.complete(step.id, step.name, working)
 
-    async def _run(self, step: Pass, journey: _SmartRun) -> WorkingView:
+    async def _run(self, step: Pass, run: _SmartRun) -> WorkingView:
         """Run one pass; raise `NoGainError` if the view becomes larger.
 
-        After a new summary messages have other numbers, and what pointed to one was put back; the
-        lossless strategy points to them anew.
+        A new summary may remove what edits pointed to; the content was put back, and the lossless
+        strategy looks for repeats in it again. If that fails, the summary stays.
         """
-        before = journey.working
-        after = await run_pass(step, before, journey.crew)
-        if after.folded is not before.folded and self.config.lossless_prelude.enabled:
-            after = await self._without_loss(after)
+        before = run.working
+        after = await run_pass(step, before, run.writer)
+        if after.summarized is not before.summarized and self.config.lossless_prelude.enabled:
+            try:
+                after = await self._without_loss(after)
+            except EnfoldError as error:
+                run.writer.warnings.append(f"{PRELUDE} after {step.id} was skipped: {error}")
         if after.tokens > before.tokens:
             raise NoGainError(f"{before.tokens:,} tokens would have become {after.tokens:,}")
         return after
@@ -116,42 +118,41 @@ class Smart:
 
 @dataclass(slots=True)
 class _SmartRun:
-    """One run of the strategy: where it is, and what there is to report."""
+    """One run of the strategy: the view so far, and what there is to report."""
 
     working: WorkingView
-    crew: SummaryWriter
+    writer: SummaryWriter
     steps: list[Step] = field(default_factory=list)
     operations: list[str] = field(default_factory=list)
 
     @property
-    def has_arrived(self) -> bool:
+    def has_reached_target(self) -> bool:
         """True if the target is reached."""
         target = self.working.plan.target
         return target is not None and self.working.tokens <= target
 
-    def go_on(self, id: str, name: str, working: WorkingView) -> None:
-        """A step was done."""
+    def complete(self, id: str, name: str, working: WorkingView) -> None:
+        """Record a step and the view after it."""
         self.steps.append(Step(name, self.working.tokens, working.tokens))
         self.operations.append(f"{id}_completed")
         self.working = working
 
-    def skip(self, id: str, name: str, error: Exception) -> None:
-        """A step failed; the words of foreign errors may quote a message, so are not repeated."""
-        reason = str(error) if isinstance(error, EnfoldError) else type(error).__name__
+    def skip(self, id: str, name: str, error: EnfoldError) -> None:
+        """Record a step that failed."""
         self.operations.append(f"skip_{id}")
-        self.crew.warnings.append(f"{name} was skipped: {reason}")
+        self.writer.warnings.append(f"{name} was skipped: {error}")
 
     def answer(self, strategy: str) -> Condensation:
         """Return the condensation."""
-        warnings = tuple(self.crew.warnings)
+        warnings = tuple(self.writer.warnings)
         answer = Condensation(
             strategy,
             self.working.entries,
             tuple(self.steps),
             warnings,
             tuple(self.operations),
-            add(self.crew.costs),
-            invented=tuple(self.crew.invented),
+            add(self.writer.costs),
+            invented=tuple(self.writer.invented),
         )
         if not answer.is_unchanged:
             return answer

@@ -21,7 +21,7 @@ from enfold.condensation import (
     Plan,
     SummarizedMessages,
 )
-from enfold.errors import CompressionError, InputError, SummaryError
+from enfold.errors import CompressionError, EnfoldError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, last_user_message
 from enfold.jsontext import dump_text, loads
 from enfold.ledger import Shortening, unresolved
@@ -298,7 +298,7 @@ class WorkingView:
 
     plan: Plan
     edits: Mapping[int, EditedMessage]
-    folded: SummarizedMessages | None = None
+    summarized: SummarizedMessages | None = None
 
     @classmethod
     def begin(cls, plan: Plan) -> WorkingView:
@@ -307,9 +307,9 @@ class WorkingView:
 
     @cached_property
     def shown(self) -> tuple[int, ...]:
-        """Indexes of the messages that are not folded."""
-        folded = set(self.folded.indexes) if self.folded is not None else set()
-        return tuple(i for i in range(len(self.plan.messages)) if i not in folded)
+        """Indexes of the messages that are not summarized."""
+        summarized = set(self.summarized.indexes) if self.summarized is not None else set()
+        return tuple(i for i in range(len(self.plan.messages)) if i not in summarized)
 
     @cached_property
     def tokens(self) -> int:
@@ -323,8 +323,8 @@ class WorkingView:
         It never stands after an earlier summary that it takes in.
         """
         entries: list[CondensationEntry] = [self.edits.get(i) or KeptMessage(i) for i in self.shown]
-        if self.folded is not None:
-            entries.insert(self._place(self._summary_at), self.folded)
+        if self.summarized is not None:
+            entries.insert(self._place(self._summary_at), self.summarized)
         return tuple(entries)
 
     def material(self, index: int) -> Message:
@@ -339,7 +339,7 @@ class WorkingView:
     @property
     def rest(self) -> Plan:
         """The shown messages as a plan, for another strategy."""
-        plan, messages = self.plan, self.messages
+        plan, messages, summary = self.plan, self.messages, self.summarized
         zones = plan.zones or Zones(plan.split.head, plan.split.cut)
         first, recent = self._place(zones.first), self._place(zones.recent)
         return replace(
@@ -348,8 +348,8 @@ class WorkingView:
             counts=tuple(self.count(i) for i in self.shown),
             split=Split(first, recent, tail_tokens=0),
             zones=Zones(first, recent),
-            previous=self.folded.text if self.folded is not None else plan.previous,
-            previous_tokens=self.folded.tokens if self.folded is not None else plan.previous_tokens,
+            previous=summary.text if summary is not None else plan.previous,
+            previous_tokens=summary.tokens if summary is not None else plan.previous_tokens,
             previous_at=self._place(self._summary_at),
             originals={},
         )
@@ -385,17 +385,13 @@ class WorkingView:
         sparing = replace(self, edits={**self.edits, **spared})
         return freely if freely.tokens < sparing.tokens else sparing
 
-    def with_folded(self, folded: SummarizedMessages) -> WorkingView:
-        """With a summary, in place of the one that was there.
+    def with_summarized(self, summarized: SummarizedMessages) -> WorkingView:
+        """Return the view with a summary, in place of the one that was there.
 
-        The messages after it have other numbers now, so whatever points to one is put back.
+        Edits that point to a summarized message are put back.
         """
-        kept = {
-            index: edit
-            for index, edit in self.edits.items()
-            if index not in folded.indexes and not any(each.sources for each in edit.shortenings)
-        }
-        return replace(self, folded=folded, edits=kept)
+        kept = {i: edit for i, edit in self.edits.items() if i not in summarized.indexes}
+        return replace(self, summarized=summarized, edits=kept).with_what_holds({})
 
     def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> WorkingView:
         """Without shortened texts whose sources are no longer shown as they were.
@@ -434,9 +430,9 @@ class WorkingView:
     def _summary_at(self) -> int:
         """The index before which the summary stands."""
         previous_at = self.plan.previous_at
-        if self.folded is None:
+        if self.summarized is None:
             return previous_at
-        first = min(self.folded.indexes)
+        first = min(self.summarized.indexes)
         return min(first, previous_at) if self.plan.previous is not None else first
 
     def _place(self, index: int) -> int:
@@ -480,9 +476,16 @@ class SummaryWriter:
         """A summary by the profile's model, when it is its turn; see `write_summary`."""
         async with self.turns:
             with track_spending() as spent:
+                writer = self._summarizer(profile)
                 try:
-                    writer = self._summarizer(profile)
                     written = await write_summary(writer, request, review, most=most)
+                except EnfoldError:
+                    raise
+                except Exception as error:
+                    # A third party's summarizer may raise anything; its words may quote a message.
+                    if type(writer).__module__.startswith("enfold.summaries"):
+                        raise
+                    raise SummaryError(f"{writer.name} failed: {type(error).__name__}") from error
                 finally:
                     self.costs.append(spent.total())
         self.invented.extend(written.invented)
@@ -531,24 +534,24 @@ def selected(selection: Selection, working: WorkingView) -> tuple[int, ...]:
 
 
 def messages_touched(step: Pass, working: WorkingView) -> frozenset[int]:
-    """Indexes of the messages that a pass may fold or edit."""
+    """Indexes of the messages that a pass may summarize or edit."""
     if step.mode == "batch":
         return _to_summarize(step, working)
     return frozenset(selected(step.selection, working)).intersection(working.plan.editable)
 
 
-async def run_pass(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
+async def run_pass(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
     """Run one pass and return the view after it."""
-    return await (_batch if step.mode == "batch" else _individual)(step, working, crew)
+    return await (_batch if step.mode == "batch" else _individual)(step, working, writer)
 
 
-async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
+async def _batch(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
     """Old messages become one summary, which takes in the one before."""
     new = _to_summarize(step, working)
     if not new or step.batch_config is None:
         return working
     how = step.batch_config.summarization_config
-    plan, earlier = working.plan, working.folded
+    plan, earlier = working.plan, working.summarized
     tokens = sum(working.count(index) for index in new)
     written = earlier.text if earlier is not None else plan.previous
     previous, words = (None, ()) if written is None else take_words(written)
@@ -562,30 +565,30 @@ async def _batch(step: Pass, working: WorkingView, crew: SummaryWriter) -> Worki
         prompt=how.custom_prompt,
     )
     review = None
-    if crew.means.reviewed:
+    if writer.means.reviewed:
         review = await asyncio.to_thread(_review, working, request, new)
     most = None if plan.target is None else _left_of_target(working, tokens)
-    summary = await crew.write(how.api_profile, request, review, most=most)
+    summary = await writer.write(how.api_profile, request, review, most=most)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
     quotes = [text for index, text in plan.quotes.items() if index in new]
     text = add_words(summary.text, (*words, *quotes))
     size = summary_tokens(text, plan.tokenizer)
-    return working.with_folded(SummarizedMessages(indexes, text, size, summary.author))
+    return working.with_summarized(SummarizedMessages(indexes, text, size, summary.author))
 
 
-def _room_for_summary(working: WorkingView, folded: int) -> int:
-    """Half of what is folded at most, the plan's limit, and what the rest leaves of the target."""
+def _room_for_summary(working: WorkingView, summarized: int) -> int:
+    """Return the summary's limit: the plan's, half of its input, or what the target leaves."""
     plan = working.plan
-    most = min(plan.summary_tokens, folded // 2)
+    most = _summary_limit(working, summarized)
     if plan.target is not None:
-        most = min(most, _left_of_target(working, folded))
+        most = min(most, _left_of_target(working, summarized))
     return max(TIGHTEST_SUMMARY, most)
 
 
-def _left_of_target(working: WorkingView, folded: int) -> int:
+def _left_of_target(working: WorkingView, summarized: int) -> int:
     """Return the tokens that the rest of the view leaves of the target for the summary."""
-    plan, earlier = working.plan, working.folded
-    stays = working.tokens - folded - (earlier.tokens if earlier is not None else 0)
+    plan, earlier = working.plan, working.summarized
+    stays = working.tokens - summarized - (earlier.tokens if earlier is not None else 0)
     return (plan.target or 0) - stays - fence_tokens(plan.tokenizer)
 
 
@@ -603,7 +606,7 @@ def _review(working: WorkingView, request: SummaryRequest, new: Collection[int])
 
 
 def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
-    """The messages that a batch folds: whole tool groups only, never what must stay."""
+    """The messages that a batch summarizes: whole tool groups only, never what must stay."""
     config = step.batch_config
     if config is None or config.operation == "keep":
         return frozenset()
@@ -621,7 +624,25 @@ def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
             answers_a_call(plan.messages[i]) for i in stays
         ):
             found |= unit & candidates
+            if _is_enough(working, found):
+                break  # the oldest messages go first, and only as many as the target needs
     return frozenset(found) if is_worth_summarizing(plan, found) else frozenset()
+
+
+def _is_enough(working: WorkingView, indexes: Iterable[int]) -> bool:
+    """Return True if the view meets the target after these messages are summarized."""
+    plan = working.plan
+    if plan.target is None:
+        return False
+    tokens = sum(working.count(index) for index in indexes)
+    summary = fence_tokens(plan.tokenizer) + _summary_limit(working, tokens)
+    earlier = working.summarized.tokens if working.summarized is not None else plan.previous_tokens
+    return working.tokens - earlier - tokens + summary <= plan.target
+
+
+def _summary_limit(working: WorkingView, tokens: int) -> int:
+    """Return the most tokens of a summary that replaces this many."""
+    return max(TIGHTEST_SUMMARY, min(working.plan.summary_tokens, tokens // 2))
 
 
 def _without_ends(
@@ -636,8 +657,8 @@ def _without_ends(
 
 
 def _summary_at(working: WorkingView) -> int | None:
-    if working.folded is not None:
-        return min(working.folded.indexes)
+    if working.summarized is not None:
+        return min(working.summarized.indexes)
     return working.plan.previous_at if working.plan.previous is not None else None
 
 
@@ -647,27 +668,48 @@ def _material(working: WorkingView, index: int) -> Message:
     return working.material(index) if index in working.edits else plan.original(index)
 
 
-def _recent(working: WorkingView, folded: Iterable[int]) -> tuple[Message, ...]:
-    last = max(folded)
+def _recent(working: WorkingView, summarized: Iterable[int]) -> tuple[Message, ...]:
+    last = max(summarized)
     return tuple(working.material(index) for index in working.shown if index > last)
 
 
-async def _individual(step: Pass, working: WorkingView, crew: SummaryWriter) -> WorkingView:
-    """Every message on its own, each type of content as its operation says."""
+async def _individual(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
+    """Edit messages one by one, each type of content as its operation says.
+
+    With a target the oldest messages go first, a few at a time, until the target is met.
+    """
     config = step.individual_config
     if config is None:
         return working
+    chosen = sorted(messages_touched(step, working))
+    target = working.plan.target
+    size = _AT_ONCE if target is not None else max(1, len(chosen))
+    for start in range(0, len(chosen), size):
+        if target is not None and working.tokens <= target:
+            break
+        working = await _edit(step, config, chosen[start : start + size], working, writer)
+    return working
+
+
+_AT_ONCE = 8
+"""Messages that are edited before the size of the view is compared with the target."""
+
+
+async def _edit(
+    step: Pass,
+    config: IndividualConfig,
+    indexes: Sequence[int],
+    working: WorkingView,
+    writer: SummaryWriter,
+) -> WorkingView:
     tokenizer = get(working.plan.tokenizer)
-    chosen = {
-        index: (working.material(index), operations_for(index, config))
-        for index in sorted(messages_touched(step, working))
-    }
+    chosen = {index: (working.material(index), operations_for(index, config)) for index in indexes}
     wanted = dict.fromkeys(
         text
         for message, operations in chosen.values()
         for text in texts_to_summarize(message, operations, tokenizer)
     )
-    editor = Editor(tokenizer, await _summaries(step, list(wanted), working.plan, crew))
+    editor = Editor(tokenizer, await _summaries(step, list(wanted), working.plan, writer))
     edited = {
         index: new
         for index, (message, operations) in chosen.items()
@@ -677,11 +719,11 @@ async def _individual(step: Pass, working: WorkingView, crew: SummaryWriter) -> 
 
 
 async def _summaries(
-    step: Pass, wanted: Sequence[TextToSummarize], plan: Plan, crew: SummaryWriter
+    step: Pass, wanted: Sequence[TextToSummarize], plan: Plan, writer: SummaryWriter
 ) -> Mapping[TextToSummarize, str]:
     """Summaries of all texts, written side by side; a text that none was made of is left out."""
     done = await asyncio.gather(
-        *(_summary(text, plan, crew) for text in wanted), return_exceptions=True
+        *(_summary(text, plan, writer) for text in wanted), return_exceptions=True
     )
     failures = [each for each in done if isinstance(each, BaseException)]
     for failure in failures:
@@ -690,18 +732,18 @@ async def _summaries(
     if failures and len(failures) == len(done):
         raise failures[0]
     if failures:
-        crew.warnings.append(
+        writer.warnings.append(
             f"{step.id}: {len(failures)} of {len(done)} summaries failed, their texts stay as they "
             f"are: {failures[0]}"
         )
     return {text: each for text, each in zip(wanted, done, strict=True) if isinstance(each, str)}
 
 
-async def _summary(wanted: TextToSummarize, plan: Plan, crew: SummaryWriter) -> str:
+async def _summary(wanted: TextToSummarize, plan: Plan, writer: SummaryWriter) -> str:
     request = SummaryRequest(
         messages=(Message(wanted.role, (Text(wanted.text),)),),
         max_tokens=wanted.how.max_tokens,
         tokenizer=plan.tokenizer,
         prompt=wanted.how.custom_prompt,
     )
-    return marked((await crew.write(wanted.how.api_profile, request)).text)
+    return marked((await writer.write(wanted.how.api_profile, request)).text)
