@@ -108,7 +108,7 @@ def test_a_file_that_cannot_be_used_is_told_why(value: Any, words: str) -> None:
 
 
 def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
-    with pytest.raises(NotFoundError, match="speed, quality, cost, balanced"):
+    with pytest.raises(NotFoundError, match="speed, quality, cost, balanced, agent"):
         presets.get("fast")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, TypeAlias
 
 from enfold.errors import InputError
@@ -22,6 +23,13 @@ _MARKER = re.compile(r"[\n ]?⟨ \.\.\. truncated, \d+ of \d+ (?:lines|character
 _MARKER_START = "⟨ ... truncated"
 _LONGEST_MARKER = 80
 _MOST_MARKER_TOKENS = 24
+_ERROR = re.compile(
+    r"\b(?:error|errors|failed|failure|failures|fatal|panic|exception|traceback|assert\w*"
+    r"|not found|denied)\b|\w(?:Error|Exception)\b|^E\s",
+    re.IGNORECASE,
+)
+_MOST_ERRORS = 5
+_LONGEST_ERROR = 200
 _FEW_CHARACTERS = 400
 """Characters that are counted first to decide if a marker saves tokens."""
 
@@ -38,6 +46,8 @@ class TextLimits:
     head_and_tail: bool = False
     """Keep two thirds at the beginning and a third at the end, instead of the beginning alone."""
     with_marker: bool = True
+    keep_errors: bool = False
+    """Keep a few lines of the removed part that report errors."""
 
     def allow(self, text: str) -> bool:
         """Return True if the whole text is within the limits."""
@@ -64,9 +74,16 @@ def truncate(text: str, limits: TextLimits, tokenizer: Tokenizer) -> str:
     if not limits.with_marker:
         return head + tail
     marker, joint = _describe(text, start, end)
-    if not _pays(text[start:end], marker, tokenizer):
+    errors = _error_lines(text[start:end]) if limits.keep_errors and joint == "\n" else ""
+    if not _pays(text[start:end], f"{marker}\n{errors}", tokenizer):
         return text
-    return joint.join(piece for piece in (head.removesuffix(joint), marker, tail) if piece)
+    return joint.join(piece for piece in (head.removesuffix(joint), marker, errors, tail) if piece)
+
+
+def _error_lines(removed: str) -> str:
+    """Return the lines that report errors, the first of them if there are many."""
+    found = (line for line in removed.split("\n") if _ERROR.search(line))
+    return "\n".join(line[:_LONGEST_ERROR] for line in islice(found, _MOST_ERRORS))
 
 
 def map_texts(value: Any, edit: Edit, *, most_items: int | None = None) -> Any:
@@ -161,6 +178,8 @@ def _is_truncated_already(text: str, limits: TextLimits) -> bool:
     """Return True if the text without its marker is within the limits."""
     if _MARKER_START not in text or not _looser(limits).allow(text):
         return False
+    if limits.keep_errors:
+        return True
     return any(
         limits.allow(text[: found.start()] + text[found.end() :])
         for found in _MARKER.finditer(text)
@@ -169,9 +188,12 @@ def _is_truncated_already(text: str, limits: TextLimits) -> bool:
 
 def _looser(limits: TextLimits) -> TextLimits:
     """The limits, with room for a marker."""
+    errors = _MOST_ERRORS if limits.keep_errors else 0
     return TextLimits(
-        None if limits.lines is None else limits.lines + 2,
-        None if limits.chars is None else limits.chars + _LONGEST_MARKER,
+        None if limits.lines is None else limits.lines + 2 + errors,
+        None
+        if limits.chars is None
+        else limits.chars + _LONGEST_MARKER + errors * (_LONGEST_ERROR + 1),
     )
 
 

@@ -39,6 +39,9 @@ from enfold.strategies.shortened_text import (
 )
 from enfold.tokens import Tokenizer, count_messages, get
 
+_FEWEST_RECENT = 4
+"""Newest messages that stay also where the target needs more."""
+
 Mode: TypeAlias = Literal["suppress", "truncate"]
 TypeMode: TypeAlias = Literal["keep", "suppress", "truncate"]
 
@@ -69,6 +72,10 @@ class TruncationConfig(CamelModel):
     preserve_user_messages: bool = Field(default=True, description="Keep the text of users")
     preserve_assistant_text: bool = Field(default=True, description="Keep the text of the model")
     preserve_errors: bool = Field(default=True, description="Keep results that are errors")
+    suppress_if_needed: bool = Field(
+        default=False,
+        description="Remove old results and parameters if the target is not reached otherwise",
+    )
     head_and_tail: bool = Field(
         default=False,
         description="Keep the beginning and the end (for logs and errors), not only the beginning",
@@ -105,16 +112,11 @@ class Truncation:
 
 def cut_short(plan: Plan, config: TruncationConfig) -> Condensation:
     """The plan with old content cut short, where that saves tokens."""
-    edits = _edits(plan, config)
-    counts = count_messages(list(edits.values()), plan.tokenizer)
     smaller: dict[int, EditedMessage] = {}
-    left = plan.tokens
-    for (index, message), tokens in zip(edits.items(), counts, strict=True):
-        if plan.target is not None and left <= plan.target:
-            break  # the oldest content goes first, and only as far as the target needs
-        if tokens < plan.counts[index]:
-            smaller[index] = EditedMessage(index, message, tokens)
-            left += tokens - plan.counts[index]
+    left = _cut(plan, config, smaller, plan.tokens)
+    if config.suppress_if_needed and plan.target is not None and left > plan.target:
+        harder = {"truncation_mode": "suppress", "preserve_recent_count": _FEWEST_RECENT}
+        _cut(plan, config.model_copy(update=harder), smaller, left)
     if not smaller:
         return unchanged(plan, Truncation.id, "nothing old is long enough to be cut short")
     entries: tuple[CondensationEntry, ...] = tuple(
@@ -123,6 +125,25 @@ def cut_short(plan: Plan, config: TruncationConfig) -> Condensation:
     step = config.truncation_mode
     answer = Condensation(Truncation.id, entries, operations=(f"{step}_completed",))
     return replace(answer, steps=(Step(step, plan.tokens, answer.tokens(plan)),))
+
+
+def _cut(
+    plan: Plan, config: TruncationConfig, smaller: dict[int, EditedMessage], tokens: int
+) -> int:
+    """Add the edits of a config to those so far and return the tokens of the view after them.
+
+    The oldest content goes first, and only as far as the target needs.
+    """
+    edits = _edits(plan, config)
+    counts = count_messages(list(edits.values()), plan.tokenizer)
+    for (index, message), count in zip(edits.items(), counts, strict=True):
+        if plan.target is not None and tokens <= plan.target:
+            break
+        before = smaller[index].tokens if index in smaller else plan.counts[index]
+        if count < before:
+            smaller[index] = EditedMessage(index, message, count)
+            tokens += count - before
+    return tokens
 
 
 def _edits(plan: Plan, config: TruncationConfig) -> dict[int, Message]:

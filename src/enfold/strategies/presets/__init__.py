@@ -22,7 +22,9 @@ from enfold.strategies import contract
 
 VERSION = 1
 """Of the file format."""
-BUILT_IN = ("speed", "quality", "cost", "balanced")
+BUILT_IN = ("speed", "quality", "cost", "balanced", "agent")
+AGENT = "agent"
+"""The default of the proxy for requests with tools."""
 
 _FIELDS = ("version", "name", "description", "strategy", "config")
 _NAME = re.compile(r"[\w][\w .-]{0,63}")

@@ -176,7 +176,15 @@ def _is_due(step: Pass, working: WorkingView) -> bool:
     condition = step.execution.condition
     if step.execution.type == "always" or condition is None:
         return True
-    return working.tokens + working.plan.static_tokens > condition.token_threshold
+    plan = working.plan
+    if condition.target_share is not None:
+        is_above = plan.target is not None and working.tokens > plan.target * condition.target_share
+        if not is_above:
+            return False
+    return (
+        condition.token_threshold is None
+        or working.tokens + plan.static_tokens > condition.token_threshold
+    )
 
 
 KIND = StrategyKind(

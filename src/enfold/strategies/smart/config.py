@@ -23,6 +23,10 @@ class Truncate(CamelModel):
     )
     max_lines: int | None = Field(default=None, description="Lines that stay", ge=0, examples=[10])
     add_ellipsis: bool = Field(default=True, description="Add a marker with the size of the cut")
+    head_and_tail: bool = Field(
+        default=False, description="Keep the beginning and the end, not only the beginning"
+    )
+    keep_errors: bool = Field(default=False, description="Keep lines that report errors")
 
     @model_validator(mode="after")
     def _has_limit(self) -> Truncate:
@@ -160,6 +164,7 @@ class SummarizationConfig(CamelModel):
     )
     keep_first: int = Field(default=1, description="First messages that stay", ge=0)
     keep_last: int = Field(default=3, description="Last selected messages that stay", ge=0)
+    keep_user_messages: bool = Field(default=False, description="Messages of users stay in place")
 
 
 class BatchConfig(CamelModel):
@@ -236,9 +241,24 @@ class Selection(CamelModel):
 class Condition(CamelModel):
     """The condition of a conditional pass."""
 
-    token_threshold: int = Field(
-        description="The pass runs above this number of tokens", ge=0, examples=[40_000]
+    token_threshold: int | None = Field(
+        default=None,
+        description="The pass runs above this number of tokens",
+        ge=0,
+        examples=[40_000],
     )
+    target_share: float | None = Field(
+        default=None,
+        description="The pass runs above this share of the target, which is a share of the window",
+        ge=0,
+        examples=[1.0],
+    )
+
+    @model_validator(mode="after")
+    def _has_limit(self) -> Condition:
+        if self.token_threshold is None and self.target_share is None:
+            raise ContradictionError(Fault("tokenThreshold", "is missing; or give targetShare"))
+        return self
 
 
 class Execution(CamelModel):

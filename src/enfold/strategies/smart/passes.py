@@ -22,7 +22,7 @@ from enfold.condensation import (
     SummarizedMessages,
 )
 from enfold.errors import CompressionError, EnfoldError, InputError, SummaryError
-from enfold.history import answers_a_call, cut_points, last_user_message
+from enfold.history import answers_a_call, cut_points, is_from_user, last_user_message
 from enfold.jsontext import dump_text, loads
 from enfold.ledger import Shortening, unresolved
 from enfold.messages import (
@@ -59,6 +59,7 @@ from enfold.strategies.smart.config import (
     Summarize,
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
+from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.request import style_for
 from enfold.summaries.words import add_words, take_words
 from enfold.text.inventions import Invention
@@ -271,7 +272,13 @@ def _is_long(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
 
 def _limits(operation: OperationConfig) -> TextLimits:
     how = operation.truncate
-    return TextLimits(how.max_lines, how.max_chars, with_marker=how.add_ellipsis)
+    return TextLimits(
+        how.max_lines,
+        how.max_chars,
+        head_and_tail=how.head_and_tail,
+        with_marker=how.add_ellipsis,
+        keep_errors=how.keep_errors,
+    )
 
 
 def _mapped(content: Any, edit: Edit) -> Any:
@@ -496,6 +503,8 @@ class SummaryWriter:
         """The profile's; the one in use, and a warning, where there is no such profile."""
         if profile is None:
             return self.means.summarizer
+        if profile == LOCAL:
+            return LocalSummarizer()
         try:
             return self.means.by_profile(profile)
         except SummaryError as error:
@@ -615,14 +624,18 @@ def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
     last = last_user_message(plan.messages)
     allowed = {index for index in plan.split.summarized if index != last}
     candidates = allowed.intersection(chosen)
+    staying = {*plan.split.kept, last}
+    if config.summarization_config.keep_user_messages:
+        messages = plan.messages
+        typed = {i for i in candidates if is_from_user(messages[i])}
+        staying |= typed
+        candidates -= {i for i in typed if not answers_a_call(messages[i])}
     shown = set(working.shown)
     found: set[int] = set()
     for first, end in pairwise(cut_points(plan.messages)):
         unit = {index for index in range(first, end) if index in shown}
         stays = unit - candidates
-        if stays <= plan.split.kept | {last} and not any(
-            answers_a_call(plan.messages[i]) for i in stays
-        ):
+        if stays <= staying and not any(answers_a_call(plan.messages[i]) for i in stays):
             found |= unit & candidates
             if _is_enough(working, found):
                 break  # the oldest messages go first, and only as many as the target needs
