@@ -1,5 +1,6 @@
 """What a ledger puts back."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from enfold import ledger
 from enfold import ledger as recipes
 from enfold.errors import RestoreError
 from enfold.jsontext import dumps, loads
-from enfold.ledger import CopiedPiece, Ledger, PieceSource, Recipe, Shortening
+from enfold.ledger import AlteredWarning, CopiedPiece, Ledger, PieceSource, Recipe, Shortening
 
 
 def said(*texts: str) -> list[dict[str, str]]:
@@ -36,11 +37,51 @@ def test_messages_added_afterwards_are_kept() -> None:
     assert ledger.restore([*after, *said("new")], written) == [*before, *said("new")]
 
 
-@pytest.mark.parametrize("altered", [said("a", "s!", "d"), said("a", "s"), [], said("s", "a", "d")])
-def test_an_altered_conversation_is_refused(altered: list[Any]) -> None:
+@pytest.mark.parametrize("altered", [said("a", "s"), [], said("s", "a", "d")])
+def test_another_conversation_is_refused(altered: list[Any]) -> None:
     written = ledger.write(said("a", "b", "c", "d"), said("a", "s", "d"))
     with pytest.raises(RestoreError, match="altered"):
         ledger.restore(altered, written)
+
+
+def test_a_ledger_without_digests_refuses_an_altered_conversation() -> None:
+    written = replace(ledger.write(said("a", "b", "c"), said("a", "s", "c")), digests=())
+    with pytest.raises(RestoreError, match="altered"):
+        ledger.restore(said("a!", "s", "c"), written)
+
+
+def test_what_was_not_altered_is_restored_and_the_rest_is_named() -> None:
+    before: list[Any] = said("a", "b", "c", "d", "e")
+    after: list[Any] = said("a", "s", "d", "e")
+    written = ledger.write(before, after)
+    after[2] = {**after[2], "cache_control": {"type": "ephemeral"}}
+    restored, altered = ledger.restore_unaltered([*after, *said("new")], written)
+    assert altered == (2,)
+    assert restored == [*before[:3], after[2], before[4], *said("new")]
+    with pytest.warns(AlteredWarning, match="messages 2"):
+        assert ledger.restore(after, written) == restored[:-1]
+
+
+def test_an_altered_message_that_the_ledger_holds_is_restored() -> None:
+    before, after = said("a", "b", "c", "d"), said("a", "s", "d")
+    written = ledger.write(before, after)
+    restored, altered = ledger.restore_unaltered(said("a", "s!", "d"), written)
+    assert (restored, altered) == (before, (1,))
+
+
+@given(st.lists(st.sampled_from("abcdef"), min_size=4, max_size=9), st.data())
+def test_everything_but_an_altered_message_comes_back(
+    texts: list[str], data: st.DataObject
+) -> None:
+    before = said(*texts)
+    after = [*before[:1], *said("summary"), *before[3:]]
+    written = Ledger.from_json(loads(dumps(ledger.write(before, after).as_json())))
+    at = data.draw(st.integers(0, len(after) - 1))
+    changed = [{**m, "mark": 1} if index == at else m for index, m in enumerate(after)]
+    restored, altered = ledger.restore_unaltered(changed, written)
+    assert altered == (at,)
+    kept = [{k: v for k, v in message.items() if k != "mark"} for message in restored]
+    assert kept == before
 
 
 def test_numbers_that_python_takes_for_equal_are_not() -> None:

@@ -3,13 +3,14 @@
 It belongs to one condensed conversation, of which it holds a digest. A change says which messages
 of the condensed conversation stand for which original ones, and holds those. A text that was
 shortened without loss needs less: a recipe, which says where in the condensed conversation its
-pieces are. Messages that were added afterwards are kept; a conversation that was altered otherwise
-is refused.
+pieces are. Messages that were added afterwards are kept. Messages that were altered are named, and
+the rest is restored; another conversation is refused.
 """
 
 from __future__ import annotations
 
 import json
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -271,6 +272,8 @@ class Ledger:
     changes: tuple[Change, ...] = ()
     texts: tuple[TextChange, ...] = ()
     version: int = VERSION
+    digests: tuple[str, ...] = ()
+    """The digest of each message of the condensed conversation. Empty in older ledgers."""
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
@@ -284,6 +287,7 @@ class Ledger:
             "length": self.length,
             "changes": changes,
             "texts": [text.as_json() for text in self.texts],
+            "digests": list(self.digests),
         }
 
     @classmethod
@@ -298,7 +302,8 @@ class Ledger:
                 for raw in value["changes"]
             )
             texts = tuple(TextChange.from_json(raw) for raw in value.get("texts", ()))
-            return cls(str(value["digest"]), int(value["length"]), changes, texts)
+            digests = tuple(map(str, value.get("digests", ())))
+            return cls(str(value["digest"]), int(value["length"]), changes, texts, digests=digests)
         except (KeyError, TypeError, ValueError) as error:
             raise RestoreError(f"not a ledger: {type(error).__name__} at {error}") from None
 
@@ -310,7 +315,7 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
     differ only in texts for which `edits` has recipes; what lies between two of them is a change.
     """
     old, new = [dumps(message) for message in before], [dumps(message) for message in after]
-    digest = _digest(new)
+    digest, digests = _digest(new), tuple(map(_digest_of, new))
     texts: list[TextChange] = []
     for index, at, changed in _edited(before, after, edits or {}):
         restored = _with_texts(after, changed).get(at, after[at])
@@ -324,26 +329,69 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
             originals = tuple(before[old_at:old_fixed])
             changes.append(Change(new_at, new_fixed - new_at, originals))
         old_at, new_at = old_fixed + 1, new_fixed + 1
-    return Ledger(digest, len(new), tuple(changes), tuple(texts))
+    return Ledger(digest, len(new), tuple(changes), tuple(texts), digests=digests)
+
+
+class AlteredWarning(UserWarning):
+    """Messages of a condensed conversation were altered; everything else was restored."""
 
 
 def restore(messages: Sequence[Any], ledger: Ledger) -> list[Any]:
-    """The wire messages of before the condensation, and whatever was added after it."""
-    condensed = [dumps(message) for message in messages[: ledger.length]]
-    if len(condensed) != ledger.length or _digest(condensed) != ledger.digest:
-        raise RestoreError(
-            f"the ledger belongs to {ledger.length} messages with the digest {ledger.digest}; "
-            "this conversation is another, or was altered"
-        )
+    """Return the wire messages of before the condensation, and those that were added after it.
+
+    Messages that were altered since are named in an `AlteredWarning`.
+    """
+    restored, altered = restore_unaltered(messages, ledger)
+    if altered:
+        warnings.warn(AlteredWarning(describe_altered(altered)), stacklevel=2)
+    return restored
+
+
+def describe_altered(altered: Sequence[int]) -> str:
+    """Return a sentence that names the messages that were altered, by index from 0."""
+    names = ", ".join(map(str, altered))
+    return f"altered since they were condensed, and not restored: messages {names}"
+
+
+def restore_unaltered(messages: Sequence[Any], ledger: Ledger) -> tuple[list[Any], tuple[int, ...]]:
+    """Return the restored wire messages, and the indexes of condensed ones that were altered.
+
+    An altered message stays as it is now, unless the ledger holds its original. A text that is
+    restored from an altered message stays shortened. `RestoreError` is raised if the ledger belongs
+    to another conversation.
+    """
+    altered = set(_altered(messages, ledger))
     whole = list(messages)
-    for index, message in _with_texts(messages, ledger.texts).items():
-        whole[index] = message
+    for change in ledger.texts:
+        index = change.place[0]
+        try:
+            whole[index] = _with_texts(messages, (change,), whole)[index]
+        except RestoreError:
+            if not altered:
+                raise
+            altered.add(index)
     restored: list[Any] = []
     at = 0
-    for change in ledger.changes:
-        restored += [*whole[at : change.at], *change.originals]
-        at = change.at + change.taken
-    return [*restored, *whole[at:]]
+    for taken in ledger.changes:
+        restored += [*whole[at : taken.at], *taken.originals]
+        at = taken.at + taken.taken
+    return [*restored, *whole[at:]], tuple(sorted(altered))
+
+
+def _altered(messages: Sequence[Any], ledger: Ledger) -> list[int]:
+    """Return the indexes of altered messages; raise `RestoreError` if most of them are."""
+    condensed = [dumps(message) for message in messages[: ledger.length]]
+    if len(condensed) == ledger.length:
+        if _digest(condensed) == ledger.digest:
+            return []
+        pairs = zip(condensed, ledger.digests, strict=False)
+        found = [index for index, (m, digest) in enumerate(pairs) if _digest_of(m) != digest]
+        if len(ledger.digests) == ledger.length and 2 * len(found) <= ledger.length:
+            return found
+    raise RestoreError(
+        f"the ledger belongs to {ledger.length} messages with the digest {ledger.digest}; "
+        "this conversation is another, or was altered"
+    )
 
 
 def _edited(
@@ -412,14 +460,20 @@ def _differences(old: Any, new: Any, path: Path = ()) -> Iterator[tuple[Path, An
         yield path, old, new
 
 
-def _with_texts(messages: Sequence[Any], texts: Sequence[TextChange]) -> dict[int, Any]:
-    """The messages that hold shortened texts, by index, with those restored."""
+def _with_texts(
+    messages: Sequence[Any], texts: Sequence[TextChange], restored: Sequence[Any] | None = None
+) -> dict[int, Any]:
+    """Return the messages that hold shortened texts, by index, with those restored.
+
+    `restored` are the messages in which some texts were restored already.
+    """
     whole: dict[int, Any] = {}
     for change in texts:
         index, path = change.place
         sources = [_text_at(messages, place) for place in change.sources]
         original = change.recipe.follow(_text_at(messages, change.place), sources)
-        whole[index] = with_text_at(whole.get(index, messages[index]), path, original)
+        before = messages[index] if restored is None else restored[index]
+        whole[index] = with_text_at(whole.get(index, before), path, original)
     return whole
 
 
@@ -461,6 +515,10 @@ def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int,
             points.append((later[first], index))
             at = later[first] + 1
     return points
+
+
+def _digest_of(message: bytes) -> str:
+    return blake2b(message, digest_size=8).hexdigest()
 
 
 def _digest(messages: Sequence[bytes]) -> str:

@@ -86,7 +86,10 @@ def condense_sync(messages: Messages, strategy: str | None = None, **options: An
 
 
 def restore(messages: Any, ledger: Ledger | Mapping[str, Any]) -> Any:
-    """The conversation of before `condense`, and whatever was added after it."""
+    """Return the conversation of before `condense`, and the messages that were added after it.
+
+    Messages that were altered since are named in an `enfold.ledger.AlteredWarning`.
+    """
     from enfold.engine import stateless
     from enfold.ledger import Ledger
 

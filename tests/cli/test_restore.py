@@ -99,7 +99,6 @@ def test_it_reads_and_writes_where_it_is_told(enfold: Enfold, files: Files) -> N
 
 
 ALTERATIONS: dict[str, Callable[[list[Any]], Any]] = {
-    "a word": lambda messages: [*messages[:-1], {**messages[-1], "content": "altered"}],
     "the order": lambda messages: messages[::-1],
     "one less": lambda messages: messages[1:],
     "cut at the end": lambda messages: messages[:-1],
@@ -109,7 +108,7 @@ ALTERATIONS: dict[str, Callable[[list[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("alter", ALTERATIONS.values(), ids=ALTERATIONS.keys())
-def test_an_altered_conversation_is_refused(
+def test_another_conversation_is_refused(
     alter: Callable[[list[Any]], Any], enfold: Enfold, files: Files
 ) -> None:
     chat, small, ledger = files
@@ -118,6 +117,17 @@ def test_an_altered_conversation_is_refused(
     told = enfold("restore", small, "--ledger", ledger, "--out", out)
     told.refused(f"{small}: ", "the ledger belongs to", "was altered")
     assert not out.exists()
+
+
+def test_what_was_not_altered_is_restored_with_exit_code_1(enfold: Enfold, files: Files) -> None:
+    chat, small, ledger = files
+    condensed = _condensed(enfold, files)
+    condensed[-1] = {**condensed[-1], "content": "altered"}
+    small.write_bytes(dumps(condensed))
+    told = enfold("restore", small, "--ledger", ledger)
+    assert told.code == 1
+    assert f"not restored: messages {len(condensed) - 1}" in told.err.decode()
+    assert loads(told.out) == [*loads(chat.read_bytes())[:-1], condensed[-1]]
 
 
 LEDGERS: dict[str, tuple[bytes, list[str]]] = {

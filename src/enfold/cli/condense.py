@@ -22,11 +22,10 @@ from enfold.bulk.tasks import BulkTask, CondenseTask, RestoreTask, Totals
 from enfold.bulk.workers import cores, jobs_for
 from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data, put_value, save
 from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
-from enfold.engine.stateless import Condensed, CondenseOptions
-from enfold.engine.stateless import restore as restore_conversation
+from enfold.engine.stateless import Condensed, CondenseOptions, restore_unaltered
 from enfold.errors import ConfigError, InputError, RestoreError, UnfinishedError
 from enfold.jsontext import dumps, to_json
-from enfold.ledger import Ledger
+from enfold.ledger import Ledger, describe_altered
 from enfold.llm.prices import Prices
 from enfold.settings import Settings
 from enfold.strategies import presets
@@ -315,8 +314,9 @@ restore_app = App(
     name="restore",
     usage="enfold restore --ledger LEDGER [OPTIONS] [FILES]",
     help_epilogue="""\
-Messages added after condensing are kept. A conversation that was altered in
-another way is refused.
+Messages added after condensing are kept. Messages that were altered stay as they
+are and are named on standard error; everything else is restored and written, and
+the exit code is 1. Another conversation is refused with exit code 2.
 
 Many files, or a file of many conversations, go into the folder that --out
 names; the ledger of each is FILE.ledger in the same folder, or in the folder
@@ -362,8 +362,10 @@ def restore(
     with _naming(ledger):
         read = Ledger.from_json(written.value())
     with _naming(given.name):
-        restored = restore_conversation(given.value(), read)
+        restored, altered = restore_unaltered(given.value(), read)
     put_value(restored, None if out is None else Path(out))
+    if altered:
+        raise UnfinishedError(f"{given.name}: {describe_altered(altered)}")
 
 
 @contextmanager

@@ -144,8 +144,20 @@ async def condense(
 
 
 def restore(value: Any, written: Ledger) -> Any:
-    """Return the original conversation, in the shape of the condensed one."""
-    restored = ledger.restore(_messages_in(value), written)
+    """Return the original conversation, in the shape of the condensed one.
+
+    Messages that were altered since are named in an `AlteredWarning`.
+    """
+    return _in_shape_of(value, ledger.restore(_messages_in(value), written))
+
+
+def restore_unaltered(value: Any, written: Ledger) -> tuple[Any, tuple[int, ...]]:
+    """Return the original conversation and the indexes of messages that were altered since."""
+    restored, altered = ledger.restore_unaltered(_messages_in(value), written)
+    return _in_shape_of(value, restored), altered
+
+
+def _in_shape_of(value: Any, restored: list[Any]) -> Any:
     if isinstance(value, list):
         return restored
     key = next(key for key in _MESSAGE_FIELDS if key in value)

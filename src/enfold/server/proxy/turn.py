@@ -50,6 +50,8 @@ from enfold.server.proxy.recall import (
     find_replacements,
     offer_recall,
 )
+from enfold.settings import Settings
+from enfold.strategies import presets
 from enfold.summaries import HEADING
 from enfold.tokens import DEFAULT
 from enfold.wire.cache_marks import has_cache_marks, restore_cache_marks
@@ -385,7 +387,7 @@ class ProxyPipeline:
         load = analysis.decision.load
         options = CallOptions(
             max_output=request.body.max_output(),
-            settings=BY_CUTOFF,
+            settings={**BY_CUTOFF, **_default_strategy(recognised.settings, load)},
             static_tokens=(load.system, load.tools),
             restorable_by=self._restorable_by(analysis),
         )
@@ -466,6 +468,14 @@ async def open_client_model(connection: Connection | None) -> AsyncIterator[Clie
         return
     async with ModelGateway() as gateway:
         yield ClientModel(gateway, connection)
+
+
+def _default_strategy(settings: Settings, load: Load) -> Mapping[str, Any]:
+    """Return the preset for agents if the request has tools and no strategy is configured."""
+    if not load.tools or settings.sources.get("strategy") != "default":
+        return {}
+    preset = presets.get(presets.AGENT)
+    return {"strategy": preset.strategy, "strategy_config": {preset.strategy: preset.config}}
 
 
 async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
