@@ -6,7 +6,7 @@ those of `enfold.pipeline`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -33,6 +33,7 @@ from enfold.report import Report
 from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
 from enfold.standing import after_instructions
 from enfold.strategies.contract import Strategy
+from enfold.strategies.lossless.markers import mend
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
 
@@ -124,8 +125,14 @@ async def condense(
             answer = await pipeline.run_strategy(request, plan)
     except NoGainError as error:
         answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
+    mended = mend(plan.messages, answer.shown(plan))
+    more = _more_tokens(plan, answer, mended)
+    if mended and answer.tokens(plan) + more >= plan.tokens:
+        why = "the content that markers point to would have to be put back"
+        answer = accept(plan, unchanged(plan, strategy.id, why), may_be_unchanged=True)
+        mended, more = {}, 0
     outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
-    before, after = static + plan.tokens, static + answer.tokens(plan)
+    before, after = static + plan.tokens, static + answer.tokens(plan) + more
     report = replace(
         outcome.report,
         tokens_before=before,
@@ -133,7 +140,7 @@ async def condense(
         warnings=(*answer.warnings, *_warnings(plan, after)),
         saved=savings(before, after, options.prices).later_turn,
     )
-    rendered = wire.render(_apply(conversation, plan, answer))
+    rendered = wire.render(_apply(conversation, plan, answer, mended))
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
     written = ledger.write(
         _messages_in(wire.render(whole or conversation)),
@@ -201,8 +208,20 @@ def _warnings(plan: Plan, after: int) -> tuple[str, ...]:
     return (f"{over}: what must stay verbatim is too much, or the strategy does not go further",)
 
 
-def _apply(conversation: Conversation, plan: Plan, answer: Condensation) -> Conversation:
-    """Return the conversation that the answer describes, the summary placed for its dialect."""
+def _more_tokens(plan: Plan, answer: Condensation, mended: Mapping[int, Message]) -> int:
+    """Return the tokens that content takes which is put back in place of markers."""
+    counts = {edit.index: edit.tokens for edit in answer.edits}
+    before = sum(counts.get(index, plan.counts[index]) for index in mended)
+    return sum(count_messages(tuple(mended.values()), plan.tokenizer)) - before
+
+
+def _apply(
+    conversation: Conversation, plan: Plan, answer: Condensation, mended: Mapping[int, Message]
+) -> Conversation:
+    """Return the conversation that the answer describes, the summary placed for its dialect.
+
+    `mended` are messages in which content was put back that markers pointed to.
+    """
     shown: list[ShownMessage] = []
     summary, summary_at = None, 0
     for entry in answer.entries:
@@ -211,6 +230,7 @@ def _apply(conversation: Conversation, plan: Plan, answer: Condensation) -> Conv
         else:
             edit = entry if isinstance(entry, EditedMessage) else None
             message = plan.messages[entry.index] if edit is None else edit.message
+            message = mended.get(entry.index, message)
             shown.append(ShownMessage("", message, 0, depth=entry.index + 1))
     view = View(tuple(shown), plan.tokenizer, summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))

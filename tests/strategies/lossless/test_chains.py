@@ -1,0 +1,78 @@
+"""Conversations that were condensed before: no marker is left whose target is gone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import enfold
+from enfold import wire
+from enfold.messages import Conversation, Message, ToolResult
+from enfold.strategies.lossless.markers import Names, find_markers
+from enfold.strategies.lossless.texts import texts_of_messages
+from enfold.testing import ScriptedSummarizer, assistant, user
+from tests.strategies.lossless.sessions import Session, code, numbered, sessions
+
+NEXT = ("native", "truncation", "smart", "lossless")
+APP = code("app", 60)
+
+
+def dangling(messages: tuple[Message, ...]) -> list[str]:
+    """The markers that point to nothing in view, or to another message that cannot show it."""
+    texts = texts_of_messages(messages)
+    names = Names(texts)
+    return [
+        marker.name
+        for holder, text in enumerate(texts)
+        if text.is_result
+        for marker in find_markers(text.text)
+        if marker.name and not names.targets(marker.name, holder)
+    ]
+
+
+def tail() -> list[Message]:
+    return [user("Go on."), assistant("I do."), user("And on."), assistant("I did.")]
+
+
+@pytest.mark.parametrize("strategy", NEXT)
+async def test_a_marker_gets_its_content_back_when_its_target_leaves(strategy: str) -> None:
+    session = Session().read("a.py", numbered(APP))
+    session.messages += tail() * 3
+    session.read("a.py", numbered(APP))
+    writer = ScriptedSummarizer("In short.")
+    given = wire.render(Conversation(tuple(session.end())), "openai")
+    once = await enfold.condense(given, "lossless")
+    assert "already provided above" in json.dumps(once.messages)
+    more = [*once.messages, *wire.render(Conversation(tuple(tail())), "openai")]
+    config: dict[str, Any] = {"keepLast": 10} if strategy == "native" else {}
+    twice = await enfold.condense(more, strategy, config=config or None, summarizer=writer)
+    after = wire.parse(twice.messages).messages
+    assert not dangling(after)
+    results = [str(part) for m in after for part in m.parts if isinstance(part, ToolResult)]
+    if strategy == "native":
+        assert "app_59 = compute" in results[-1]
+    assert enfold.restore(twice.messages, twice.ledger) == more
+    assert enfold.restore(more, once.ledger)[: len(given)] == given
+
+
+@given(sessions(), st.sampled_from(NEXT), st.sampled_from(["openai", "anthropic", "enfold"]))
+@settings(max_examples=25)
+async def test_no_chain_leaves_a_marker_without_its_target(
+    messages: list[Message], strategy: str, dialect: str
+) -> None:
+    given_messages = wire.render(Conversation(tuple(messages)), dialect)
+    before = dangling(wire.parse(given_messages, dialect).messages)
+    once = await enfold.condense(wire.parse(given_messages, dialect), "lossless")
+    added = wire.render(Conversation(tuple(tail())), dialect)
+    twice = await enfold.condense(
+        wire.parse([*once.messages, *added], dialect),
+        strategy,
+        keep_tokens=400,
+        summarizer=ScriptedSummarizer("In short."),
+    )
+    after = dangling(wire.parse(twice.messages, dialect).messages)
+    assert len(after) <= len(before)
