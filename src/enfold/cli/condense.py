@@ -164,7 +164,7 @@ Examples:
 PresetName: TypeAlias = Annotated[
     str | None,
     Parameter(
-        help="A strategy with its config: speed, quality, cost, balanced, or your own.",
+        help="A strategy with its config: speed, quality, cost, balanced, agent, or your own.",
         metavar="NAME",
     ),
 ]

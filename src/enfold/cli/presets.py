@@ -18,7 +18,7 @@ from enfold.wiring import open_engine
 app = App(
     name="presets",
     help_epilogue="""\
-A preset is a strategy with its config. speed, quality, cost and balanced are
+A preset is a strategy with its config. speed, quality, cost, balanced and agent are
 built in; your own presets are in the database.
 
 Examples:

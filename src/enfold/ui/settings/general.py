@@ -27,7 +27,7 @@ OTHER_SECTIONS = ("prompt", "strategy", "strategy_config", "preset")
 OTHER_TOPICS: Mapping[str, tuple[str, str]] = {
     "Strategy and its options": ("strategy", "native lossless truncation smart strategy"),
     "Passes of the smart strategy": ("strategy", "pass operation suppress truncate keep"),
-    "Presets": ("presets", "speed quality cost balanced import export apply"),
+    "Presets": ("presets", "speed quality cost balanced agent import export apply"),
     "Profiles and costs": ("profiles", "provider key api price condensing cheap"),
     "Prompts": ("prompts", "prompt instructions template summary"),
     "Models and their limits": ("models", "window max input output tokenizer limit"),
