@@ -151,9 +151,8 @@ BROAD_EXCEPTS = {
     "llm.gateway._read": "so in a stream",
     "strategies.fallback._answer": "a strategy may be foreign code, and another takes its place",
     "strategies.contract._load": "a strategy may be foreign code, and is named if it does not load",
-    "strategies.smart._pass": "a pass that fails is skipped, whatever failed, and said",
-    "strategies.smart._prelude": "so is the prelude",
     "tokens.tokenizers._mapping_errors": "a panic in a Rust library is no Exception",
+    "strategies.smart.passes.write": "summarizers of third parties",
 }
 """`module.function` -> why it must catch everything. Only an edge may, where others' work ends."""
 
