@@ -68,8 +68,8 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
     await open_history(page, server)
     newest = page.locator("#m120")
     await expect(newest.get_by_text("in context")).to_be_visible()
-    await open_history(page, server, asked="?m=1")
-    await page.locator("#m1").get_by_role("link", name="summarized").click()
+    await open_history(page, server, asked="?m=2")
+    await page.locator("#m2").get_by_role("link", name="summarized").click()
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 
