@@ -51,7 +51,7 @@ SHARED_CLASS_NAMES: frozenset[str] = frozenset(
 """Class names with two definitions. The list only shrinks."""
 
 NOUNS_IN_ING = frozenset(
-    {"embedding", "logging", "pricing", "settings", "testing", "typing", "wiring"}
+    {"embedding", "logging", "pricing", "settings", "standing", "testing", "typing", "wiring"}
 )
 """Module names that end like a gerund and are nouns."""
 

@@ -43,6 +43,7 @@ from enfold.retention import Retention, Split, split, zones
 from enfold.standing import (
     STANDING_SHARE,
     WORDS_SHARE,
+    StandingLimits,
     StandingMessages,
     after_instructions,
     find_standing,
@@ -312,9 +313,13 @@ def _standing(request: Request, share: float) -> StandingMessages:
         [shown.tokens for shown in view.shown],
         view.tokenizer,
         pins=request.pins,
-        words_limit=int(words * share),
-        rules_limit=most,
-        fill=request.limit is not None or request.fills,
+        limits=StandingLimits(
+            words=int(words * share),
+            rules=request.goal // 4,
+            # Leaving out a context block is the last way before the compression fails.
+            context=None if share else request.goal // 4,
+            fill=request.limit is not None,
+        ),
     )
 
 
@@ -361,6 +366,9 @@ def _with_limit(
     kept = sum(counts) - middle + fence_tokens(plan.tokenizer)
     kept += words_tokens(plan.quotes.values(), plan.tokenizer)
     limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
+    if request.fills and request.summary_tokens is None and summary_share == 1:
+        # Far below the history a summary tells more than a few more messages do.
+        limit = max(limit, min(request.goal * 3 // 4, middle // 6))
     limit = max(TIGHTEST_SUMMARY, limit)
     return replace(plan, summary_tokens=limit, expected_tokens=kept + limit)
 
@@ -588,8 +596,8 @@ def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
         )
     if plan.rules_left_out:
         warnings.append(
-            f"{number(plan.rules_left_out, 'message')} with rules left the view, because rules "
-            "would take more than half of the goal; pin what must stay"
+            f"{number(plan.rules_left_out, 'message')} with rules or context left the view, "
+            "because they take more than a quarter of the goal; pin what must stay"
         )
     if plan.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")

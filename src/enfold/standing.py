@@ -56,6 +56,24 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
+class StandingLimits:
+    """The tokens that standing messages may take. None is no limit."""
+
+    words: int = 0
+    """Everything that people typed stands if it takes no more. If it does, their rules stand."""
+    rules: int | None = None
+    """Messages with rules, the newest first."""
+    context: int | None = None
+    """A larger context block of a coding agent does not stand."""
+    fill: bool = False
+    """True if the shortest other messages stand too, as far as the limit of words allows."""
+
+
+NO_WORDS = StandingLimits()
+"""Instructions, pins and rules stand, other words of people do not."""
+
+
+@dataclass(frozen=True, slots=True)
 class StandingMessages:
     """All standing messages of a view."""
 
@@ -63,7 +81,7 @@ class StandingMessages:
     quotes: Mapping[int, str] = field(default_factory=dict)
     """Words that cannot stay in their place, because the message also answers a tool call."""
     left_out: int = 0
-    """Messages with rules that need more tokens than rules may take."""
+    """Messages with rules, and context blocks, that need more tokens than they may take."""
 
     @property
     def instruction_tokens(self) -> int:
@@ -77,18 +95,20 @@ def find_standing(
     tokenizer: str,
     *,
     pins: Mapping[int, bool] | None = None,
-    words_limit: int = 0,
-    rules_limit: int = 2**62,
-    fill: bool = False,
+    limits: StandingLimits = NO_WORDS,
 ) -> StandingMessages:
     """Return the standing messages in order.
 
-    `pins` has the indexes of pinned messages (True) and of released ones (False). Up to
-    `words_limit` tokens everything that people typed stands. If they typed more, their rules stand,
-    up to `rules_limit`, and with `fill` the shortest other messages up to the limit.
+    `pins` has the indexes of pinned messages (True) and of released ones (False).
     """
     marks = pins or {}
     found = _find_instructions(messages, counts, tokenizer, marks)
+    left_out = 0
+    for index, each in list(found.items()):
+        is_context_block = each.why == "context" and limits.context is not None
+        if is_context_block and each.tokens > (limits.context or 0):
+            del found[index]
+            left_out += 1
     typed = {
         index: text
         for index, message in enumerate(messages)
@@ -96,7 +116,7 @@ def find_standing(
         and marks.get(index) is not False
         and (text := person_text(_without_summary(message)))
     }
-    in_force = _rules_in_force(typed)
+    in_force, taken_back = _rules_in_force(typed)
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
     for index, text in typed.items():
@@ -105,19 +125,19 @@ def find_standing(
             continue
         why: Why = "rule" if in_force[index] else "words"
         whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
-    left_out = 0
     quoted = sum(get(tokenizer).count(text) for text in quotes.values())
-    if quoted + _total(whole) > words_limit:
+    if quoted + _total(whole) > limits.words:
         whole = {
             index: _without_pasted(each, messages[index], tokenizer)
             for index, each in whole.items()
         }
-    if quoted + _total(whole) > words_limit:
+    if quoted + _total(whole) > limits.words:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
-        most = words_limit if fill else 0
-        chosen = _choose(whole, messages, in_force, tokenizer, most, rules_limit)
+        # A rule that was taken back must not stand without the words that took it back.
+        open_words = {index: each for index, each in whole.items() if index not in taken_back}
+        chosen = _choose(open_words, messages, in_force, tokenizer, limits)
         stated = {rule for index in chosen for rule in in_force[index]}
-        left_out = sum(not stated.issuperset(in_force[index]) for index in whole)
+        left_out += sum(not stated.issuperset(in_force[index]) for index in whole)
         whole = chosen
     found.update(whole)
     standing = tuple(found[index] for index in sorted(found))
@@ -163,8 +183,7 @@ def _choose(
     messages: Sequence[Message],
     in_force: Mapping[int, tuple[str, ...]],
     tokenizer: str,
-    limit: int,
-    rules_limit: int,
+    limits: StandingLimits,
 ) -> dict[int, Standing]:
     """Return the messages with rules, the newest first, and the shortest others that fit.
 
@@ -172,7 +191,7 @@ def _choose(
     """
     chosen: dict[int, Standing] = {}
     stated: set[str] = set()
-    room = rules_limit
+    room = 2**62 if limits.rules is None else limits.rules
     for index in sorted(whole, reverse=True):
         # A rule that a person repeats stands where it was stated last.
         rules = tuple(rule for rule in in_force[index] if rule not in stated)
@@ -183,7 +202,7 @@ def _choose(
             chosen[index] = standing
             stated.update(rules)
             room -= standing.tokens
-    room = limit - _total(chosen)
+    room = limits.words - _total(chosen) if limits.fill else 0
     for index, each in sorted(whole.items(), key=lambda item: item[1].tokens):
         if index not in chosen and each.tokens <= room:
             chosen[index] = each
@@ -191,10 +210,15 @@ def _choose(
     return chosen
 
 
-def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
-    """Return the rules, corrections and decisions of each text that no later text takes back."""
+def _rules_in_force(
+    typed: Mapping[int, str],
+) -> tuple[dict[int, tuple[str, ...]], frozenset[int]]:
+    """Return the rules, corrections and decisions in force of each text.
+
+    The second value has the indexes of texts whose rules were all taken back.
+    """
     gone = withdrawn(tuple(typed.values()))
-    return {
+    in_force = {
         index: tuple(
             text[rule.start : rule.end].strip()
             for number, rule in enumerate(find_rules(text))
@@ -204,6 +228,9 @@ def _rules_in_force(typed: Mapping[int, str]) -> dict[int, tuple[str, ...]]:
         or ((text,) if len(text) < 4 * _LONG and _EXCERPT.search(text) else ())
         for place, (index, text) in enumerate(typed.items())
     }
+    places = {place for place, _ in gone}
+    taken_back = (index for place, index in enumerate(typed) if place in places)
+    return in_force, frozenset(index for index in taken_back if not in_force[index])
 
 
 def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why: Why) -> Standing:

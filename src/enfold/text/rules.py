@@ -183,7 +183,7 @@ class _Lexicon:
             self.entries[first].append(found)
 
 
-class _Tables(NamedTuple):
+class _RuleTables(NamedTuple):
     weights: dict[str, float]
     specific: frozenset[str]
     pointers: frozenset[str]
@@ -199,7 +199,7 @@ class _Tables(NamedTuple):
 
 
 @cache
-def _tables() -> _Tables:
+def _tables() -> _RuleTables:
     path = files(__package__).joinpath("rules.toml")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     weights, words = table.pop("weights"), table.pop("words")
@@ -210,7 +210,7 @@ def _tables() -> _Tables:
             single = (entry for entry in entries if cue == "manner" or " " not in entry)
             terms[cue].update(term for entry in single for term in texts_of_terms(entry))
     instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
-    return _Tables(
+    return _RuleTables(
         weights,
         frozenset(words["specific"]),
         frozenset(words["pointers"]),
