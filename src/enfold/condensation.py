@@ -99,7 +99,8 @@ class Plan:
     def stays(self) -> tuple[Message, ...]:
         """The kept messages of the middle and the tail, which a summarizer reads as context."""
         kept = (index for index in self.split.middle if index in self.split.kept)
-        return (*map(self.messages.__getitem__, kept), *self.messages[self.split.cut :])
+        tail = self.messages[self.split.cut :] if self.show_recent else ()
+        return (*map(self.messages.__getitem__, kept), *tail)
 
     @property
     def tokens(self) -> int:

@@ -225,7 +225,7 @@ class Session:
         policy = retention_of(state, model, decision.limit)
         counts = [shown.tokens for shown in view.shown]
         divided = split(view.messages, counts, policy)
-        standing = self._standing(state, view)
+        standing = await asyncio.to_thread(self._standing, state, view)
         return Status(
             needs_compression=decision.action == "must",
             current_token_count=decision.load.total,
@@ -320,10 +320,8 @@ class Session:
         """Return the pinned and the standing messages of this branch, each with the reason."""
         state, model = await self._state()
         view = view_of(state.rows, model.tokenizer)
-        found = [
-            _standing_message(view.shown[each.index], each.why)
-            for each in self._standing(state, view).messages
-        ]
+        standing = await asyncio.to_thread(self._standing, state, view)
+        found = [_standing_message(view.shown[each.index], each.why) for each in standing.messages]
         missing = {id for id, is_pinned in state.pins.items() if is_pinned}
         missing.difference_update(shown.id for shown in view.shown)
         return (*await self._store.read(self._pinned_out_of_view, missing), *found)

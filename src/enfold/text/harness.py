@@ -169,7 +169,7 @@ def _person(text: str) -> str:
 
 
 # A message is asked about by several steps of a compression, and by the next compression again.
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=16_384)
 def spans(text: str) -> tuple[Span, ...]:
     """Return the text cut into consecutive spans by author."""
     if not text:

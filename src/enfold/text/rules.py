@@ -282,7 +282,7 @@ def _tokens(sentence: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=16_384)
 def find_rules(text: str) -> tuple[RuleSpan, ...]:
     """Return the rules, corrections and decisions that a person states in a text."""
     found: list[RuleSpan] = []
