@@ -128,3 +128,7 @@ def test_rules_in_sentences_that_the_cues_were_not_written_with() -> None:
     assert result.others >= 150
     assert result.recall >= 0.90
     assert result.share_of_false_alarms <= 0.10
+
+
+def test_a_message_that_only_says_no_more_withdraws_nothing() -> None:
+    assert withdrawn(["Always use the hexagon model.", "No more."]) == frozenset()

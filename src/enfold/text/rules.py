@@ -585,7 +585,7 @@ def _cues(tokens: list[str], language: str) -> _Cues:
 def _add_leading_verb(hits: list[tuple[str, int, int]], tokens: list[str], language: str) -> None:
     """Count the first word as an order if "always" or "never" follows: "boka aldrig möten"."""
     endings, least = _VERB_FIRST.get(language, ("", 0))
-    if tokens[0].endswith(tuple(endings)) and len(tokens) > least:
+    if tokens and tokens[0].endswith(tuple(endings)) and len(tokens) > least:
         found = {cue for cue, place, _ in hits if place == 0}
         follows = any(cue == "always" and place == 1 for cue, place, _ in hits)
         if follows and found.isdisjoint({"subject", "you", "question", "guess", "past"}):
