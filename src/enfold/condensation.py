@@ -53,6 +53,8 @@ class Plan:
     """The summary stands before the message of this index."""
     summary_tokens: int = 1_000
     """The limit of the new summary."""
+    show_recent: bool = True
+    """True if the summarizer may read the messages after the cutoff."""
     target: int | None = None
     """Tokens at or below which the view should end. None: as small as possible."""
     is_due: bool = False

@@ -127,6 +127,9 @@ class Request:
     """Tokens sent with every request besides the view: system prompt and tools."""
     share_across_branches: bool = False
     """True if the summary may serve other branches, so that it must not tell what comes after."""
+    hides_recent: bool = False
+    """True if the summarizer must not read the messages after the cutoff: other branches have
+    others there."""
     restorable_by: RestorableBy | None = "store"
     """How content that leaves the view can be restored. None: not at all."""
     author: str = ""
@@ -265,6 +268,7 @@ def make_plan(request: Request) -> Plan:
         previous=view.summary,
         previous_tokens=view.summary_tokens,
         previous_at=view.summary_at,
+        show_recent=not request.hides_recent,
         target=request.target,
         is_due=request.is_due,
         zones=zones(counts, request.retention),

@@ -547,6 +547,9 @@ class Session:
             sent_view=sent,
             static_tokens=decision.load.system + decision.load.tools,
             share_across_branches=settings.share_across_branches,
+            # A proxied conversation is recognised by its cutoff, and has one branch as a rule.
+            hides_recent=settings.share_across_branches
+            and settings.sources["share_across_branches"] != "call",
             restorable_by=options.restorable_by,
             author=summarizer.name,
             timeout=settings.timeout,

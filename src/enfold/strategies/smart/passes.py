@@ -567,7 +567,7 @@ async def _batch(step: Pass, working: WorkingView, writer: SummaryWriter) -> Wor
     request = SummaryRequest(
         messages=tuple(_material(working, index) for index in sorted(new)),
         previous=previous,
-        recent=_recent(working, new),
+        recent=_recent(working, new) if plan.show_recent else (),
         max_tokens=_room_for_summary(working, tokens),
         tokenizer=plan.tokenizer,
         style=style_for((plan.messages[index] for index in new), previous),
