@@ -43,7 +43,7 @@ def test_a_long_run_of_an_agent_is_cut_and_its_request_kept() -> None:
     roomy = split(messages, counts, Retention("tokens", 500), room=5_000)
     assert (roomy.cut, roomy.kept) == (2, frozenset())
     tight = split(messages, counts, Retention("tokens", 500), room=1_000)
-    assert (tight.cut, tight.kept, tight.tail_tokens) == (19, {2}, 400)
+    assert (tight.cut, tight.kept, tight.tail_tokens) == (19, frozenset({2}), 400)
 
 
 def test_keeping_the_first_message_keeps_its_whole_tool_group() -> None:

@@ -8,6 +8,7 @@ change a protected message, damage a message that it edits, or make the view lar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -71,6 +72,8 @@ class Plan:
     """Parts of kept messages of the middle that are shown in place of the whole, by index."""
     quotes: Mapping[int, str] = field(default_factory=dict, repr=False)
     """Words of people in summarized messages, which the summary quotes word for word."""
+    summary_at: int = sys.maxsize
+    """The summary stands before the message of this index, or before the first it replaces."""
     standing_tokens: int = 0
     """Tokens of standing instructions, pins and rules in the view."""
     rules_left_out: int = 0
@@ -264,7 +267,7 @@ def with_middle_summarized(
     """Return the entries of an answer that replaces the middle by the summary."""
     replaced = set(summary.indexes)
     # A summary that continues another one stands where that one stood.
-    at = min(summary.indexes)
+    at = min(plan.summary_at, *summary.indexes)
     if plan.previous is not None:
         at = min(at, plan.previous_at)
     stays = (index for index in range(len(plan.messages)) if index not in replaced)

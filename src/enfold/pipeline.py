@@ -338,6 +338,7 @@ def _with_split(
     indexes = frozenset(each.index for each in standing.messages)
     divided = replace(divided, kept=divided.kept | indexes)
     middle = set(divided.middle)
+    words = {each.index for each in standing.messages if each.why in {"rule", "words"}}
     excerpts = {
         each.index: EditedMessage(each.index, each.excerpt, each.tokens)
         for each in standing.messages
@@ -350,6 +351,8 @@ def _with_split(
         split=replace(divided, cut=divided.head) if has_nothing_new else divided,
         excerpts={} if has_nothing_new else excerpts,
         quotes={index: text for index, text in standing.quotes.items() if index in middle},
+        # Words of people follow the summary, which tells what became of them.
+        summary_at=min((i for i in middle if i in words or i not in divided.kept), default=0),
         standing_tokens=standing.instruction_tokens,
         rules_left_out=standing.left_out,
         tail_start=divided.cut,

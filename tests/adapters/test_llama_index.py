@@ -37,7 +37,7 @@ from enfold.testing import assistant, call, user
 from tests.adapters.conftest import MODEL, add_small_model
 from tests.conftest import ROOT
 
-LONG = "the tide turns at noon and the ropes must hold " * 12
+LONG = "the tide turns at noon and the ropes hold well " * 12
 PIXEL = (
     b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00"
     b"\x1f\x15\xc4\x89"

@@ -33,7 +33,7 @@ from enfold.summaries import HEADING
 from tests.adapters.conftest import MODEL, WINDOW
 
 QUIET = RunConfig(tracing_disabled=True)
-LONG = "the tide turns at noon and the ropes must hold " * 12
+LONG = "the tide turns at noon and the ropes hold well " * 12
 
 
 class CallingModel(Model):

@@ -104,7 +104,7 @@ def test_the_list_in_arguments_that_are_a_text_is_taken_out_too() -> None:
     session = Session().act("update_plan", plan, "ok").act("update_plan", plan, "ok")
     after = condense(session.end(), remove_obsolete_state=True)
     lists = [part.arguments for m in after for part in m.parts if isinstance(part, ToolCall)]
-    assert loads(lists[0]) == {"plan": [SUPERSEDED_LIST], "explanation": "x"}
+    assert loads(str(lists[0])) == {"plan": [SUPERSEDED_LIST], "explanation": "x"}
     assert lists[1] == plan
 
 
