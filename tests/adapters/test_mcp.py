@@ -70,6 +70,7 @@ async def test_each_tool_has_a_schema_of_its_answer(engine: Engine) -> None:
 
 
 async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> None:
+    await engine.set("words_share", 0)
     session = await told(engine)
     async with Client(make_server(engine, session="chat")) as client:
         words, values = await ask(client, "compress")

@@ -226,7 +226,7 @@ async def test_a_long_run_of_tools_keeps_what_the_user_asked() -> None:
     assert not unpaired(given_)
 
 
-async def test_a_request_that_is_folded_in_part_keeps_its_prompts_and_what_steers() -> None:
+async def test_the_first_request_keeps_its_prompts_and_what_steers() -> None:
     prompt, delta = (
         SystemPromptPart("You are a pilot."),
         ToolAvailabilityDeltaPart(tools_added=["tide"]),
@@ -237,7 +237,7 @@ async def test_a_request_that_is_folded_in_part_keeps_its_prompts_and_what_steer
     parts = [part for message in given_ for part in message.parts]
     assert parts[0] is prompt
     assert any(part is delta for part in parts)
-    assert f"First: {LONG}" not in text_in(given_)
+    assert len(given_) < len(messages)
     assert first.parts == [prompt, first.parts[1], delta]
 
 
