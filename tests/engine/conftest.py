@@ -58,3 +58,9 @@ async def talk(session: Session, turns: int, *, words: int = 50, start: int = 0)
             user(f"Question {turn}: " + "alpha " * words),
             assistant(f"Answer {turn}: " + "beta " * words),
         )
+
+
+@pytest.fixture(autouse=True)
+def summarize_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let people's words be summarized like all others; their tests set a share."""
+    monkeypatch.setenv("ENFOLD_WORDS_SHARE", "0")

@@ -42,6 +42,15 @@ async def test_rules_of_the_user_stay_through_many_compressions(bench: Bench) ->
     assert len(shown) < 100
 
 
+async def test_what_a_person_typed_stays_as_far_as_its_share_goes(bench: Bench) -> None:
+    session = await bench.session()
+    await session.configure(words_share=0.3)
+    await session.append(user("The harbour closes at six."), assistant("Noted."))
+    assert "The harbour closes at six." in await compress_often(session, 3)
+    await session.configure(words_share=0)
+    assert "The harbour closes at six." not in await compress_often(session, 2)
+
+
 async def test_a_system_message_in_the_middle_stays_in_its_role(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 5)

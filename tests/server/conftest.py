@@ -89,3 +89,9 @@ async def talk(client: Client, session: str, turns: int = 20, *, words: int = 50
     ]
     answer = await client.post(f"/api/sessions/{session}/messages", json={"messages": messages})
     assert answer.status_code == 201, answer.text
+
+
+@pytest.fixture(autouse=True)
+def summarize_words_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let people's words be summarized like all others; their tests set a share."""
+    monkeypatch.setenv("ENFOLD_WORDS_SHARE", "0")
