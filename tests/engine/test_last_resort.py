@@ -147,7 +147,7 @@ async def test_what_must_stay_and_does_not_fit_still_blocks(bench: Bench) -> Non
     bench.summarizer.script(AWAY)
     session = await bench.session()
     await session.configure(on_failure="truncate")
-    await session.append(user("alpha " * 3_700))
+    await session.append(user("alpha " * 3_900))
     with pytest.raises(BlockedError, match="must stay verbatim"):
         await session.prepare()
     assert await session.summaries() == ()

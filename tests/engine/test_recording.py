@@ -44,6 +44,8 @@ def outputs(messages: tuple[Message, ...]) -> list[str]:
 
 
 async def truncated(bench: Bench, rounds: int = 6) -> Session:
+    # Below its goal a view is made as small as possible.
+    await bench.engine.models.edit(MODEL, max_input=8_000)
     session = await bench.session()
     await work(session, rounds)
     done = await session.compress(strategy="truncation")
@@ -170,6 +172,7 @@ async def test_messages_that_arrive_meanwhile_come_after_the_edits(bench: Bench)
 
 
 async def test_a_preview_foretells_the_edits_exactly(bench: Bench) -> None:
+    await bench.engine.models.edit(MODEL, max_input=8_000)
     session = await bench.session()
     await work(session, 6)
     preview = await session.preview(strategy="truncation")
