@@ -46,5 +46,6 @@ def plan_for(
         target=target,
         split=None if target else split(messages, counts, exact, room=0),
         restorable_by=None,
+        words_share=0,
     )
     return replace(make_plan(request), **values)
