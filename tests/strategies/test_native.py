@@ -167,7 +167,8 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
 
 
 def test_what_stays_is_in_the_config() -> None:
-    assert native(ScriptedSummarizer()).retention == Retention("messages", 3, keep_first=1)
+    usual = Retention("messages", 3, keep_first=1, is_default=True)
+    assert native(ScriptedSummarizer()).retention == usual
     assert native(ScriptedSummarizer(), keep_first=2, keep_last=5).retention == Retention(
         "messages", 5, keep_first=2
     )

@@ -31,7 +31,7 @@ from enfold.pipeline import Request
 from enfold.receipt import Receipt
 from enfold.report import Report
 from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
-from enfold.standing import after_instructions
+from enfold.standing import WORDS_SHARE, after_instructions
 from enfold.strategies.contract import Strategy
 from enfold.strategies.lossless.markers import mend
 from enfold.tokens import count_conversation, count_messages
@@ -188,6 +188,8 @@ def _request(
         # Without a goal exactly what the retention says stays.
         split=_exact_split(messages, counts, retention) if goal is None else None,
         fills=options.target is not None,
+        # As small as possible: only rules stay, so that a second run changes nothing.
+        words_share=WORDS_SHARE if goal is not None else 0.0,
         limit=options.limit,
         static_tokens=static,
         restorable_by="ledger",
