@@ -21,7 +21,7 @@ from tests.source import PACKAGE
 MODEL = "test:small"
 KEPT = 21
 """The most files that `prepare` may cross if nothing is compressed."""
-COMPRESSING = 55
+COMPRESSING = 61
 """The most files that `prepare` may cross if it compresses."""
 PROXY_KEPT = 30
 """The most files that a proxied request may cross if nothing is compressed."""

@@ -44,7 +44,7 @@ def test_every_setting_is_described_once_for_every_reader() -> None:
 
 def test_settings_are_found_by_their_words() -> None:
     found = [field.name for field in settings.fields().values() if field.matches("SHARE limit")]
-    assert found == ["threshold"]
+    assert found == ["threshold", "words_share"]
 
 
 @pytest.mark.parametrize(
