@@ -19,7 +19,8 @@ async def test_the_built_in_memory_keeps_facts_per_day_and_never_twice(tmp_path:
     async with enfold.open(url) as engine:
         await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         session = await engine.session("chat", model=MODEL)
-        await session.append("We decided to meet in Bergen on 4 May 2027 at 10:00.")
+        decision = "We decided to meet in Bergen on 4 May 2027 at 10:00."
+        await session.append("Where?", {"role": "assistant", "content": decision})
         await talk(session, 40)
         done = await session.compress()
     async with enfold.open(url) as engine:
