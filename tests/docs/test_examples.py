@@ -16,6 +16,7 @@ NOT_RUN: dict[str, str] = {
     "README.md:make run": "it installs packages and runs every test",
     "docs/architecture.md:door": "a drawing",
     "docs/evaluation.md:enfold eval": "its files are published elsewhere, and it calls a model",
+    "docs/evaluation.md:export ENFOLD_DATA": "it needs recorded conversations and takes an hour",
     "docs/guides/operations.md:export POSTGRES_PASSWORD": "it needs Docker and a network",
     "docs/start/install.md:pip install enfold": "it installs packages",
     "docs/start/install.md:pip install --no-deps": "it installs packages",
