@@ -92,3 +92,33 @@ async def test_models_write_for_a_profile_of_the_database() -> None:
     _, told = COMPATIBLE.seen(server.requests[0]).said[-1]
     assert told.startswith("Only tea.")
     assert done.report.cost is None
+
+
+async def test_an_agents_conversation_is_summarized_in_the_style_for_agents() -> None:
+    def turn(number: int) -> list[dict[str, Any]]:
+        function = {"name": "bash", "arguments": '{"command": "pytest -q"}'}
+        call = {"id": f"c{number}", "type": "function", "function": function}
+        output = f"{number} failed, 12 passed in module_{number}.py " + "trace " * 60
+        return [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": f"c{number}", "content": output},
+        ]
+
+    task = {"role": "user", "content": "Repair the failing tests of the billing service."}
+    talk = [task, *(message for number in range(12) for message in turn(number))]
+    done = await enfold.condense(talk, "native", target=500)
+    assert "## State" in str(done.messages)
+    plain = await enfold.condense(talk, "native", target=500, config={"style": "default"})
+    assert "## State" not in str(plain.messages)
+
+
+async def test_the_built_in_summarizer_writes_where_a_models_answer_is_no_summary() -> None:
+    long = [{"role": "user", "content": f"Part {n}: " + "tea " * 400} for n in range(12)]
+    async with Loopback(COMPATIBLE.streamed(Said(("no " * 60,)))) as server:
+        fields = {"provider": "compatible", "model": "tiny", "base_url": server.url}
+        async with enfold.open() as engine:
+            await engine.profiles.save("mine", fields)
+        done = await enfold.condense(long, profile="mine")
+    assert len(done.messages) < len(long)
+    (note,) = [each for each in done.report.warnings if "was no summary" in each]
+    assert note.endswith("the built-in summarizer wrote it")

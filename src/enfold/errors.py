@@ -10,6 +10,7 @@ EnfoldError
 ├── UnfinishedError            some of many files failed; the others are done
 ├── CompressionError           a compression did not end in a usable view
 │   ├── SummaryError           the summarizer failed or returned no usable summary
+│   │   └── NoSummaryError     the model answered, but not with a summary
 │   ├── NoGainError            the result would not have been smaller
 │   ├── UncompressibleError    the messages that must stay are larger than the limit
 │   └── ConflictError          another compression of this branch was recorded first
@@ -96,6 +97,10 @@ class SummaryError(CompressionError):
     def __init__(self, reason: str, *, cost: float | None = 0.0) -> None:
         super().__init__(reason)
         self.cost = cost
+
+
+class NoSummaryError(SummaryError):
+    """The model's answer is no summary of the conversation. The built-in summarizer replaces it."""
 
 
 class NoGainError(CompressionError):
@@ -215,6 +220,7 @@ FACTS: dict[type[EnfoldError], ErrorFacts] = {
     UnfinishedError: ErrorFacts("unfinished", 500, 1),
     CompressionError: ErrorFacts("compression_failed", 502, 4, retryable=True),
     SummaryError: ErrorFacts("summary_failed", 502, 4, retryable=True),
+    NoSummaryError: ErrorFacts("no_summary", 502, 4, retryable=True),
     NoGainError: ErrorFacts("no_gain", 409, 4),
     UncompressibleError: ErrorFacts("uncompressible", 413, 4),
     ConflictError: ErrorFacts("conflict", 409, 4, retryable=True),

@@ -166,12 +166,21 @@ async def open_strategy(
     async with open_engine(gateway=gateway) as engine:
         roster = await engine.profiles.roster()
         general = await engine.settings(profile)
-        prompted = settings.model_copy(update={"style": general.style, "prompt": general.prompt})
+        sources = {**settings.sources, "style": general.sources["style"]}
+        prompted = settings.model_copy(
+            update={"style": general.style, "prompt": general.prompt, "sources": sources}
+        )
         yield make_strategy(
             prompted,
             roster.summarizer(general, profile),
             lambda name: roster.summarizer(general.model_copy(update={"summarizer": name}), None),
         )
+
+
+def _is_set(settings: Settings, name: str) -> bool:
+    """Return True if a setting has a value that is not its default."""
+    source = settings.sources.get(name, CALL if name in settings.model_fields_set else "default")
+    return source != "default"
 
 
 def _make_strategy(
@@ -182,8 +191,8 @@ def _make_strategy(
     general: dict[str, Any] = {}
     if name == NATIVE:
         general["prompt"] = settings.prompt
-        # A style that nobody set is chosen by the messages.
-        if settings.sources.get("style") != "default":
+        # A style that is not set is chosen by the messages.
+        if _is_set(settings, "style"):
             general["style"] = settings.style
     values = {**general, **settings.strategy_config.get(name, {})}
     try:

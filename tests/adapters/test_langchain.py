@@ -176,6 +176,18 @@ def test_a_summary_that_fails_leaves_the_agent_as_it_was(tmp_path: Path) -> None
     assert len(summaries(model.asked[0])) == 1
 
 
+def test_an_answer_that_is_no_summary_leaves_it_to_the_built_in_summarizer() -> None:
+    writer, model = said("no " * 60), said("noted")
+    history = [HumanMessage(f"day {day}: {LOG}") for day in range(30)]
+    middleware = [EnfoldMiddleware(max_tokens=LIMIT, model=writer)]
+    agent: Any = create_agent(model, middleware=middleware)
+    agent.invoke({"messages": history})
+    assert writer.asked
+    (summary,) = summaries(model.asked[0])
+    assert "no no" not in str(summary.content)
+    assert "sea moderate" in str(summary.content)
+
+
 def test_an_edited_history_is_seen_as_it_is_now(tmp_path: Path) -> None:
     model = said("noted")
     with SqliteSaver.from_conn_string(str(tmp_path / "agent.db")) as saver:

@@ -284,12 +284,21 @@ async def test_a_summary_that_is_too_long_is_asked_for_again_tighter(bench: Benc
     assert [request.tightness for request in bench.summarizer.requests] == [0, 1]
 
 
-async def test_a_summary_that_stays_too_long_is_a_failure(bench: Bench) -> None:
+async def test_a_summary_that_stays_too_long_is_replaced_by_the_built_in_one(bench: Bench) -> None:
     bench.summarizer.script("long " * 3_000)
     session = await full(bench)
-    with pytest.raises(SummaryError, match="without the end of a sentence"):
-        await session.compress()
-    assert await session.summaries() == ()
+    done = await session.compress()
+    assert done.author == "local"
+    (note,) = [each for each in done.warnings if "without the end of a sentence" in each]
+    assert note.endswith("the built-in summarizer wrote it")
+
+
+async def test_a_failed_second_attempt_leaves_the_first_one(bench: Bench) -> None:
+    bench.summarizer.script("They agreed on the plan. " * 600, SummaryError("the model is away"))
+    session = await full(bench)
+    done = await session.compress()
+    assert done.author == "scripted"
+    assert "the model is away" in done.warnings
 
 
 async def test_what_cannot_be_folded_is_one_clear_error_and_no_loop(bench: Bench) -> None:

@@ -32,6 +32,7 @@ from enfold.settings import Settings
 from enfold.strategies import presets
 from enfold.strategies.contract import Strategy
 from enfold.summaries import Summary, SummaryRequest, Usage
+from enfold.summaries.checks import refuse_no_summary
 from enfold.summaries.prompts import build
 from enfold.wire import langchain as dialect
 from enfold.wire.langchain import parse_message
@@ -53,7 +54,10 @@ class ChatModelSummarizer:
         self.name = model.get_name()
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """The summary of the request, or `SummaryError` where the reply holds no text."""
+        """Return the summary of the request.
+
+        A reply without text is a `SummaryError`, one that is no summary a `NoSummaryError`.
+        """
         from langchain_core.messages import HumanMessage, SystemMessage
 
         prompt = build(request)
@@ -62,6 +66,7 @@ class ChatModelSummarizer:
         text = text_of(parse_message(reply).parts)
         if not text.strip():
             raise SummaryError(f"the model {self.name} gave no text as a summary")
+        refuse_no_summary(text, request, self.name, cost=None)
         used = reply.usage_metadata
         usage = Usage() if used is None else Usage(used["input_tokens"], used["output_tokens"])
         return Summary(text, self.name, tokens.get(request.tokenizer).count(text), usage)

@@ -17,7 +17,13 @@ from pydantic import ValidationError, ValidationInfo, field_validator, model_val
 
 from enfold.amounts import add
 from enfold.budget import threshold_share
-from enfold.errors import AuthenticationError, ConfigError, GatewayError, SummaryError
+from enfold.errors import (
+    AuthenticationError,
+    ConfigError,
+    GatewayError,
+    NoSummaryError,
+    SummaryError,
+)
 from enfold.fields import ContradictionError, DescribedModel, Fault, config_error, described, write
 from enfold.llm.calls import Connection, Secret
 from enfold.llm.keys import check_source
@@ -389,8 +395,10 @@ class SummarizerChain:
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Return the first summary that succeeds; its notes name the candidates that failed.
 
-        Its cost includes theirs.
+        Its cost includes theirs. If none succeeds, it is a `NoSummaryError` if a model answered,
+        else a `SummaryError`.
         """
+        kind: type[SummaryError] = SummaryError
         failed: list[str] = []
         costs: list[float | None] = []
         for writer in tuple(self._writers):
@@ -400,6 +408,8 @@ class SummarizerChain:
                 reason = f"{writer.title}: {_without_name(str(error), writer)}"
                 failed.append(reason)
                 costs.append(error.cost)
+                if isinstance(error, NoSummaryError):
+                    kind = NoSummaryError
                 if _is_final(error) and len(self._writers) > 1:
                     self._writers.remove(writer)
                     self._passed_over.append(reason)
@@ -409,7 +419,8 @@ class SummarizerChain:
             cost = add([*costs, summary.cost])
             return replace(summary, cost=cost, notes=(*summary.notes, *notes))
         reasons = dict.fromkeys((*self._passed_over, *failed))
-        raise SummaryError(_no_handler(reasons), cost=add(costs))
+        text = "; ".join(reasons) if kind is NoSummaryError else _no_handler(reasons)
+        raise kind(text, cost=add(costs))
 
 
 async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:

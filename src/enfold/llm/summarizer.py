@@ -19,7 +19,7 @@ from enfold.llm.prices import Prices
 from enfold.messages import Message, Text, text_of
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import Summary, SummaryRequest, Usage
-from enfold.summaries.checks import fault_of
+from enfold.summaries.checks import refuse_no_summary
 from enfold.summaries.prompts import build
 from enfold.tokens import get
 
@@ -59,7 +59,10 @@ class ModelSummarizer:
         return self.config.limits.input
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """The model's summary, or `SummaryError` with the cause and a way on."""
+        """Return the model's summary.
+
+        A failed call is a `SummaryError`, an answer that is no summary a `NoSummaryError`.
+        """
         try:
             reply = await self._reply(self._call(request))
         except GatewayError as error:
@@ -103,14 +106,15 @@ class ModelSummarizer:
     def _checked(self, reply: ModelReply, request: SummaryRequest, cost: float | None) -> str:
         """The summary in the reply, without the thinking that some servers leave before it."""
         text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
-        fault = _fault(text, reply) or fault_of(text, request)
-        if fault:
-            raise SummaryError(f"{self.name}: {fault}; nothing was changed", cost=cost)
+        failure = _failure(text, reply)
+        if failure:
+            raise SummaryError(f"{self.name}: {failure}; nothing was changed", cost=cost)
+        refuse_no_summary(text, request, self.name, cost=cost)
         return text
 
 
-def _fault(text: str, reply: ModelReply) -> str:
-    """Why the text is no summary; empty if it is one."""
+def _failure(text: str, reply: ModelReply) -> str:
+    """Return the reason why the reply has no complete text; empty if it has one."""
     if reply.ending == "length":
         return "the answer was cut off before its end"
     if reply.ending == "tool_call":

@@ -26,7 +26,7 @@ from enfold.retention import Retention
 from enfold.strategies.contract import BUILT_IN, Estimate, Prices, Strategy, Summarizers
 from enfold.strategies.native import Native, NativeConfig
 from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
-from enfold.summaries import Style, summary_tokens
+from enfold.summaries import summary_tokens
 from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.words import add_words, take_words
 
@@ -161,9 +161,9 @@ LOCAL_OPERATION = "local_summary_completed"
 """Among a compression's operations: the built-in summarizer wrote what a model should have."""
 
 
-async def summarized_locally(plan: Plan, reason: str, style: Style = "default") -> Condensation:
+async def summarized_locally(plan: Plan, reason: str) -> Condensation:
     """Return the plan with its middle summarized by the built-in summarizer, and the reason."""
-    strategy = Native(NativeConfig(style=style), Summarizers(LocalSummarizer()))
+    strategy = Native(NativeConfig(), Summarizers(LocalSummarizer()))
     answer = await strategy.condense(plan)
     if answer.is_unchanged:
         return answer

@@ -6,6 +6,7 @@ the summary of one piece is the previous summary of the next, and every message 
 
 A summary that falls short is mended, not refused: one that is too long loses its last sentences,
 one that leaves out exact items is revised once and gets a list of those that are still missing.
+Where a model answers with something else, the built-in summarizer writes the summary.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from enfold.condensation import (
     unchanged,
     with_middle_summarized,
 )
-from enfold.errors import ConfigError, SummaryError
+from enfold.errors import ConfigError, NoSummaryError, SummaryError
 from enfold.fields import CamelModel
 from enfold.messages import Message
 from enfold.receipt import ItemReview, with_warnings
@@ -124,7 +125,7 @@ async def _revised(
     summary = await summarize_in_pieces(summarizer, request, most=most)
     if review is None:
         return ReviewedSummary(summary)
-    if isinstance(summarizer, LocalSummarizer):
+    if summary.author == LOCAL:
         # It quotes, so it invents nothing, and it would write the same again.
         missing = await asyncio.to_thread(review.missing, summary.text)
         return ReviewedSummary(summary, missing)
@@ -196,20 +197,36 @@ async def summarize_in_pieces(
 
 
 async def _summarize(summarizer: Summarizer, request: SummaryRequest, most: int | None) -> Summary:
+    """Return a summary by the summarizer, or by the built-in one if its answer is no summary."""
+    try:
+        return await _fitting(summarizer, request, most)
+    except NoSummaryError as error:
+        if request.draft is not None:
+            raise  # the draft is a summary by the model
+        summary = await LocalSummarizer().summarize(request)
+        note = f"{error}; the built-in summarizer wrote it"
+        return replace(summary, notes=(*summary.notes, note))
+
+
+async def _fitting(summarizer: Summarizer, request: SummaryRequest, most: int | None) -> Summary:
     """Return a summary of about the requested length, after two calls at most."""
     summary = await _ask(summarizer, request)
     if summary.tokens > request.max_tokens * _FAR_OVER:
-        again = await _ask(summarizer, replace(request, tightness=1))
-        summary = min(summary, again, key=lambda each: each.tokens)
+        try:
+            again = await _ask(summarizer, replace(request, tightness=1))
+        except SummaryError as error:
+            summary = replace(summary, notes=(*summary.notes, str(error)))
+        else:
+            summary = min(summary, again, key=lambda each: each.tokens)
     allowed = _allowed(request.max_tokens, most)
     if summary.tokens <= allowed:
         return summary
     tokenizer = get(request.tokenizer)
     text = shorten(summary.text, allowed, tokenizer)
     if not text:
-        raise SummaryError(
-            f"the summarizer {summary.author!r} gave {summary.tokens:,} tokens without the end of "
-            f"a sentence in the first {allowed:,}"
+        raise NoSummaryError(
+            f"the answer by {summary.author} had {summary.tokens:,} tokens without the end of a "
+            f"sentence in the first {allowed:,}"
         )
     tokens = tokenizer.count(text)
     note = (

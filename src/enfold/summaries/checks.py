@@ -15,6 +15,7 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
+from enfold.errors import NoSummaryError
 from enfold.summaries.prompts import prompt_texts
 from enfold.summaries.request import SummaryRequest
 from enfold.text.items import texts
@@ -124,6 +125,15 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     if is_same_language and coverage < _MIN_COVERAGE:
         return "the answer is not about the conversation"
     return ""
+
+
+def refuse_no_summary(
+    text: str, request: SummaryRequest, author: str, *, cost: float | None = 0.0
+) -> None:
+    """Raise `NoSummaryError` if an answer is no summary of the request's input."""
+    fault = fault_of(text, request)
+    if fault:
+        raise NoSummaryError(f"the answer by {author} was no summary ({fault})", cost=cost)
 
 
 @cache

@@ -30,9 +30,10 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 class Summaries:
     """Answers whoever asks for a summary, and lets the stage answer the rest."""
 
-    def __init__(self, status: int = 200) -> None:
+    def __init__(self, status: int = 200, text: str = SUMMARY) -> None:
         self.keys: list[str] = []
         self._status = status
+        self._text = text
 
     def answer(self, request: Any, body: Any) -> Response | None:
         if not body.get("stream"):
@@ -41,12 +42,12 @@ class Summaries:
         if self._status != 200:
             said = {"message": f"wrong key {KEY}", "type": "x", "param": None, "code": None}
             return JSONResponse({"error": said}, self._status)
-        return StreamingResponse(_written(), media_type="text/event-stream")
+        return StreamingResponse(_written(self._text), media_type="text/event-stream")
 
 
-async def _written() -> AsyncIterator[bytes]:
+async def _written(text: str) -> AsyncIterator[bytes]:
     piece = {"id": "s", "object": "chat.completion.chunk", "created": 1, "model": "small"}
-    delta = {"index": 0, "delta": {"role": "assistant", "content": SUMMARY}, "finish_reason": None}
+    delta = {"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}
     last = {"index": 0, "delta": {}, "finish_reason": "stop"}
     usage = {"prompt_tokens": 900, "completion_tokens": 12, "total_tokens": 912}
     for choices, more in (([delta], {}), ([last], {}), ([], {"usage": usage})):
@@ -78,6 +79,22 @@ async def test_the_clients_model_writes_where_it_may_and_nobody_else_does(on: St
     assert first.author == "openai:small"
     used = {total.kind: total for total in await session.usage()}
     assert used["summary"].input_tokens == 900 * used["summary"].calls
+
+
+async def test_an_answer_that_is_no_summary_leaves_it_to_the_built_in_summarizer(
+    on: Stage,
+) -> None:
+    summaries = Summaries(text="no " * 60)
+    on.provider.script = summaries.answer
+    await on.engine.set("proxy.client_key", True)
+    await _talk(on)
+    assert summaries.keys
+    namespace = await on.namespace(KEY)
+    (record,) = await on.engine.sessions(namespace=namespace)
+    session = await on.engine.find(record.id, namespace=namespace)
+    (first, *_) = await session.summaries()
+    assert first.author == "local"
+    assert any("was no summary" in each for each in first.content["warnings"])
 
 
 async def test_by_default_it_is_not_asked(on: Stage) -> None:
