@@ -7,7 +7,7 @@ long texts shortened.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -20,6 +20,7 @@ from enfold.condensation import (
     SummarizedMessages,
 )
 from enfold.history import cut_points
+from enfold.ledger import texts_in
 from enfold.messages import Message, Part, Reasoning, Text, ToolResult
 from enfold.strategies.shortened_text import TextLimits, truncate
 from enfold.tokens import count_message, get
@@ -36,10 +37,14 @@ def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
     summarized = set(answer.summary.indexes) if answer.summary is not None else set()
     tokens = answer.tokens(plan)
     groups = list(pairwise(cut_points(plan.messages)))
+    references = _References(plan, answer)
     for first, end in reversed(groups):
-        changed = [index for index in range(first, end) if _is_changed(plan, entries, index)]
+        changed = {index for index in range(first, end) if _is_changed(plan, entries, index)}
+        changed |= references.broken_by(changed)
         extra = sum(plan.counts[index] - _shown_tokens(entries, index) for index in changed)
-        if not changed or extra > goal - tokens or summarized.issubset(changed):
+        # A summary must stand for something.
+        has_no_rest = bool(summarized) and summarized.issubset(changed)
+        if not changed or extra > goal - tokens or has_no_rest:
             continue
         entries.update((index, KeptMessage(index)) for index in changed)
         summarized.difference_update(changed)
@@ -56,6 +61,35 @@ def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
     filled = _in_order(plan, answer, entries, summarized)
     # The receipt told of messages that are back in the view.
     return answer if filled == answer.entries else replace(answer, entries=filled, receipt=None)
+
+
+class _References:
+    """The edits of an answer that point to other messages, by the message that they point to."""
+
+    def __init__(self, plan: Plan, answer: Condensation) -> None:
+        self._plan = plan
+        self._pointers: dict[int, list[tuple[int, str]]] = {}
+        for edit in answer.edits:
+            for shortening in edit.shortenings:
+                for source in shortening.sources:
+                    self._pointers.setdefault(source.message, []).append((edit.index, source.text))
+
+    def broken_by(self, put_back: Iterable[int]) -> set[int]:
+        """Return the edits that must be put back too if these messages are.
+
+        A marker may point to a text that was shortened itself. With the whole text in its place
+        the marker's lines or numbers would no longer be there.
+        """
+        found: set[int] = set()
+        waiting = list(put_back)
+        while waiting:
+            target = waiting.pop()
+            pointers = self._pointers.get(target, ())
+            whole = frozenset(texts_in(self._plan.messages[target])) if pointers else frozenset()
+            new = {index for index, text in pointers if text not in whole} - found
+            found |= new
+            waiting.extend(new)
+        return found
 
 
 def _single(answer: Condensation) -> Iterator[KeptMessage | EditedMessage]:

@@ -76,3 +76,37 @@ async def test_no_chain_leaves_a_marker_without_its_target(
     )
     after = dangling(wire.parse(twice.messages, dialect).messages)
     assert len(after) <= len(before)
+
+
+async def test_a_stored_chain_leaves_no_marker_without_its_target() -> None:
+    """The target of a marker is summarized later; the result that pointed to it is shown whole."""
+    session = Session().read("c.py", numbered(code("third", 60))).read("a.py", numbered(APP))
+    session.messages += tail() * 3
+    session.read("a.py", numbered(APP)).read("b.py", numbered(code("other", 60)))
+    writers = {"scripted": ScriptedSummarizer("They looked at the project.")}
+    async with enfold.open("sqlite:///:memory:", summarizers=writers) as engine:
+        await engine.models.edit("test:model", max_input=100_000, max_output=4_000)
+        await engine.set("summarizer", "scripted")
+        stored = await engine.session("chain", model="test:model")
+        await stored.append(*session.end())
+        first = await stored.compress(strategy="lossless")
+        assert any(each.points_to for each in (await stored.prepare()).view.shown)
+        await stored.append(*tail())
+        second = await stored.compress(strategy="native", keep_tokens=3_000)
+        assert second.messages
+        shown = (await stored.prepare(auto_compress=False)).view
+        assert not dangling(shown.messages)
+        assert not any(each.points_to for each in shown.shown)
+        assert "app_59 = compute" in str(shown.messages)
+        more = Session()
+        more.read("b.py", numbered(code("other", 60)))
+        await stored.append(*more.messages, *tail())
+        third = await stored.compress(strategy="lossless")
+        for receipt in (first.receipt, second.receipt, third.receipt):
+            assert receipt is not None
+            assert receipt.total.lost == 0
+        shown = (await stored.prepare(auto_compress=False)).view
+        ids = {each.id for each in shown.shown}
+        assert any(each.points_to for each in shown.shown)
+        assert all(id in ids for each in shown.shown for id in each.points_to)
+        assert not dangling(shown.messages)
