@@ -150,9 +150,11 @@ class BadReplyError(GatewayError):
 class BlockedError(EnfoldError):
     """A compression that was due failed; retry it, or acknowledge the risk to continue."""
 
-    def __init__(self, reason: str, *, session: str | None = None) -> None:
+    def __init__(self, reason: str, *, session: str | None = None, cause: str = "") -> None:
+        """`cause` is the code of the error that made the compression fail."""
         super().__init__(reason)
         self.session = session
+        self.cause = cause
 
 
 class AccessError(EnfoldError):

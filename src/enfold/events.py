@@ -186,13 +186,21 @@ class Events:
 
     def __init__(self) -> None:
         self._namespace = ""
+        self._reached: frozenset[str | None] = frozenset({None, ""})
+        """The namespaces whose listeners get the events; None is that of listeners to all."""
         self._listeners: list[_Listener] = []
         self._forwards: list[Forward] = []
 
-    def within(self, namespace: str) -> Events:
-        """Return the same listeners for events of a namespace."""
+    def within(self, namespace: str, listed_in: str | None = None) -> Events:
+        """Return the same listeners for events of a namespace.
+
+        Listeners of the namespace `listed_in`, which lists its sessions, get the events too.
+        """
         events = Events()
         events._namespace = namespace
+        events._reached = frozenset(
+            {None, namespace, namespace if listed_in is None else listed_in}
+        )
         events._listeners = self._listeners
         events._forwards = self._forwards
         return events
@@ -200,7 +208,7 @@ class Events:
     def emit(self, event: Event) -> None:
         """Pass an event to the listeners and to other processes."""
         for listener in tuple(self._listeners):
-            if listener.namespace in {None, self._namespace}:
+            if listener.namespace in self._reached:
                 listener.receive(event)
         for forward in tuple(self._forwards):
             forward(self._namespace, event)
@@ -208,7 +216,7 @@ class Events:
     def repeat(self, event: Event) -> None:
         """Pass an event of another process to the listeners that want it."""
         for listener in tuple(self._listeners):
-            if listener.elsewhere and listener.namespace in {None, self._namespace}:
+            if listener.elsewhere and listener.namespace in self._reached:
                 listener.receive(event)
 
     def subscribe(

@@ -30,6 +30,20 @@ def new_id() -> str:
     return uuid4().hex
 
 
+KEY_NAMESPACE = "key-"
+"""How the namespaces of proxy clients without an access token begin; a hash of the key follows."""
+KEY_NAMESPACES_END = "key."
+"""The first text after all of these namespaces."""
+
+
+def listing_namespace(namespace: str) -> str:
+    """Return the namespace whose lists, search and figures show the sessions of a namespace.
+
+    Clients without an access token are on the owner's machine: the owner sees their sessions.
+    """
+    return "" if namespace.startswith(KEY_NAMESPACE) else namespace
+
+
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
     """A session: a tree of messages, and the tip of its current branch."""
@@ -38,6 +52,7 @@ class SessionRecord:
         "id",
         "title",
         "model",
+        "client",
         "profile",
         "tip",
         "messages=depth",
@@ -57,6 +72,8 @@ class SessionRecord:
     """The profile that answers and condenses. None for none."""
     model: str | None
     """`provider:model`. None for the model of the settings."""
+    client: str | None
+    """The program that sent the session's requests through the proxy. None for other sessions."""
     tip: str | None
     """The id of the last message of the current branch. None while the branch is empty."""
     depth: int
@@ -724,6 +741,7 @@ class SessionUpdate:
     title: str | None = None
     profile: str | None = None
     model: str | None = None
+    client: str | None = None
     settings: Mapping[str, Any] | None = None
     blocked: Mapping[str, Any] | None = None
 

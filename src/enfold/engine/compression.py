@@ -473,7 +473,7 @@ def is_acknowledged(session: SessionRecord) -> bool:
 def refuse_if_blocked(session: SessionRecord, on_failure: str) -> None:
     """Raise `BlockedError` if the session is blocked and `on_failure` is `block`."""
     if on_failure == "block" and session.blocked is not None and not is_acknowledged(session):
-        raise _blocked_error(session, str(session.blocked.get("reason")))
+        raise _blocked_error(session, session.blocked)
 
 
 @asynccontextmanager
@@ -508,7 +508,7 @@ async def block(
     blocked = {"reason": str(error), "code": facts(error).code, "acknowledged": False}
     await store.write(sessions.update, session.key, SessionUpdate(blocked=blocked))
     events.emit(SessionBlocked(session.id, str(error)))
-    return _blocked_error(session, str(error))
+    return _blocked_error(session, blocked)
 
 
 async def unblock(
@@ -522,9 +522,9 @@ async def unblock(
     events.emit(SessionUnblocked(session.id, acknowledged))
 
 
-def _blocked_error(session: SessionRecord, reason: str) -> BlockedError:
+def _blocked_error(session: SessionRecord, blocked: Mapping[str, Any]) -> BlockedError:
     message = (
-        f"session {session.id!r}: {reason}. Nothing was sent; retry the compression, or "
-        "acknowledge the risk to go on without it"
+        f"session {session.id!r}: {blocked.get('reason')}. Nothing was sent; retry the "
+        "compression, or acknowledge the risk to go on without it"
     )
-    return BlockedError(message, session=session.id)
+    return BlockedError(message, session=session.id, cause=str(blocked.get("code", "")))

@@ -72,14 +72,14 @@ class Engine:
         if profile is not None:
             await self.profiles.require(profile)
         wanted = SessionUpdate(title=title, profile=profile, model=model)
-        record = await self.store.write(sessions.get_or_create, namespace, id, wanted)
+        record = await self.store.write(_find_or_create, namespace, id, wanted)
         if _differs(record, wanted):
             record = await self.store.write(sessions.update, record.key, wanted)
         return Session(self, record)
 
     async def find(self, id: str, *, namespace: str = "") -> Session:
         """The session of that name, which must exist."""
-        record = await self.store.read(sessions.find, namespace, id)
+        record = await self.store.read(sessions.find_listed, namespace, id)
         if record is None:
             raise NotFoundError(f"there is no session {id!r}")
         return Session(self, record)
@@ -147,6 +147,13 @@ class Engine:
             await self.store.write(catalog.delete_setting, "global", setting)
         else:
             await self.store.write(catalog.put_setting, "global", setting, checked)
+
+
+def _find_or_create(
+    db: Database, namespace: str, id: str, wanted: SessionUpdate
+) -> records.SessionRecord:
+    found = sessions.find_listed(db, namespace, id)
+    return found or sessions.get_or_create(db, namespace, id, wanted)
 
 
 def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:

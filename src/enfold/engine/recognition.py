@@ -30,6 +30,7 @@ from enfold.modelconfig import ModelConfig
 from enfold.settings import Settings
 from enfold.store import catalog, responses, sessions, snapshots, tree
 from enfold.store.database import Database
+from enfold.text.harness import person_text
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
@@ -39,6 +40,8 @@ BY_CUTOFF = {"share_across_branches": True}
 _CACHE_SECONDS = 1.0
 """How long changes of another process may go unnoticed. This process's changes hold at once."""
 _MAX_CACHED_MODELS = 1_000
+_TITLE_WORDS, _TITLE_LENGTH = 16, 80
+"""The longest title, in words and in characters."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,16 @@ class RecognisedHistory:
     """True if the last two summaries of the session are on branches that the client left."""
 
 
+@dataclass(frozen=True, slots=True)
+class Sender:
+    """The program and the model of a request."""
+
+    model: str
+    """In the form `provider:model`."""
+    client: str | None = None
+    """The program's name; None if it is not known."""
+
+
 class ProxiedConversations:
     """Recognises the conversations of clients, and records them."""
 
@@ -137,12 +150,16 @@ class ProxiedConversations:
         self,
         namespace: str,
         name: str,
-        model: str,
+        sender: Sender,
         recognised: RecognisedHistory,
         messages: Sequence[Message],
     ) -> Session:
         """Append the messages that are not recorded yet; return the session at their end."""
-        session = await self._engine.session(name, namespace=namespace, model=model)
+        values = records.SessionUpdate(model=sender.model, client=sender.client)
+        record = await self._store.write(
+            _open_for_recording, namespace, name, values, title_of(messages)
+        )
+        session = Session(self._engine, record)
         if not messages:
             return session.at(recognised.tip)
         after = recognised.tip or records.ROOT
@@ -158,6 +175,28 @@ class ProxiedConversations:
     async def add_usage(self, events: Sequence[records.UsageEvent]) -> None:
         """Record the usage of calls, each in the session that it names, if that exists."""
         await self._store.write(add_proxied_usage, events)
+
+
+def title_of(messages: Iterable[Message]) -> str | None:
+    """Return the first words that a person typed; None if the messages have none."""
+    for message in messages:
+        if words := person_text(message).split(maxsplit=_TITLE_WORDS):
+            title = " ".join(words[:_TITLE_WORDS])
+            return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
+    return None
+
+
+def _open_for_recording(
+    db: Database, namespace: str, name: str, values: records.SessionUpdate, title: str | None
+) -> records.SessionRecord:
+    """Return the session with these values; it gets the title if it has none."""
+    session = sessions.get_or_create(db, namespace, name, replace(values, title=title))
+    if session.title:
+        title = None
+    is_same = session.model == values.model and values.client in {None, session.client}
+    if is_same and title is None:
+        return session
+    return sessions.update(db, session.key, replace(values, title=title))
 
 
 def recognise_history(

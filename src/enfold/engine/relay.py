@@ -17,6 +17,7 @@ from uuid import uuid4
 from enfold.errors import StoreError
 from enfold.events import Event, Events, from_payload, payload
 from enfold.jsontext import dump_text, loads
+from enfold.records import listing_namespace
 from enfold.store import outbox
 from enfold.store.store import Store
 
@@ -96,7 +97,8 @@ class Relay:
             return
         event = from_payload(notice)
         if event is not None:
-            self._events.within(notice["namespace"]).repeat(event)
+            namespace = notice["namespace"]
+            self._events.within(namespace, listing_namespace(namespace)).repeat(event)
 
 
 def _short(notice: dict[str, Any]) -> dict[str, Any]:

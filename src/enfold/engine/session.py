@@ -72,7 +72,9 @@ class Session:
     ) -> None:
         self._engine = engine
         self._store = engine.store
-        self._events = engine.events.within(record.namespace)
+        self._events = engine.events.within(
+            record.namespace, records.listing_namespace(record.namespace)
+        )
         self.key = record.key
         """What the store knows it by."""
         self.id = record.id

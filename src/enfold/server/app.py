@@ -22,7 +22,7 @@ from enfold.server.bodies import Bodies
 from enfold.server.feed import Feeds
 from enfold.server.headers import Segments
 from enfold.server.metrics import Health, Metrics
-from enfold.server.request_log import Audit, Tracing
+from enfold.server.request_log import Audit, Tracing, log_compression
 from enfold.settings import ServerSettings
 
 _API_PATHS = ("/api", "/docs", "/openapi.json")
@@ -106,6 +106,7 @@ def create_app(
     options = serving or ServerSettings()
     metrics = metrics or Metrics()
     engine.events.subscribe(metrics.listen)
+    engine.events.subscribe(log_compression)
     health = Health(engine, metrics)
     feeds = Feeds(engine.events)
     tokens = Tokens(engine.access)

@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
+from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
 from enfold.server.callers import Caller
@@ -33,8 +34,36 @@ current_request: ContextVar[str] = ContextVar("current_request", default="")
 
 _NOT_ALLOWED = 1008
 """The close code of a refused WebSocket; a browser sees 403."""
+_LOGGED_HEADERS = {b"x-enfold-session": "session", b"x-enfold-decision": "decision"}
+"""Headers of a response that the log line repeats."""
 _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _log = logging.getLogger("enfold.server")
+
+
+compression_cause: ContextVar[str] = ContextVar("compression_cause", default="")
+"""The reason of the current compression, for the log; empty for the usual ones."""
+
+
+def log_decision(
+    decision: str, session: str | None, tokens_before: int, tokens_after: int | None, cause: str
+) -> None:
+    """Write the log line of a compression or of a blocked request."""
+    fields = {
+        "session": session,
+        "decision": decision,
+        "tokens_before": tokens_before,
+        "tokens_after": tokens_after,
+        "cause": cause,
+    }
+    _log.log(logging.WARNING if decision == "blocked" else logging.INFO, decision, extra=fields)
+
+
+def log_compression(event: Event) -> None:
+    """Write the log line of a compression that has finished."""
+    if isinstance(event, CompressionFinished):
+        usual = "due" if event.automatic else "requested"
+        cause = compression_cause.get() or usual
+        log_decision("compressed", event.session, event.tokens_before, event.tokens_after, cause)
 
 
 class Tracing:
@@ -88,6 +117,8 @@ class _Request:
         self._begin = perf_counter()
         self.status = 0
         """The status of the answer; 0 until it starts."""
+        self._proxied: dict[str, str] = {}
+        """Session and decision of a proxied request."""
         given = find(scope["headers"], HEADER)
         self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else token_hex(16)
         scope.setdefault("state", {})["request_id"] = self.id
@@ -101,7 +132,12 @@ class _Request:
         """Send a part of the answer; the id goes into its headers."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = [pair for pair in message["headers"] if pair[0].lower() != HEADER]
+            headers = []
+            for name, value in message["headers"]:
+                if (field := _LOGGED_HEADERS.get(name)) is not None:
+                    self._proxied[field] = value.decode("latin-1")
+                if name.lower() != HEADER:
+                    headers.append((name, value))
             message = {**message, "headers": [*headers, (HEADER, self.id.encode())]}
         await self._send(message)
 
@@ -116,6 +152,7 @@ class _Request:
             "status": self.status or None,
             "milliseconds": round(self.seconds * 1000, 2),
             "caller": caller.name if caller is not None else None,
+            **self._proxied,
         }
         # The fastest call that logging has, because every request writes such a line.
         _log.handle(
@@ -152,7 +189,18 @@ _LEVELS = {
     "psycopg": logging.ERROR,  # the queue logs itself that the database is unreachable
     "uvicorn": logging.WARNING,
 }
-_FIELDS = ("method", "route", "status", "milliseconds", "caller")
+_FIELDS = (
+    "method",
+    "route",
+    "status",
+    "milliseconds",
+    "caller",
+    "session",
+    "decision",
+    "tokens_before",
+    "tokens_after",
+    "cause",
+)
 
 
 def redacted(text: str) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 from enfold.errors import NotFoundError
 from enfold.jsontext import dump_text, loads
 from enfold.records import (
+    KEY_NAMESPACE,
+    KEY_NAMESPACES_END,
     CompressionRow,
     DailyFailures,
     DailyUsage,
@@ -106,7 +108,7 @@ def usage_of_session(db: Database, session: SessionKey, *, since: int = 0) -> li
 
 def usage_of_namespace(db: Database, namespace: str, *, since: int = 0) -> list[UsageTotal]:
     """Return the usage of all sessions of a namespace by purpose, profile and model."""
-    rows = db.rows("usage_of_namespace", namespace=namespace, since=since)
+    rows = db.rows("usage_of_namespace", since=since, **_listing(namespace))
     return [UsageTotal(**row) for row in rows]
 
 
@@ -129,7 +131,14 @@ def compressions(db: Database, namespace: str, *, since: int = 0) -> list[Compre
 
 def usage_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DailyUsage]:
     """Return the usage of all sessions of a namespace by day."""
-    return [DailyUsage(**row) for row in db.rows("usage_by_day", namespace=namespace, since=since)]
+    rows = db.rows("usage_by_day", since=since, **_listing(namespace))
+    return [DailyUsage(**row) for row in rows]
+
+
+def _listing(namespace: str) -> dict[str, str]:
+    """Return the namespace, and the first and the end of the namespaces that it lists."""
+    listed = {"prefix": KEY_NAMESPACE, "end": KEY_NAMESPACES_END}
+    return {"namespace": namespace, **(dict.fromkeys(listed, "") if namespace else listed)}
 
 
 def add_failure(db: Database, session: SessionKey, code: str, *, automatic: bool) -> None:

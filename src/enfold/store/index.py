@@ -69,9 +69,22 @@ def forget_session(db: Database, session: SessionKey) -> None:
         )
 
 
-def _scopes(db: Database, session: SessionKey) -> tuple[str, str]:
+def move_session(db: Database, session: SessionKey, listed_in: str) -> None:
+    """List a session in another namespace, so that a search there finds its messages."""
+    forget_session(db, session)
+    if db.engine == "postgresql":
+        db.change("delete_words_of_session", session=session)
+    db.change("list_session", key=session, listed_in=listed_in)
+    scopes, rows_of = _scopes(db, session), _ROWS[db.engine]
+    for page in db.pages("texts_after_key", session=session):
+        rows = (row for each in page for row in rows_of(each["key"], session, scopes, each["text"]))
+        db.change_many("insert_words", rows)
+
+
+def _scopes(db: Database, session: SessionKey) -> tuple[str, ...]:
     row = db.row("namespace_of", session=session)
-    return session_scope(session), namespace_scope(row["namespace"] if row else "")
+    namespaces = (row["namespace"], row["listed_in"]) if row else ("",)
+    return session_scope(session), *map(namespace_scope, dict.fromkeys(namespaces))
 
 
 def _fts5_rows(

@@ -7,12 +7,15 @@ from dataclasses import fields
 from enfold.errors import InputError, NotFoundError
 from enfold.jsontext import dump_text, loads
 from enfold.records import (
+    KEY_NAMESPACE,
+    KEY_NAMESPACES_END,
     NO_UPDATE,
     SessionCursor,
     SessionKey,
     SessionRecord,
     SessionUpdate,
     check_name,
+    listing_namespace,
 )
 from enfold.store import index
 from enfold.store.database import Database, Row
@@ -34,10 +37,12 @@ def get_or_create(
     db.change(
         "create_session",
         namespace=namespace,
+        listed_in=listing_namespace(namespace),
         id=id,
         title=storable(changes.title or ""),
         profile=changes.profile or None,
         model=changes.model or None,
+        client=changes.client or None,
         settings=dump_text(changes.settings or {}),
         now=db.now(),
     )
@@ -50,6 +55,14 @@ def get_or_create(
 def find(db: Database, namespace: str, id: str) -> SessionRecord | None:
     """Return the session of that id in the namespace, or None."""
     row = db.row("session_by_id", namespace=namespace, id=id)
+    return _session(row) if row else None
+
+
+def find_listed(db: Database, namespace: str, id: str) -> SessionRecord | None:
+    """Return the session of that id in the namespace, else one that is listed there, or None."""
+    if session := find(db, namespace, id):
+        return session
+    row = db.row("listed_session_by_id", namespace=namespace, id=id)
     return _session(row) if row else None
 
 
@@ -68,15 +81,27 @@ def page(
     limit: int = 50,
     after: SessionRecord | SessionCursor | None = None,
 ) -> list[SessionRecord]:
-    """Return sessions of a namespace, last used first, `after` the last of the page before."""
+    """Return sessions of a namespace, last used first, `after` the last of the page before.
+
+    The owner's namespace lists the sessions of clients without an access token, too.
+    """
+    is_listing = listing_namespace(namespace) == namespace
     rows = db.rows(
-        "sessions_before",
+        "listed_sessions_before" if is_listing else "sessions_before",
         namespace=namespace,
         updated_at=after.updated_at if after else _FAR_FUTURE,
         key=after.key if after else _FAR_FUTURE,
         limit=limit,
     )
     return [_session(row) for row in rows]
+
+
+def list_next_client_session(db: Database) -> bool:
+    """List an older session of a client without a token for the owner; False if none is left."""
+    row = db.row("session_to_list", prefix=KEY_NAMESPACE, end=KEY_NAMESPACES_END)
+    if row is not None:
+        index.move_session(db, row["key"], "")
+    return row is not None
 
 
 def namespaces(db: Database, *, limit: int = 50, after: str = "") -> list[tuple[str, int]]:
@@ -105,6 +130,7 @@ def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionReco
         title=storable(values["title"]),
         profile=values["profile"] or None,
         model=values["model"] or None,
+        client=values["client"] or None,
         settings=dump_text(values["settings"]),
         blocked=dump_text(values["blocked"]) if values["blocked"] else None,
         now=db.now(),

@@ -16,6 +16,7 @@ from enfold import wire
 from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
+from enfold.records import KEY_NAMESPACE
 from enfold.server.callers import caller_in
 from enfold.server.headers import Header, find
 from enfold.server.proxy.upstream import WITHOUT_BODY
@@ -24,7 +25,6 @@ from enfold.wire import Wire
 _KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """The headers in which clients send the key of their provider."""
 _BEARER = "bearer "
-_KEY_NAMESPACE = "key-"
 _OVERFLOW_STATUSES = frozenset({400, 413})
 _DISCONNECT_DELAY = 0.1
 """Seconds after which the proxy starts to watch for a client that disconnects."""
@@ -112,7 +112,7 @@ class ProxyNamespaces:
             value = find(scope["headers"], name)
             if value is not None:
                 digest = blake2b(value, key=self._key, digest_size=16).hexdigest()
-                return f"{_KEY_NAMESPACE}{digest}"
+                return f"{KEY_NAMESPACE}{digest}"
         return caller.namespace
 
 
@@ -161,7 +161,7 @@ def error_response(
     if isinstance(error, BlockedError) and error.session is not None:
         path = f"POST /api/sessions/{quote(error.session, safe='')}"
         header = ""
-        if namespace.startswith(_KEY_NAMESPACE):
+        if namespace.startswith(KEY_NAMESPACE):
             header = f", with the header x-enfold-namespace: {namespace}"
         message += f" ({path}/retry, or {path}/acknowledge{header})"
     # Client libraries retry some statuses on their own. A conflict is not solved by that.
@@ -170,6 +170,9 @@ def error_response(
         (b"content-type", b"application/json"),
         (b"x-should-retry", b"true" if should_retry else b"false"),
     ]
+    if isinstance(error, BlockedError):
+        headers.append((b"x-enfold-decision", b"blocked"))
+        headers.append((b"x-enfold-session", (error.session or "").encode("latin-1", "replace")))
     body = wire.UPSTREAMS[upstream].error_body(found.code, found.status, message)
     return found.status, headers, dumps(body)
 

@@ -54,6 +54,7 @@ from enfold.server.proxy.upstream import (
     buffer_response,
     is_stream,
 )
+from enfold.server.proxy.user_agents import client_name
 from enfold.settings import ServerSettings, upstreams
 from enfold.wire.replies import Reply
 
@@ -150,6 +151,7 @@ class Proxy:
             body,
             f"{http.wire.provider}:{model}",
             namespace,
+            client_name(http.headers),
             name,
             may_recall=not http.wire.is_array_stream(http.path),
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),

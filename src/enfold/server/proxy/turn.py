@@ -25,9 +25,17 @@ from enfold.engine.recognition import (
     ClientHistory,
     ProxiedConversations,
     RecognisedHistory,
+    Sender,
 )
 from enfold.engine.state import CallOptions, ClientModel
-from enfold.errors import BlockedError, CompressionError, EnfoldError, InputError, StoreError
+from enfold.errors import (
+    BlockedError,
+    CompressionError,
+    EnfoldError,
+    InputError,
+    StoreError,
+    facts,
+)
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection
 from enfold.llm.gateway import ModelGateway
@@ -50,6 +58,7 @@ from enfold.server.proxy.recall import (
     find_replacements,
     offer_recall,
 )
+from enfold.server.request_log import compression_cause, log_decision
 from enfold.settings import Settings
 from enfold.strategies import presets
 from enfold.summaries import HEADING
@@ -86,6 +95,8 @@ class ProxyRequest:
     model: str
     """In the form `provider:model`."""
     namespace: str = ""
+    client: str | None = None
+    """The name of the program that sent it; None if it is not known."""
     session: str | None = None
     """The session's name, if the request names it. None: the conversation is recognised."""
     provider_has_view: bool = False
@@ -216,6 +227,7 @@ class ProxyPipeline:
     async def prepare_after_overflow(self, request: ProxyRequest) -> ForwardedRequest | None:
         """Return a compressed request after the provider refused it as too long, or None."""
         analysis = await self._analyse(request)
+        compression_cause.set("overflow")
         try:
             session = await self._record(analysis)
             by = self._restorable_by(analysis)
@@ -400,9 +412,11 @@ class ProxyPipeline:
             connection = request.connect() if recognised.settings.proxy_client_key else None
             async with open_client_model(connection) as client_model:
                 outcome = await session.compress_due(replace(options, client_model=client_model))
-        except (BlockedError, CompressionError):
+        except (BlockedError, CompressionError) as error:
             if recognised.settings.on_failure == "pass":
                 return analysis.forward(NOT_COMPRESSED)
+            cause = error.cause if isinstance(error, BlockedError) else facts(error).code
+            log_decision("blocked", analysis.name, analysis.tokens_before, load.total, cause)
             raise
         after = await self._analyse(request)
         forwarded = after.forward(*((TRUNCATED,) if outcome.is_truncated else ()))
@@ -417,7 +431,7 @@ class ProxyPipeline:
         return await self._conversations.record(
             request.namespace,
             name or analysis.name or analysis.history.whole_name(),
-            request.model,
+            Sender(request.model, request.client),
             recognised,
             [
                 replace(parse_message(raw, request.body.wire.dialect), at=request.arrived_at)

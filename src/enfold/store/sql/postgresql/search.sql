@@ -2,6 +2,9 @@
 INSERT INTO message_words (message, piece, session, is_whole, words)
 VALUES (:message, :piece, :session, :is_whole, CAST(:words AS tsvector))
 
+-- name: delete_words_of_session
+DELETE FROM message_words WHERE session = :session
+
 -- fragment: phrases
 json_array_elements_text(CAST(:query AS json)) WITH ORDINALITY AS phrase (text, place)
 

@@ -7,7 +7,7 @@ SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile,
     (SELECT count(*) FROM usage_events AS u
      WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at) AS replies
 FROM session_snapshots AS s JOIN sessions AS x ON x.key = s.session
-WHERE x.namespace = :namespace AND s.kind = 'summary' AND s.created_at >= :since
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND s.kind = 'summary' AND s.created_at >= :since
     AND NOT EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
     AND NOT EXISTS (
         SELECT 1 FROM session_snapshots AS p
@@ -25,8 +25,8 @@ SELECT created_at / 86400000 AS day, kind, model, count(*) AS calls,
     coalesce(sum(cost), 0.0) AS cost,
     count(*) - count(cost) AS unknown_costs
 FROM usage_events
-WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace)
-        OR session IS NULL AND namespace = :namespace)
+WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace OR listed_in = :namespace)
+        OR session IS NULL AND (namespace = :namespace OR namespace >= :prefix AND namespace < :end))
     AND created_at >= :since
 GROUP BY created_at / 86400000, kind, model
 ORDER BY day, kind, model
@@ -40,6 +40,6 @@ SELECT key, :code, :automatic, :now FROM sessions WHERE key = :session
 SELECT created_at / 86400000 AS day, code, count(*) AS failures,
     CAST(sum(automatic) AS bigint) AS automatic
 FROM compression_failures
-WHERE session IN (SELECT key FROM sessions WHERE namespace = :namespace) AND created_at >= :since
+WHERE session IN (SELECT key FROM sessions WHERE namespace = :namespace OR listed_in = :namespace) AND created_at >= :since
 GROUP BY created_at / 86400000, code
 ORDER BY day, code

@@ -96,8 +96,8 @@ ORDER BY kind, profile, model
 
 -- name: usage_of_namespace
 {usage_total}
-WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace)
-        OR session IS NULL AND namespace = :namespace)
+WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace OR listed_in = :namespace)
+        OR session IS NULL AND (namespace = :namespace OR namespace >= :prefix AND namespace < :end))
     AND created_at >= :since
 GROUP BY kind, profile, model
 ORDER BY kind, profile, model

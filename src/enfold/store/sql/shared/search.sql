@@ -1,8 +1,14 @@
 -- name: namespace_of
-SELECT namespace FROM sessions WHERE key = :session
+SELECT namespace, listed_in FROM sessions WHERE key = :session
 
 -- name: insert_text
 INSERT INTO message_texts (message, session, text) VALUES (:message, :session, :text)
+
+-- name: texts_after_key
+SELECT message AS key, text FROM message_texts
+WHERE session = :session AND message > :key
+ORDER BY message
+LIMIT :limit
 
 -- name: hits
 SELECT m.seq AS key, m.session, s.id AS session_id, m.id AS message, m.depth, m.role,

@@ -1,5 +1,5 @@
 -- fragment: session_columns
-s.key, s.namespace, s.id, s.title, s.profile, s.model, m.id AS tip,
+s.key, s.namespace, s.id, s.title, s.profile, s.model, s.client, m.id AS tip,
 coalesce(m.depth, 0) AS depth, coalesce(m.path_tokens, 0) AS tokens,
 s.settings, s.blocked, s.created_at, s.updated_at
 
@@ -13,10 +13,20 @@ SELECT {session_columns}
 FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
 WHERE s.namespace = :namespace AND s.id = :id
 
+-- name: listed_session_by_id
+-- Clients with different keys may have sessions of the same name: the last used one is found.
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.listed_in = :namespace AND s.id = :id
+ORDER BY s.updated_at DESC, s.key DESC
+LIMIT 1
+
 -- name: create_session
 INSERT INTO sessions
-    (namespace, id, title, profile, model, settings, blocked, created_at, updated_at)
-VALUES (:namespace, :id, :title, :profile, :model, :settings, NULL, :now, :now)
+    (namespace, listed_in, id, title, profile, model, client, settings, blocked, created_at,
+     updated_at)
+VALUES
+    (:namespace, :listed_in, :id, :title, :profile, :model, :client, :settings, NULL, :now, :now)
 ON CONFLICT (namespace, id) DO NOTHING
 
 -- name: sessions_before
@@ -27,14 +37,32 @@ WHERE s.namespace = :namespace AND (s.updated_at, s.key) < (:updated_at, :key)
 ORDER BY s.updated_at DESC, s.key DESC
 LIMIT :limit
 
+-- name: listed_sessions_before
+-- The same for all sessions that are listed in a namespace.
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.listed_in = :namespace AND (s.updated_at, s.key) < (:updated_at, :key)
+ORDER BY s.updated_at DESC, s.key DESC
+LIMIT :limit
+
+-- name: session_to_list
+-- A session of a client without a token that is not listed in the owner's namespace yet.
+SELECT key FROM sessions
+WHERE listed_in >= :prefix AND listed_in < :end
+ORDER BY key
+LIMIT 1
+
+-- name: list_session
+UPDATE sessions SET listed_in = :listed_in WHERE key = :key
+
 -- name: lock_session
 -- Whoever writes to a session holds its row, so that tips and snapshots change one at a time.
 SELECT key, tip FROM sessions WHERE key = :key {for_update}
 
 -- name: update_session
 UPDATE sessions
-SET title = :title, profile = :profile, model = :model, settings = :settings,
-    blocked = :blocked, updated_at = :now
+SET title = :title, profile = :profile, model = :model, client = :client,
+    settings = :settings, blocked = :blocked, updated_at = :now
 WHERE key = :key
 
 -- name: move_tip

@@ -6,12 +6,6 @@ INSERT INTO message_words (rowid, scope, words, parts) VALUES (:message, :scope,
 INSERT INTO message_words (message_words, rowid, scope, words, parts)
 VALUES ('delete', :message, :scope, :words, :parts)
 
--- name: texts_after_key
-SELECT message AS key, text FROM message_texts
-WHERE session = :session AND message > :key
-ORDER BY message
-LIMIT :limit
-
 -- name: search_newest
 SELECT rowid AS key, NULL AS rank FROM message_words
 WHERE message_words MATCH :query AND rowid < :before
