@@ -198,9 +198,8 @@ class Events:
         """
         events = Events()
         events._namespace = namespace
-        events._reached = frozenset(
-            {None, namespace, namespace if listed_in is None else listed_in}
-        )
+        listing = namespace if listed_in is None else listed_in
+        events._reached = frozenset({None, namespace, listing})
         events._listeners = self._listeners
         events._forwards = self._forwards
         return events

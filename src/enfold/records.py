@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NewType, TypeAlias
 from uuid import uuid4
 
@@ -34,6 +35,8 @@ KEY_NAMESPACE = "key-"
 """How the namespaces of proxy clients without an access token begin; a hash of the key follows."""
 KEY_NAMESPACES_END = "key."
 """The first text after all of these namespaces."""
+_CONVERSATION = "c-"
+"""How the names of recognised conversations begin."""
 
 
 def listing_namespace(namespace: str) -> str:
@@ -42,6 +45,21 @@ def listing_namespace(namespace: str) -> str:
     Clients without an access token are on the owner's machine: the owner sees their sessions.
     """
     return "" if namespace.startswith(KEY_NAMESPACE) else namespace
+
+
+def conversation_name(namespace: str, message: str) -> str:
+    """Return the name of a recognised conversation's session, given a message's identity.
+
+    Names are unique where they are listed: clients with different keys may send the same messages.
+    """
+    if listing_namespace(namespace) != namespace:
+        message = blake2b(f"{namespace} {message}".encode(), digest_size=16).hexdigest()
+    return f"{_CONVERSATION}{message}"
+
+
+def unlisted_conversation(name: str) -> str | None:
+    """Return the identity in the name of a conversation that is not listed yet, if it has one."""
+    return name.removeprefix(_CONVERSATION) if name.startswith(_CONVERSATION) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,8 @@ from enfold.store.database import migrations, queries
 
 FOLDER = ROOT / "src" / "enfold" / "store"
 ONE_ENGINE = {
-    "sqlite": {"delete_words", "texts_after_key"},
-    "postgresql": {"has_jobs", "notify", "search_recent"},
+    "sqlite": {"delete_words"},
+    "postgresql": {"delete_words_of_session", "has_jobs", "notify", "search_recent"},
 }
 """Queries that only one engine needs: SQLite's index must be told what to forget, and gives the
 newest first by itself; PostgreSQL has a queue of jobs, and tells other processes."""

@@ -74,6 +74,12 @@ class AccessRegistry:
         """Return namespaces with sessions, by name, without the command line's."""
         return await self._store.read(_read_namespaces, limit, after)
 
+    async def list_client_sessions(self) -> None:
+        """List older sessions of proxy clients without a token in the owner's namespace."""
+        # One at a time: each is a write, and requests must not wait long for the store.
+        while await self._store.write(sessions.list_next_client_session):
+            pass
+
     async def count_sessions(self, namespace: str) -> int:
         """Return the number of sessions of a namespace."""
         return await self._store.read(sessions.count, namespace)

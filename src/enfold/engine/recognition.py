@@ -65,15 +65,16 @@ class ClientHistory:
         roles = (*self.roles, *(message.role for message in new))
         return ClientHistory(roles, (*self.content_hashes, *map(content_hash, new)))
 
-    def session_name(self) -> str | None:
+    def session_name(self, namespace: str = "") -> str | None:
         """Return the name of the history's session; None before the first reply."""
         if "assistant" not in self.roles:
             return None
-        return f"c-{self.ids[self.roles.index('assistant')]}"
+        first_reply = self.ids[self.roles.index("assistant")]
+        return records.conversation_name(namespace, first_reply)
 
-    def whole_name(self) -> str:
+    def whole_name(self, namespace: str = "") -> str:
         """Return a session name for a history without a reply: that of all its messages."""
-        return f"c-{self.ids[-1]}"
+        return records.conversation_name(namespace, self.ids[-1])
 
 
 @dataclass(frozen=True, slots=True)

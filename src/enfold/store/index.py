@@ -69,12 +69,12 @@ def forget_session(db: Database, session: SessionKey) -> None:
         )
 
 
-def move_session(db: Database, session: SessionKey, listed_in: str) -> None:
-    """List a session in another namespace, so that a search there finds its messages."""
+def move_session(db: Database, session: SessionKey, listed_in: str, id: str) -> None:
+    """List a session in another namespace under an id; a search there finds its messages."""
     forget_session(db, session)
     if db.engine == "postgresql":
         db.change("delete_words_of_session", session=session)
-    db.change("list_session", key=session, listed_in=listed_in)
+    db.change("list_session", key=session, listed_in=listed_in, id=id)
     scopes, rows_of = _scopes(db, session), _ROWS[db.engine]
     for page in db.pages("texts_after_key", session=session):
         rows = (row for each in page for row in rows_of(each["key"], session, scopes, each["text"]))

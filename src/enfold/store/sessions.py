@@ -15,7 +15,9 @@ from enfold.records import (
     SessionRecord,
     SessionUpdate,
     check_name,
+    conversation_name,
     listing_namespace,
+    unlisted_conversation,
 )
 from enfold.store import index
 from enfold.store.database import Database, Row
@@ -100,7 +102,9 @@ def list_next_client_session(db: Database) -> bool:
     """List an older session of a client without a token for the owner; False if none is left."""
     row = db.row("session_to_list", prefix=KEY_NAMESPACE, end=KEY_NAMESPACES_END)
     if row is not None:
-        index.move_session(db, row["key"], "")
+        message = unlisted_conversation(row["id"])
+        name = row["id"] if message is None else conversation_name(row["namespace"], message)
+        index.move_session(db, row["key"], "", name)
     return row is not None
 
 

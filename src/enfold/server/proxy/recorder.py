@@ -117,7 +117,8 @@ class ProxiedCall:
             return self.session
         parse = wire.get(self.response.wire.dialect).parse_message
         try:
-            return self.history.followed_by(map(parse, self.response.reply.messages)).session_name()
+            history = self.history.followed_by(map(parse, self.response.reply.messages))
+            return history.session_name(self.namespace)
         except InputError:
             return None  # the history will not be recognised with this reply in it
 

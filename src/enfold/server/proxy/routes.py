@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.engine.recognition import ProxiedConversations
-from enfold.errors import EnfoldError, InputError
+from enfold.errors import EnfoldError, InputError, StoreError
 from enfold.records import UsageEvent, check_name
 from enfold.server.bodies import unpacked
 from enfold.server.headers import Header
@@ -359,10 +359,21 @@ async def open_proxy(
         on_usage=on_usage,
         on_warning=on_warning,
     )
+    listing = asyncio.create_task(_list_client_sessions(engine))
     try:
         yield proxy
     finally:
+        listing.cancel()
+        with suppress(asyncio.CancelledError):
+            await listing
         await proxy.close()
+
+
+async def _list_client_sessions(engine: Engine) -> None:
+    try:
+        await engine.access.list_client_sessions()
+    except StoreError as error:
+        _log.warning("older sessions of clients are not listed for the owner yet: %s", error)
 
 
 def _without_header(headers: list[Header], unwanted: bytes) -> list[Header]:

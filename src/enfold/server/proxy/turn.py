@@ -217,7 +217,7 @@ class ProxyPipeline:
         analysis = await self._analyse(request)
         if analysis.name is None and analysis.decision.action == "must":
             # Without a reply it has no name of its own, but it may have been compressed before.
-            name = analysis.history.whole_name()
+            name = analysis.history.whole_name(request.namespace)
             analysis = await self._analyse(replace(request, session=name))
         if analysis.decision.action != "must":
             self._record_in_background(analysis)
@@ -247,7 +247,8 @@ class ProxyPipeline:
         dialect, snapshot = analysis.body.wire.dialect, analysis.recognised.snapshot
         try:
             messages = [parse_message(dumps(item), dialect) for item in reply.messages]
-            name = analysis.name or analysis.history.followed_by(messages).session_name()
+            history = analysis.history.followed_by(messages)
+            name = analysis.name or history.session_name(analysis.request.namespace)
             session = await self._record(analysis, name)
             await save_response(
                 self._engine.responses,
@@ -271,7 +272,7 @@ class ProxyPipeline:
         facts = await self._facts(request, tokenizer)
         lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
         history = _client_history(request.prefix, facts, lead)
-        name = request.session or history.session_name()
+        name = request.session or history.session_name(request.namespace)
         recognised = await self._conversations.recognise(
             request.namespace, name, history, request.model
         )
@@ -430,7 +431,7 @@ class ProxyPipeline:
         new = analysis.sent[recognised.recorded :]
         return await self._conversations.record(
             request.namespace,
-            name or analysis.name or analysis.history.whole_name(),
+            name or analysis.name or analysis.history.whole_name(request.namespace),
             Sender(request.model, request.client),
             recognised,
             [

@@ -35,7 +35,7 @@ _BY_USER_AGENT = tuple(
         (r"^agents/", "OpenAI Agents SDK"),
         (r"langchain|langgraph", "LangChain"),
         (r"litellm", "LiteLLM"),
-        (r"ai-sdk", "AI SDK"),
+        (r"\bai-sdk", "AI SDK"),
         (r"^(?:async)?openai/python", "OpenAI SDK (Python)"),
         (r"^(?:async)?openai/js", "OpenAI SDK (JavaScript)"),
         (r"^(?:async)?anthropic/python", "Anthropic SDK (Python)"),

@@ -47,13 +47,13 @@ LIMIT :limit
 
 -- name: session_to_list
 -- A session of a client without a token that is not listed in the owner's namespace yet.
-SELECT key FROM sessions
+SELECT key, namespace, id FROM sessions
 WHERE listed_in >= :prefix AND listed_in < :end
 ORDER BY key
 LIMIT 1
 
 -- name: list_session
-UPDATE sessions SET listed_in = :listed_in WHERE key = :key
+UPDATE sessions SET listed_in = :listed_in, id = :id WHERE key = :key
 
 -- name: lock_session
 -- Whoever writes to a session holds its row, so that tips and snapshots change one at a time.
