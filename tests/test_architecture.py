@@ -23,7 +23,7 @@ from tests.source import PACKAGE, ROOT, Function, Module, package
 LAYERS: tuple[tuple[str, ...], ...] = (
     ("",),  # enfold/__init__.py
     ("adapters", "cli", "langgraph", "library", "server", "testing", "ui"),  # doors
-    ("bulk", "chat", "evaluation"),
+    ("bulk", "chat", "evaluation", "wrap"),
     ("wiring",),
     ("engine", "flush"),
     ("queue",),

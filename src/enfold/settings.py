@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from hashlib import blake2b
+from importlib import metadata
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -21,7 +23,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
-from enfold.jsontext import loads
+from enfold.jsontext import dump_text, loads
 from enfold.modelconfig import DEFAULT_MODEL
 from enfold.standing import WORDS_SHARE
 from enfold.summaries import Style
@@ -491,6 +493,38 @@ def variable(name: str) -> str | None:
     return os.environ.get(name)
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of this process, for a program that is started from it."""
+    return dict(os.environ)
+
+
+def server_identity(db: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return what makes two servers the same: version, store and upstreams.
+
+    Addresses may contain passwords, so only their digests are returned.
+    """
+    path = db.removeprefix("sqlite:///")
+    store = db if path == db else str(Path(path).resolve())
+    addresses = sorted(upstreams(environment).items())
+    return {
+        "version": installed_version(),
+        "store": _digest(store),
+        "upstreams": _digest(dump_text(addresses)),
+    }
+
+
+def installed_version() -> str:
+    """Return the version of the installed package, or `source`."""
+    try:
+        return metadata.version("enfold")
+    except metadata.PackageNotFoundError:
+        return "source"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
 def quieten_libraries() -> None:
     """Turn off telemetry and progress bars of libraries; call this before they are imported."""
     os.environ.setdefault("DO_NOT_TRACK", "1")
@@ -550,13 +584,14 @@ def server_settings(environment: Mapping[str, str] | None = None) -> ServerSetti
     return ServerSettings(**values)
 
 
-def upstreams() -> dict[str, str]:
+def upstreams(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the addresses that the proxy forwards to: `ENFOLD_<NAME>_BASE_URL`, or the public one.
 
     A version at the end, as client libraries want it, is removed: the forwarded path has it.
     """
+    given = os.environ if environment is None else environment
     return {
-        name: os.environ.get(f"ENFOLD_{name.upper()}_BASE_URL", wire.address)
+        name: given.get(f"ENFOLD_{name.upper()}_BASE_URL", wire.address)
         .rstrip("/")
         .removesuffix("/v1")
         .removesuffix("/v1beta")
@@ -570,6 +605,11 @@ def parse_value(text: str) -> Any:
         return loads(text)
     except InputError:
         return text
+
+
+def user_folder(kind: Literal["data", "log"]) -> Path:
+    """Return a folder of enfold in the user's home; it is made if it does not exist."""
+    return _user_folder(kind, make=True)
 
 
 def _user_folder(kind: str, *, make: bool = False) -> Path:

@@ -108,6 +108,7 @@ async def test_health_and_readiness(client: Client, app: App) -> None:
         "status": "ready",
         "store": {"engine": "sqlite", "status": "ok"},
         "queue": {"runner": "local", "status": "ok", "waiting": {}, "failing": 0},
+        "server": {"token_required": False, "client_key": False},
     }
     app.drain()
     drained = await client.get("/readyz")

@@ -31,6 +31,7 @@ from enfold.errors import EnfoldError, facts
 
 _USAGE = 2
 _INTERRUPTED = 130
+_WRAP_OPTIONS_WITH_VALUE = ("--port", "--db")
 
 COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Conversations in files": {
@@ -49,6 +50,9 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "serve",
             "Serve the web UI, the API and the proxy; Ctrl+C stops it.",
         ),
+    },
+    "Coding agents": {
+        "wrap": ("wrap", "Run a coding agent with its requests going through enfold."),
     },
     "Setup": {
         "models": ("models", "Show and set the limits of models."),
@@ -110,13 +114,14 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        app(
-            _hyphens_last(arguments),
+        result = app(
+            _hyphens_last(_agent_arguments_last(arguments)),
             exit_on_error=False,
             print_error=False,
             result_action="return_value",
         )
         flush()
+        return result if isinstance(result, int) else 0
     except EnfoldError as error:
         abandon_output()
         complain(str(error))
@@ -131,6 +136,16 @@ def run(arguments: Sequence[str]) -> int:
         # The reader of our output has closed the pipe.
         abandon_output()
     return 0
+
+
+def _agent_arguments_last(arguments: Sequence[str]) -> list[str]:
+    """Move the agent's name and its arguments after `--`: none of them is an option of enfold."""
+    if list(arguments[:1]) != ["wrap"] or "--" in arguments[:2]:
+        return list(arguments)
+    place = 1
+    while place < len(arguments) and arguments[place].startswith("-"):
+        place += 1 + (arguments[place] in _WRAP_OPTIONS_WITH_VALUE)
+    return [*arguments[:place], "--", *arguments[place:]]
 
 
 def _hyphens_last(arguments: Sequence[str]) -> list[str]:

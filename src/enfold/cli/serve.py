@@ -38,11 +38,16 @@ def serve(
     db: Db = None,
     no_ui: Annotated[bool, Parameter(help="Serve only the API and the proxy.")] = False,
     sample: Annotated[bool, Parameter(help="Add a sample conversation to an empty store.")] = False,
+    # `enfold wrap` starts the server with these two.
+    fd: Annotated[int | None, Parameter(show=False)] = None,
+    until_eof: Annotated[bool, Parameter(show=False)] = False,
 ) -> None:
     """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
     # The server is loaded by name: the command line only starts it.
     server = import_module("enfold.server")
-    options = server.ServeOptions(host, port, db, ui=not no_ui, sample=sample)
+    options = server.ServeOptions(
+        host, port, db, ui=not no_ui, sample=sample, fd=fd, until_eof=until_eof
+    )
     server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
     say("stopped; all work in progress is finished")
 

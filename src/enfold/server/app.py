@@ -107,7 +107,7 @@ def create_app(
     metrics = metrics or Metrics()
     engine.events.subscribe(metrics.listen)
     engine.events.subscribe(log_compression)
-    health = Health(engine, metrics)
+    health = Health(engine, metrics, token_required=token_required)
     feeds = Feeds(engine.events)
     tokens = Tokens(engine.access)
     api = Audit(Segments(create_api(engine, feeds, tokens, body_limit=options.body_limit)), engine)

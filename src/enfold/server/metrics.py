@@ -168,9 +168,11 @@ _UNAVAILABLE = 503
 class Health:
     """The routes for monitoring: `/healthz`, `/readyz` and `/metrics`."""
 
-    def __init__(self, engine: Engine, metrics: Metrics) -> None:
+    def __init__(self, engine: Engine, metrics: Metrics, *, token_required: bool = False) -> None:
         self._engine = engine
         self._metrics = metrics
+        self.identity: dict[str, Any] = {"token_required": token_required}
+        """The facts by which `enfold wrap` recognises a server that it may use."""
         self.draining = False
         """True while the server stops: it takes no new requests."""
 
@@ -192,13 +194,15 @@ class Health:
         request.state.route = "/readyz"
         store = {"engine": self._engine.store.engine, "status": "ok"}
         queue: Mapping[str, Any] | None = None
+        server = dict(self.identity)
         try:
             queue = to_json(await self._engine.queue.state())
+            server["client_key"] = (await self._engine.settings()).proxy_client_key
         except StoreError as error:
             store["status"] = facts(error).code
         ready = queue is not None and not self.draining
         status = "ready" if ready else "draining" if self.draining else "unavailable"
-        body = {"status": status, "store": store, "queue": queue}
+        body = {"status": status, "store": store, "queue": queue, "server": server}
         return Json(body, 200 if ready else _UNAVAILABLE)
 
     async def figures(self, request: Request) -> Response:

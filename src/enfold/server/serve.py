@@ -7,6 +7,7 @@ import ctypes
 import errno
 import gc
 import logging
+import os
 import signal
 import socket
 import sys
@@ -30,7 +31,7 @@ from enfold.server.connections import PatientProtocol
 from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
-from enfold.settings import ServerSettings, server_settings
+from enfold.settings import ServerSettings, database_url, server_identity, server_settings
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
@@ -59,20 +60,39 @@ class ServeOptions:
     ui: bool = True
     sample: bool = False
     """Store a sample conversation if the store is empty."""
+    fd: int | None = None
+    """The descriptor of an inherited socket that listens, in place of host and port."""
+    until_eof: bool = False
+    """Stop at the end of standard input: the process that holds the other end has ended."""
 
 
 class Server(uvicorn.Server):
     """The web server; it drains the app before it waits for requests to finish."""
 
-    def __init__(self, config: uvicorn.Config, app: App, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: App,
+        ready: Callable[[], None],
+        *,
+        until_eof: bool = False,
+    ) -> None:
         super().__init__(config)
         self._app = app
         self._ready = ready
+        self._until_eof = until_eof
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to listen."""
         await super().startup(sockets)
+        if self._until_eof:
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_input)
         self._ready()
+
+    def _read_input(self) -> None:
+        if not os.read(sys.stdin.fileno(), 1024):
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the event streams and wait for the other requests."""
@@ -101,7 +121,10 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     log_to_standard_error()
     _keep_some_memory()
     given = server_settings()
-    listener = _listen(options.host, options.port)
+    if options.fd is not None:
+        listener = socket.socket(fileno=options.fd)
+    else:
+        listener = _listen(options.host, options.port)
     try:
         factory = uvicorn.Config("", loop="auto", log_config=None).get_loop_factory()
         with asyncio.Runner(loop_factory=factory) as runner:
@@ -147,6 +170,7 @@ async def _serve(
             ui=ui,
             metrics=metrics,
         )
+        app.health.identity |= server_identity(options.db or database_url())
         # All current objects stay: collecting garbage among them would delay requests.
         gc.collect()
         gc.freeze()
@@ -162,7 +186,13 @@ async def _serve(
             timeout_graceful_shutdown=DRAIN_SECONDS,
             backlog=_BACKLOG,
         )
-        await Server(config, app, lambda: ready(_address(options.host, listener))).serve([listener])
+        server = Server(
+            config,
+            app,
+            lambda: ready(_address(options.host, listener)),
+            until_eof=options.until_eof,
+        )
+        await server.serve([listener])
 
 
 @asynccontextmanager

@@ -1,0 +1,127 @@
+"""`enfold wrap`: run a coding agent with its requests going through a local server."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+from cyclopts.validators import Number
+
+from enfold.cli.screen import Db, put, say
+from enfold.errors import ConfigError, EnfoldError
+from enfold.settings import database_url, environment, user_folder
+from enfold.wrap import (
+    AGENTS,
+    Agent,
+    Launch,
+    LocalServer,
+    ServerOptions,
+    find_program,
+    open_server,
+    run_in_foreground,
+)
+from enfold.wrap.agents import direct_loopback
+from enfold.wrap.local_server import DEFAULT_PORT, HOST
+
+app = App(
+    name="wrap",
+    help_epilogue="""\
+Examples:
+  enfold wrap claude
+  enfold wrap codex exec "Fix the failing test"
+  enfold wrap --print opencode""",
+)
+
+_NOT_FOR_SERVER = ("ENFOLD_TOKEN",)
+"""The server serves this machine only, and the agent has no access token."""
+
+
+@app.default
+def wrap(
+    agent: Annotated[str, Parameter(help=f"The agent: {', '.join(AGENTS)}.")],
+    /,
+    *arguments: Annotated[
+        str, Parameter(help="Arguments of the agent.", allow_leading_hyphen=True)
+    ],
+    show: Annotated[
+        bool,
+        Parameter(name="--print", help="Print what would be set, as shell lines; start nothing."),
+    ] = False,
+    port: Annotated[
+        int | None,
+        Parameter(
+            help=f"The port of the server. A server that runs there is reused, else one is "
+            f"started. If unset: {DEFAULT_PORT} to reuse, any free port to start.",
+            validator=Number(gte=1, lte=65_535),
+        ),
+    ] = None,
+    db: Db = None,
+    no_ui: Annotated[bool, Parameter(help="Start the server without the web UI.")] = False,
+) -> int:
+    """Run a coding agent with its requests going through enfold.
+
+    None of the agent's files is changed. Options of enfold come before the agent's name.
+    """
+    found = AGENTS.get(agent)
+    if found is None:
+        raise ConfigError(f"no agent {agent!r}; there are {', '.join(AGENTS)}")
+    given = environment()
+    found.check(given)
+    folder = user_folder("data")
+    if show:
+        launch = found.launch(f"http://{HOST}:{port or DEFAULT_PORT}", given, folder)
+        _print_launch(found, launch, arguments, given)
+        return 0
+    program = find_program(found, given)
+    for_server = {name: value for name, value in given.items() if name not in _NOT_FOR_SERVER}
+    for_server |= found.upstream_variables(given)
+    log = user_folder("log") / "wrap.log"
+    options = ServerOptions(db or database_url(), port, log, ui=not no_ui)
+    with open_server(for_server, options) as server:
+        if sys.stderr is not None and sys.stderr.isatty() and not no_ui:
+            say(f"enfold: {found.title} runs through {server.address}; look there in a browser")
+        launch = found.launch(server.address, given, folder)
+        _write_files(launch.files)
+        variables = {**given, **direct_loopback(given), **launch.variables}
+        code = run_in_foreground(program, [*launch.arguments, *arguments], variables)
+        _report(server)
+    return code
+
+
+def _write_files(files: Mapping[Path, str]) -> None:
+    for path, text in files.items():
+        path.write_text(text, "utf-8")
+        path.chmod(0o600)
+
+
+def _report(server: LocalServer) -> None:
+    try:
+        figures = server.figures()
+    except EnfoldError as error:
+        say(f"enfold: the figures of this run are not available: {error}")
+        return
+    if not figures.requests:
+        say(
+            "enfold: no request of the agent came through; see its page in the documentation "
+            "(enfold doctor checks the setup)"
+        )
+        return
+    where = server.address if server.is_reused else "enfold sessions"
+    say(f"enfold: {figures}; look: {where}")
+
+
+def _print_launch(
+    agent: Agent, launch: Launch, arguments: tuple[str, ...], given: Mapping[str, str]
+) -> None:
+    put("# The server, in another terminal: ENFOLD_PROXY_CLIENT_KEY=true enfold serve")
+    for name, value in agent.upstream_variables(given).items():
+        put(f"# It needs {name}={shlex.quote(value)} too.")
+    for path, text in launch.files.items():
+        put(f"printf %s {shlex.quote(text)} > {shlex.quote(str(path))}")
+    for name, value in {**direct_loopback(given), **launch.variables}.items():
+        put(f"export {name}={shlex.quote(value)}")
+    put(shlex.join([agent.name, *launch.arguments, *arguments]))
