@@ -211,6 +211,11 @@ def test_what_is_not_touched_comes_back_as_it_was(value: Any) -> None:
     assert dump_text(value) == dump_text(before)
 
 
+def test_a_result_with_an_empty_name_comes_back_as_it_was() -> None:
+    value = {"contents": [{"role": "user", "parts": [{"functionResponse": {"name": ""}}]}]}
+    assert gemini.render(gemini.parse(value)) == value
+
+
 @given(gemini_values.contents)
 def test_a_single_content_comes_back_as_it_was(raw: Any) -> None:
     assert dump_text(gemini.render_message(gemini.parse_message(raw))) == dump_text(raw)

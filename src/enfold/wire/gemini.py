@@ -262,7 +262,8 @@ def _render_call(call: ToolCall) -> dict[str, Any]:
 def _render_result(result: ToolResult) -> dict[str, Any]:
     key = _key(result.extras, "functionResponse")
     inner = _with_id(result.extras.get(key), result.call_id)
-    inner["name"] = result.name or result.call_id
+    # A result from another dialect may have no name; one that was read here keeps its own.
+    inner["name"] = result.name if "name" in inner else result.name or result.call_id
     output = [part for part in result.parts if isinstance(part, Text | Data)]
     if output or not result.extras or inner.get("response") is not None:
         inner["response"] = _render_response(output, "error" if result.is_error else "output")
