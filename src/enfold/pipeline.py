@@ -17,6 +17,7 @@ import logging
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -276,25 +277,31 @@ def make_plan(request: Request) -> Plan:
         restorable_by=request.restorable_by,
         originals=request.originals,
     )
+    # Most of the plans that are tried share their standing messages.
+    standing = cache(partial(_standing, request))
     if request.split is not None:
-        return _with_split(base, request, request.split, _standing(request, 1.0))
+        return _with_split(base, request, request.split, standing(1.0))
     tried: list[Plan] = []
-    for shares in _TIGHTER:
-        plan = _tightened(base, request, *shares)
+    for kept_share, summary_share, words_share in _TIGHTER:
+        plan = _tightened(base, request, standing(words_share), kept_share, summary_share)
         is_empty = plan.split.is_empty
         if is_empty and not tried and view.tokens <= request.goal:
             return plan
         if not is_empty and plan.expected_tokens <= request.goal:
-            return _filled(plan, request) if request.fills else plan
+            return _filled(plan, request, standing(1.0)) if request.fills else plan
         tried.append(plan)
     summarizing = (plan for plan in tried if not plan.split.is_empty)
     return min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
 
 
 def _tightened(
-    base: Plan, request: Request, kept_share: float, summary_share: float, words_share: float
+    base: Plan,
+    request: Request,
+    standing: StandingMessages,
+    kept_share: float,
+    summary_share: float,
 ) -> Plan:
-    """Return the plan that keeps these shares of the retention, the summary and the words."""
+    """Return the plan that keeps these shares of the retention and of the summary's limit."""
     view = request.view
     retention = replace(request.retention, amount=request.retention.amount * kept_share)
     # A summary needs its part of the goal too.
@@ -302,7 +309,7 @@ def _tightened(
     divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
-    plan = _with_split(base, request, divided, _standing(request, words_share), summary_share)
+    plan = _with_split(base, request, divided, standing, summary_share)
     return replace(plan, is_tightened=kept_share * summary_share < 1)
 
 
@@ -380,9 +387,8 @@ def _with_limit(
     return replace(plan, summary_tokens=limit, expected_tokens=kept + limit)
 
 
-def _filled(plan: Plan, request: Request) -> Plan:
+def _filled(plan: Plan, request: Request, standing: StandingMessages) -> Plan:
     """Return the plan with the longest tail, then the longest summary, that the goal allows."""
-    standing = _standing(request, 1.0)
     tails = [0, *accumulate(reversed(plan.counts))][::-1]
     points = [
         point

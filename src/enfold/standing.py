@@ -19,7 +19,7 @@ from enfold.history import answers_a_call, cut_points
 from enfold.messages import Message, Part, Text
 from enfold.retention import Retention
 from enfold.summaries import HEADING
-from enfold.text.harness import is_context, person_text, spans
+from enfold.text.harness import FENCED_BLOCK, is_context, person_text, spans
 from enfold.text.rules import find_rules, withdrawn
 from enfold.tokens import count_message, get
 
@@ -37,10 +37,6 @@ _SMALLEST_GAIN = 64
 """Tokens that an excerpt must save."""
 _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
 _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out here ⟩")
-_PASTED = re.compile(
-    r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
-)
-"""A fenced block: code, a file or output that a person quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +269,7 @@ def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Sta
     for part in shown.parts:
         if not isinstance(part, Text):
             parts.append(part)
-        elif text := _PASTED.sub("\n", part.text).strip():
+        elif text := FENCED_BLOCK.sub("\n", part.text).strip():
             parts.append(part if text == part.text else replace(part, text=text))
     if parts == list(shown.parts) or not any(isinstance(part, Text) for part in parts):
         return standing

@@ -86,13 +86,7 @@ class View:
         messages = (*self.messages[:at], summary, *self.messages[at:])
         if not puts_summary_in_user_message(dialect):
             return messages
-        gaps = {index for index in range(1, len(self.shown)) if self._is_gap(index)}
-        joints = {at, at + 1, *(index if index < at else index + 1 for index in gaps)}
-        return join_user_messages(messages, joints)
-
-    def _is_gap(self, index: int) -> bool:
-        """Return True if the message does not follow the one before it in the history."""
-        return self.shown[index].depth != self.shown[index - 1].depth + 1
+        return join_user_messages(messages, joints([shown.depth for shown in self.shown], at))
 
 
 def puts_summary_in_user_message(dialect: str) -> bool:
@@ -104,6 +98,15 @@ def summary_message(summary: str, dialect: str, *, note: str = "") -> Message:
     """Return the fenced summary as a message; `note` tells the model how to use it."""
     role: Role = "user" if puts_summary_in_user_message(dialect) else "system"
     return Message(role, (Text(fence(summary, note=note)),))
+
+
+def joints(places: Sequence[int], at: int) -> list[int]:
+    """Return the indexes at which a view with a summary joins messages that were apart.
+
+    `places` are those of the messages in the history; the summary stands before message `at`.
+    """
+    gaps = (i for i in range(1, len(places)) if places[i] != places[i - 1] + 1)
+    return sorted({at, at + 1, *(index if index < at else index + 1 for index in gaps)})
 
 
 def join_user_messages(messages: Sequence[Message], joints: Collection[int]) -> tuple[Message, ...]:

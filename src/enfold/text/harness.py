@@ -33,9 +33,10 @@ class Span(NamedTuple):
 
 
 _TAG = re.compile(r"<([A-Za-z][\w.:-]*)((?:\s[^<>]{0,400})?)>")
-_FENCE = re.compile(
+FENCED_BLOCK = re.compile(
     r"^[ \t]*(```+|~~~+)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
 )
+"""A fenced block: code, a file or output that a person quotes."""
 _INSTRUCTION_FILES = re.compile(
     r"# claudeMd\b|^Contents of [^\n]*\.(?:md|mdc|txt)\b|^# [\w.-]+\.md\b"
     r"|(?:AGENTS|CLAUDE|GEMINI|copilot-instructions)\.md \(|\.cursorrules\b",
@@ -201,7 +202,9 @@ def _passages(text: str) -> Iterator[Span]:
 
 def _tag_blocks(text: str, start: int, end: int) -> Iterator[Span]:
     """Yield the blocks in tags of programs between two places of a text."""
-    fences = [fence.span() for fence in _FENCE.finditer(text, start, end)] if "```" in text else []
+    fences = (
+        [fence.span() for fence in FENCED_BLOCK.finditer(text, start, end)] if "```" in text else []
+    )
     at = start
     while (tag := _TAG.search(text, at, end)) is not None:
         at = tag.end()

@@ -8,9 +8,8 @@ bytes on every turn, so that the provider's prompt cache keeps hitting.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from enfold import wire
 from enfold.engine.recognition import ClientHistory
@@ -23,7 +22,12 @@ from enfold.server.proxy.bodies import MessageFacts, parse_message
 from enfold.server.proxy.recorder import RecordedResponse
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_message
-from enfold.view import join_user_messages, puts_summary_in_user_message, summary_message
+from enfold.view import (
+    join_user_messages,
+    joints,
+    puts_summary_in_user_message,
+    summary_message,
+)
 from enfold.wire.cache_marks import remove_cache_marks
 
 MARKER_COPIED = "marker-in-tool-arguments"
@@ -81,8 +85,7 @@ def assemble_view(
     places += range(after, len(unchanged))
     if summary_at is None or snapshot.text is None:
         return view
-    gaps = [i for i in range(1, len(places)) if places[i] != places[i - 1] + 1]
-    return _insert_summary(view, summary_at, gaps, snapshot.text, form)
+    return _insert_summary(view, places, summary_at, snapshot.text, form)
 
 
 def _outgoing_message(
@@ -106,7 +109,7 @@ def _outgoing_message(
 
 
 def _insert_summary(
-    view: list[OutgoingMessage], at: int, gaps: Sequence[int], summary: str, form: ViewFormat
+    view: list[OutgoingMessage], places: Sequence[int], at: int, summary: str, form: ViewFormat
 ) -> list[OutgoingMessage]:
     """Put the summary in its place; messages that have to join others are rendered anew."""
     message = summary_message(summary, form.dialect, note=form.note)
@@ -116,10 +119,9 @@ def _insert_summary(
     view = [*view[:at], placed, *view[at:]]
     if not puts_summary_in_user_message(form.dialect):
         return view
-    joints = sorted({at, at + 1, *(index if index < at else index + 1 for index in gaps)})
     joined: list[OutgoingMessage] = []
     start = 0
-    for first, last in _runs(index for index in joints if 0 < index < len(view)):
+    for first, last in _runs(index for index in joints(places, at) if 0 < index < len(view)):
         joined += view[start : first - 1]
         joined += _joined(view[first - 1 : last + 1], form)
         start = last + 1
@@ -140,28 +142,22 @@ def _runs(indexes: Iterable[int]) -> Iterator[tuple[int, int]]:
 
 def _joined(run: Sequence[OutgoingMessage], form: ViewFormat) -> list[OutgoingMessage]:
     """Return messages that follow each other across gaps, user messages in a row as one."""
-    messages = [parse_message(each.raw, form.dialect) for each in run]
     render = wire.get(form.dialect).render_message
     result: list[OutgoingMessage] = []
-    for _, group in groupby(range(len(run)), key=_group_of(messages)):
-        members = list(group)
-        if len(members) == 1:
-            result.append(run[members[0]])
-            continue
-        (message,) = join_user_messages([messages[i] for i in members], range(len(members)))
-        tokens = sum(run[i].tokens for i in members)
-        estimate = sum(run[i].estimate for i in members)
-        result.append(OutgoingMessage(dumps(render(message)), tokens, estimate))
+    last: Message | None = None
+    for each in run:
+        message, shown = parse_message(each.raw, form.dialect), each
+        if last is not None and message.role == last.role == "user":
+            (message,) = join_user_messages((last, message), {1})
+            before = result.pop()
+            shown = OutgoingMessage(
+                dumps(render(message)),
+                before.tokens + each.tokens,
+                before.estimate + each.estimate,
+            )
+        result.append(shown)
+        last = message
     return result
-
-
-def _group_of(messages: Sequence[Message]) -> Callable[[int], int]:
-    """Return a function that numbers runs of user messages; other messages are runs of one."""
-    numbers: list[int] = []
-    for index, message in enumerate(messages):
-        follows = index > 0 and message.role == messages[index - 1].role == "user"
-        numbers.append(numbers[-1] if follows else index)
-    return numbers.__getitem__
 
 
 def tools_with_marker(response: RecordedResponse) -> tuple[str, ...]:
