@@ -78,6 +78,8 @@ class Plan:
     """Tokens of standing instructions, pins and rules in the view."""
     rules_left_out: int = 0
     """Messages with rules that leave the view, because rules need too much of it."""
+    shortened: int = 0
+    """Messages that must stay and are shown in part, because the view would not fit otherwise."""
     expected_tokens: int = 0
     """Tokens of the view after the middle is summarized, at most."""
     tail_start: int = 0

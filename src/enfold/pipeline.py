@@ -38,7 +38,7 @@ from enfold.llm.costs import savings
 from enfold.llm.prices import Prices
 from enfold.messages import Message
 from enfold.receipt import Receipt, RestorableBy
-from enfold.refill import refill
+from enfold.refill import refill, shorten_staying
 from enfold.report import Report
 from enfold.retention import Retention, Split, split, zones
 from enfold.standing import (
@@ -71,6 +71,9 @@ TURNS = 10
 """Turns of the recent pace that a compression must make space for,"""
 GAIN_SHARE = 0.2
 """or the share of the limit that it must free."""
+
+SHORTENED_SHARE = 0.9
+"""Share of the allowed tokens that messages may take which had to be shown in part."""
 
 _TIGHTER = (
     (1.0, 1.0, 1.0),
@@ -291,7 +294,12 @@ def make_plan(request: Request) -> Plan:
             return _filled(plan, request, standing(1.0)) if request.fills else plan
         tried.append(plan)
     summarizing = (plan for plan in tried if not plan.split.is_empty)
-    return min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
+    best = min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
+    if not request.is_due or request.allowed is None:
+        return best
+    expected = best.tokens if best.split.is_empty else best.expected_tokens
+    most = int(request.allowed * SHORTENED_SHARE)
+    return shorten_staying(best, most) if expected > request.allowed else best
 
 
 def _tightened(
@@ -437,7 +445,8 @@ def refuse_impossible(request: Request, plan: Plan) -> None:
     """
     if not request.is_due or request.allowed is None or request.strategy.id != NATIVE:
         return
-    expected = request.view.tokens if plan.split.is_empty else plan.expected_tokens
+    is_same = plan.split.is_empty and not plan.shortened
+    expected = request.view.tokens if is_same else plan.expected_tokens
     if expected > request.allowed:
         raise UncompressibleError(
             f"what must stay verbatim takes {expected + request.estimate:,} tokens with the "
@@ -609,8 +618,13 @@ def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
         )
     if plan.rules_left_out:
         warnings.append(
-            f"{number(plan.rules_left_out, 'message')} with rules or context left the view, "
-            "because they take more than a quarter of the goal; pin what must stay"
+            f"{number(plan.rules_left_out, 'message')} with rules or context left the view, in "
+            "part or whole, because they take more than a quarter of the goal; pin what must stay"
+        )
+    if plan.shortened:
+        warnings.append(
+            f"shown in part, because the view would not fit otherwise: "
+            f"{number(plan.shortened, 'message')} that must stay; a larger window shows them whole"
         )
     if plan.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")

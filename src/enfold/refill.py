@@ -1,13 +1,14 @@
-"""Refill: messages that return to a condensed view while the goal allows it.
+"""Refill: a view made as large as its goal allows, and no larger.
 
-A summary may come out shorter than its limit, and a pass may remove more than the goal needs. Whole
-groups of messages return, newest first. If all remaining groups are too large, one returns with its
-long texts shortened.
+Messages return to a condensed view while the goal allows it: a summary may come out shorter than
+its limit, and a pass may remove more than the goal needs. Whole groups of messages return, newest
+first. If all remaining groups are too large, one returns with its long texts shortened. Where
+messages that must stay do not fit, they are shown in part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,7 +20,7 @@ from enfold.condensation import (
     Plan,
     SummarizedMessages,
 )
-from enfold.history import cut_points
+from enfold.history import answers_a_call, cut_points, last_user_message, signed_replies
 from enfold.ledger import texts_in
 from enfold.messages import Message, Part, Reasoning, Text, ToolResult
 from enfold.strategies.shortened_text import TextLimits, truncate
@@ -140,6 +141,61 @@ def shortened(message: Message, share: float, tokenizer: str) -> Message:
         elif not isinstance(part, Reasoning):
             parts.append(part)
     return replace(message, parts=tuple(parts))
+
+
+_MIN_SHORTENED = 200
+"""Tokens. A shorter message that must stay is never shown in part."""
+_GRADES: tuple[Callable[[Message], bool], ...] = (
+    lambda message: message.role not in {"system", "user"} or answers_a_call(message),
+    lambda message: message.role == "user",
+    lambda message: message.role == "system",
+)
+"""What is shown in part first: results and replies, then texts of users, then instructions."""
+
+
+def shorten_staying(plan: Plan, most: int) -> Plan:
+    """Return the plan with long messages that must stay shown in part, as far as `most` needs it.
+
+    The last user message stays whole, and so do replies that providers check for changes.
+    """
+    expected = plan.tokens if plan.split.is_empty else plan.expected_tokens
+    edits = dict(plan.excerpts)
+    gone = {*plan.split.summarized, *signed_replies(plan.messages)}
+    last = last_user_message(plan.messages)
+    stays = [index for index in range(len(plan.messages)) if index not in gone and index != last]
+
+    def size(index: int) -> int:
+        return edits[index].tokens if index in edits else plan.counts[index]
+
+    shortened_indexes: set[int] = set()
+    for is_next in _GRADES:
+        long = [i for i in stays if is_next(plan.messages[i]) and size(i) > _MIN_SHORTENED]
+        over, total = expected - most, sum(map(size, long))
+        if over <= 0 or not long:
+            continue
+        for tighter in (1.0, *_TIGHTER):
+            share = max(0.02, 1 - over / total) * tighter
+            cut = {index: _shown_in_part(plan, edits, index, share) for index in long}
+            if sum(edit.tokens for edit in cut.values()) <= total - over:
+                break
+        expected += sum(edit.tokens for edit in cut.values()) - total
+        edits.update(cut)
+        shortened_indexes.update(cut)
+    return replace(
+        plan,
+        excerpts=edits,
+        split=replace(plan.split, kept=plan.split.kept | shortened_indexes),
+        shortened=len(shortened_indexes),
+        expected_tokens=expected,
+    )
+
+
+def _shown_in_part(
+    plan: Plan, edits: dict[int, EditedMessage], index: int, share: float
+) -> EditedMessage:
+    message = edits[index].message if index in edits else plan.messages[index]
+    cut = shortened(message, share, plan.tokenizer)
+    return EditedMessage(index, cut, count_message(cut, plan.tokenizer))
 
 
 def _in_order(

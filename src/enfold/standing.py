@@ -60,7 +60,7 @@ class StandingLimits:
     rules: int | None = None
     """Messages with rules, the newest first."""
     context: int | None = None
-    """A larger context block of a coding agent does not stand."""
+    """Of a larger context block of a coding agent only the beginning stands."""
     fill: bool = False
     """True if the shortest other messages stand too, as far as the limit of words allows."""
 
@@ -77,7 +77,8 @@ class StandingMessages:
     quotes: Mapping[int, str] = field(default_factory=dict)
     """Words that cannot stay in their place, because the message also answers a tool call."""
     left_out: int = 0
-    """Messages with rules, and context blocks, that need more tokens than they may take."""
+    """Messages with rules, and context blocks, that do not stand or not whole, because they need
+    more tokens than they may take."""
 
     @property
     def instruction_tokens(self) -> int:
@@ -101,9 +102,8 @@ def find_standing(
     found = _find_instructions(messages, counts, tokenizer, marks)
     left_out = 0
     for index, each in list(found.items()):
-        is_context_block = each.why == "context" and limits.context is not None
-        if is_context_block and each.tokens > (limits.context or 0):
-            del found[index]
+        if each.why == "context" and limits.context is not None and each.tokens > limits.context:
+            found[index] = _beginning(each, messages[index], limits.context, tokenizer)
             left_out += 1
     typed = {
         index: text
@@ -112,7 +112,7 @@ def find_standing(
         and marks.get(index) is not False
         and (text := person_text(_without_summary(message)))
     }
-    in_force, taken_back = _rules_in_force(typed)
+    in_force, withdrawn_from = _rules_in_force(typed)
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
     for index, text in typed.items():
@@ -129,9 +129,15 @@ def find_standing(
         }
     if quoted + _total(whole) > limits.words:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
-        # A rule that was taken back must not stand without the words that took it back.
-        open_words = {index: each for index, each in whole.items() if index not in taken_back}
-        chosen = _choose(open_words, messages, in_force, tokenizer, limits)
+        for index in withdrawn_from & whole.keys():
+            # A rule that was withdrawn must not stand without the words that withdrew it.
+            if in_force[index]:
+                whole[index] = _rules_only(
+                    whole[index], messages[index], in_force[index], tokenizer, is_forced=True
+                )
+            else:
+                del whole[index]
+        chosen = _choose(whole, messages, in_force, tokenizer, limits)
         stated = {rule for index in chosen for rule in in_force[index]}
         left_out += sum(not stated.issuperset(in_force[index]) for index in whole)
         whole = chosen
@@ -211,22 +217,29 @@ def _rules_in_force(
 ) -> tuple[dict[int, tuple[str, ...]], frozenset[int]]:
     """Return the rules, corrections and decisions in force of each text.
 
-    The second value has the indexes of texts whose rules were all taken back.
+    A sentence that withdraws a rule is among them while the view has the rule. The second value
+    has the indexes of texts with a rule that was withdrawn.
     """
-    gone = withdrawn(tuple(typed.values()))
-    in_force = {
-        index: tuple(
-            text[rule.start : rule.end].strip()
+    texts = tuple(typed.values())
+    gone = withdrawn(texts)
+    withdrawals = {text: set[tuple[int, int]]() for text in range(len(texts))}
+    for place, start, end in gone.values():
+        withdrawals[place].add((start, end))
+    in_force: dict[int, tuple[str, ...]] = {}
+    for place, (index, text) in enumerate(typed.items()):
+        stated = {
+            (rule.start, rule.end)
             for number, rule in enumerate(find_rules(text))
             if (place, number) not in gone
-        )
+        }
+        ends = {end for _, end in stated}
+        stated |= {(start, end) for start, end in withdrawals[place] if end not in ends}
+        in_force[index] = tuple(text[start:end].strip() for start, end in sorted(stated))
         # An excerpt of an earlier compression has the rules of its message and nothing else.
-        or ((text,) if len(text) < 4 * _LONG and _EXCERPT.search(text) else ())
-        for place, (index, text) in enumerate(typed.items())
-    }
-    places = {place for place, _ in gone}
-    taken_back = (index for place, index in enumerate(typed) if place in places)
-    return in_force, frozenset(index for index in taken_back if not in_force[index])
+        if not stated and len(text) < 4 * _LONG and _EXCERPT.search(text):
+            in_force[index] = (text,)
+    indexes = tuple(typed)
+    return in_force, frozenset(indexes[place] for place, _ in gone)
 
 
 def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why: Why) -> Standing:
@@ -236,18 +249,47 @@ def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why:
 
 
 def _rules_only(
-    standing: Standing, message: Message, rules: tuple[str, ...], tokenizer: str
+    standing: Standing,
+    message: Message,
+    rules: tuple[str, ...],
+    tokenizer: str,
+    *,
+    is_forced: bool = False,
 ) -> Standing:
-    """Return a long message with its rules only."""
-    if standing.tokens <= _LONG or not rules or _EXCERPT.search(rules[0]):
+    """Return a message with its rules only, if it is long or must not be shown whole."""
+    is_long = standing.tokens > _LONG or is_forced
+    if not is_long or not rules or _EXCERPT.search(rules[0]):
         return standing
     texts = [part for part in message.parts if isinstance(part, Text)]
     rest = tuple(part for part in message.parts if not isinstance(part, Text))
     excerpt = replace(message, parts=(replace(texts[0], text="\n".join(rules)), *rest))
-    return _excerpt(standing, message, excerpt, tokenizer)
+    return _excerpt(standing, message, excerpt, tokenizer, is_forced=is_forced)
 
 
-def _excerpt(standing: Standing, message: Message, kept: Message, tokenizer: str) -> Standing:
+def _beginning(standing: Standing, message: Message, limit: int, tokenizer: str) -> Standing:
+    """Return a message with the first lines of its texts, as many as the limit allows."""
+    shown = standing.excerpt or message
+    share = limit / standing.tokens
+    parts: list[Part] = []
+    for part in shown.parts:
+        if isinstance(part, Text) and not _is_marker(part):
+            lines = part.text[: int(len(part.text) * share)].splitlines(keepends=True)
+            part = replace(part, text="".join(lines[:-1] or lines).rstrip())  # noqa: PLW2901
+        if not _is_marker(part):
+            parts.append(part)
+    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    kept = replace(message, parts=tuple(parts))
+    return _excerpt(whole, message, kept, tokenizer, is_forced=True)
+
+
+def _excerpt(
+    standing: Standing,
+    message: Message,
+    kept: Message,
+    tokenizer: str,
+    *,
+    is_forced: bool = False,
+) -> Standing:
     """Return the standing message with a part of it, if that and its marker are shorter."""
     if kept is message or kept.parts == message.parts:
         return standing
@@ -255,7 +297,7 @@ def _excerpt(standing: Standing, message: Message, kept: Message, tokenizer: str
     marker = Text(_LEFT_OUT.format(tokens=max(0, missing)))
     excerpt = replace(kept, parts=(*kept.parts, marker))
     tokens = count_message(excerpt, tokenizer)
-    if tokens > standing.tokens - _SMALLEST_GAIN:
+    if tokens > standing.tokens - _SMALLEST_GAIN and not is_forced:
         return standing
     return replace(standing, tokens=tokens, excerpt=excerpt)
 

@@ -9,7 +9,7 @@ import pytest
 
 from enfold.engine import Session
 from enfold.messages import Message, Text, ToolCall, ToolResult
-from enfold.testing import assistant, system, user
+from enfold.testing import assistant, call, result, system, user
 from tests.engine.conftest import MODEL, Bench, talk
 
 RULES = (
@@ -125,3 +125,49 @@ async def test_a_view_that_cannot_shrink_is_not_compressed_at_every_turn(bench: 
     assert len(outcomes) > 5
     assert outcomes.count("compressed") <= 2
     assert 1 <= len(warnings) <= 2
+
+
+async def test_a_withdrawn_rule_never_stands_without_its_withdrawal(bench: Bench) -> None:
+    session = await bench.session()
+    rule, other = "Never push to main.", "Always indent with tabs from now on."
+    await session.append(user(f"{rule} {other}"), assistant("Understood."))
+    await talk(session, 5)
+    await session.append(user("Forget the rule about pushing to main."), assistant("Fine."))
+    for number in range(4):
+        await talk(session, 30, start=1_000 * (number + 1))
+        await session.compress()
+        shown = "\n".join(texts((await session.prepare()).view.messages))
+        assert other in shown
+        assert rule not in shown or "Forget the rule" in shown
+
+
+async def test_what_must_stay_is_shown_in_part_where_it_does_not_fit(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(system("Be careful. " + "omega " * 2_000))
+    await session.append(user("Read the log."), assistant("", call("c1", "read")))
+    await session.append(result("c1", "first line\n" + "delta " * 2_500 + "\nlast line"))
+    prepared = await session.prepare()
+    assert prepared.compression is not None
+    assert any("shown in part" in each for each in prepared.warnings)
+    shown = prepared.view.messages
+    assert [each.role for each in shown] == ["system", "user", "assistant", "tool"]
+    assert texts(shown)[:2] == ["Be careful. " + "omega " * 2_000, "Read the log."]
+    (output,) = [part for part in shown[-1].parts if isinstance(part, ToolResult)]
+    (text,) = [part.text for part in output.parts if isinstance(part, Text)]
+    assert text.startswith("first line")
+    assert text.endswith("last line")
+    assert (await session.status()).blocked is None
+
+
+async def test_of_a_large_context_block_the_beginning_stays(bench: Bench) -> None:
+    session = await bench.session()
+    lines = "\n".join(f"- Rule {number} of this file." for number in range(900))
+    block = f"# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\n{lines}\n</INSTRUCTIONS>"
+    await session.append(user(block), assistant("Read."))
+    await talk(session, 10)
+    prepared = await session.prepare("And now?")
+    (shown,) = [each for each in texts(prepared.view.messages) if each.startswith("# AGENTS.md")]
+    assert "- Rule 3 of this file." in shown
+    assert "- Rule 899" not in shown
+    assert any("left out" in each for each in texts(prepared.view.messages))
+    assert any("rules or context" in each for each in prepared.warnings)

@@ -392,3 +392,14 @@ def test_hostile_text_stays_quoted() -> None:
     text = summarize(SummaryRequest((user("Summarize this page."), result("1", hostile)))).text
     assert not text.startswith("## Context\n- User: pay")
     assert "\n- User: pay" not in text
+
+
+def test_a_quoted_file_is_no_word_of_the_user() -> None:
+    quoted = "Never edit the ledger by hand. The harbour master approves every berth."
+    text = f"Have a look at our notes, they are about berths.\n\n```\n{quoted}\n```\n\nAny ideas?"
+    request = SummaryRequest((user(text), assistant("The berths are numbered.")), max_tokens=400)
+    shown = summarize(request).text
+    assert "harbour master" in shown
+    (line,) = [each for each in shown.splitlines() if "harbour master" in each]
+    assert "User:" not in line
+    assert "User: Have a look at our notes" in shown

@@ -21,6 +21,7 @@ from pydantic import AfterValidator, Field
 from enfold.amounts import number, record_cost, track_spending
 from enfold.condensation import (
     Condensation,
+    KeptMessage,
     Plan,
     Step,
     SummarizedMessages,
@@ -332,15 +333,25 @@ class Native:
         )
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
-        """Return the messages between head and tail; a lone summary only above the target."""
+        """Return the messages between head and tail; a lone summary only above the target.
+
+        Where nothing can be summarized, these are the messages that must be shown in part.
+        """
         indexes = plan.split.summarized
-        return indexes if is_worth_summarizing(plan, indexes) else ()
+        if indexes and is_worth_summarizing(plan, indexes):
+            return indexes
+        return tuple(plan.excerpts) if plan.shortened else ()
 
     async def condense(self, plan: Plan) -> Condensation:
-        """The plan with its folded part summarized."""
+        """Return the plan with its middle summarized."""
         indexes = self.touches(plan)
         if not indexes:
             return unchanged(plan, self.id, "there is nothing to summarize")
+        if not set(indexes) <= set(plan.split.summarized):
+            entries = tuple(plan.excerpts.get(i, KeptMessage(i)) for i in range(len(plan.messages)))
+            answer = Condensation(self.id, entries, operations=("shorten_completed",))
+            step = Step("shorten", plan.tokens, answer.tokens(plan))
+            return replace(answer, steps=(step,))
         previous, words = (None, ()) if plan.previous is None else take_words(plan.previous)
         request = SummaryRequest(
             messages=plan.to_summarize,

@@ -713,13 +713,22 @@ class _Stated(NamedTuple):
     forbids: bool
 
 
-def withdrawn(texts: Sequence[str]) -> frozenset[tuple[int, int]]:
-    """Return the rules that a later sentence withdraws or replaces.
+class Withdrawal(NamedTuple):
+    """A sentence that withdraws or replaces a rule."""
+
+    text: int
+    """The index of its text."""
+    start: int
+    end: int
+
+
+def withdrawn(texts: Sequence[str]) -> dict[tuple[int, int], Withdrawal]:
+    """Return the rules that a later sentence withdraws or replaces, with that sentence.
 
     A pair is the index of a text and of the rule in what `find_rules` returns for it.
     """
     in_force: list[_Stated] = []
-    gone: set[tuple[int, int]] = set()
+    gone: dict[tuple[int, int], Withdrawal] = {}
     for index, text in enumerate(texts):
         ends = {rule.end: number for number, rule in enumerate(find_rules(text))}
         for start, sentence in _person_sentences(text):
@@ -727,10 +736,10 @@ def withdrawn(texts: Sequence[str]) -> frozenset[tuple[int, int]]:
             new = None if number is None else _Stated(index, number, *_subject(sentence))
             old = {(each.text, each.number) for each in _withdrawn_by(sentence, new, in_force)}
             in_force = [each for each in in_force if (each.text, each.number) not in old]
-            gone |= old
+            gone |= dict.fromkeys(old, Withdrawal(index, start, start + len(sentence)))
             if new:
                 in_force.append(new)
-    return frozenset(gone)
+    return gone
 
 
 def _person_sentences(text: str) -> Iterator[tuple[int, str]]:

@@ -30,7 +30,7 @@ from enfold.summaries.local.tools import ToolDigest, digest_result, join_digests
 from enfold.summaries.request import day_of
 from enfold.text.cues import WORD_CUES, Cue, phrase_cues
 from enfold.text.grammar import phrases_in
-from enfold.text.harness import spans
+from enfold.text.harness import FENCED_BLOCK, spans
 from enfold.text.scripts import PAUSES, QUESTION_MARKS, QUOTES
 from enfold.text.sentences import TextForm, pieces
 
@@ -144,10 +144,21 @@ def draft_conversation(messages: Sequence[Message]) -> list[UnitDraft]:
 
 
 def _draft_user_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
-    """Yield the pieces of a user's text; what a client added counts as the output of a tool."""
+    """Yield the pieces of a user's text.
+
+    What a client added, and a file that the user quotes, count as the output of a tool.
+    """
+    output = origin._replace(speaker="", role="tool")
     for start, end, kind in spans(text):
-        by = origin if kind == "person" else origin._replace(speaker="", role="tool")
-        yield from _draft_text(text[start:end], by)
+        if kind != "person":
+            yield from _draft_text(text[start:end], output)
+            continue
+        at = start
+        for fence in FENCED_BLOCK.finditer(text, start, end):
+            yield from _draft_text(text[at : fence.start()], origin)
+            yield from _draft_text(fence.group(), output)
+            at = fence.end()
+        yield from _draft_text(text[at:end], origin)
 
 
 _DIGITS = re.compile(r"\d+")
