@@ -120,11 +120,8 @@ async def read_messages(
 async def read_summarized(
     engine: Engine, session: Session, snapshot: Snapshot
 ) -> tuple[StoredMessage, ...]:
-    """Return the messages from the first to the last that a snapshot summarized."""
-    reach = snapshot.content["messageRange"]
-    ends = [(reach["firstMessageId"], reach["lastMessageId"])]
-    (rows,) = await engine.store.read(tree.segments, session.key, ends)
-    return rows
+    """Return the messages that a snapshot summarized, without those that its view still shows."""
+    return await engine.store.read(_summarized, session.key, snapshot)
 
 
 async def read_placement(engine: Engine, session: Session) -> MessagePlaces:
@@ -202,6 +199,17 @@ def _shown(db: Database, snapshot: Snapshot) -> list[PageItem]:
         snapshot if isinstance(entry, SummaryPlace) else entry for entry in entries
     ]
     return shown if snapshot in shown else [snapshot, *shown]
+
+
+def _summarized(db: Database, key: SessionKey, snapshot: Snapshot) -> tuple[StoredMessage, ...]:
+    reach = snapshot.content["messageRange"]
+    (rows,) = tree.segments(db, key, [(reach["firstMessageId"], reach["lastMessageId"])])
+    shown = {
+        entry.message if isinstance(entry, Edit) else entry.id
+        for entry in snapshots.entries(db, snapshot)
+        if not isinstance(entry, SummaryPlace)
+    }
+    return tuple(row for row in rows if row.id not in shown)
 
 
 def _siblings(

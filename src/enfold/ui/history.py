@@ -53,7 +53,7 @@ class HistoryQuery:
         """Read the parameters; a value that should be a number and is not is ignored."""
         return cls(
             given.get("branch") or None, _number(given.get("page")), _number(given.get("m")),
-            given.get("q", ""),
+            given.get("q", "").strip(),
         )  # fmt: skip
 
     def page_of(self, depth: int) -> int:
@@ -108,16 +108,16 @@ def _warning(session: str, title: str) -> None:
 
 
 def _search(session: str, query: HistoryQuery) -> None:
-    with ui.element("form").classes("ef-row").props("role=search"):
+    # The browser sends the form itself: what was typed before the page's connection to the server
+    # stands may reach the server after the key that starts the search.
+    form = ui.element("form").classes("ef-row").props("role=search method=get")
+    form.props["action"] = path_of(session, "history")
+    with form:
         words = ui.input("Search full history", value=query.query)
-        words.props("outlined dense clearable type=search dir=auto").classes("ef-grow")
-        button = ui.button("Search", icon="search").props("unelevated color=primary")
-
-    def search() -> None:
-        ui.navigate.to(query.address(session, q=(words.value or "").strip()))
-
-    words.on("keydown.enter.prevent", search)
-    button.props("type=button").on_click(search)
+        words.props("outlined dense clearable type=search dir=auto name=q").classes("ef-grow")
+        if query.tip is not None:
+            ui.element("input").props("type=hidden name=branch").props["value"] = query.tip
+        ui.button("Search", icon="search").props("unelevated color=primary type=submit")
 
 
 def _branches(

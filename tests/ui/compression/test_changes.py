@@ -21,6 +21,12 @@ ADDRESSES: dict[str, str] = {}
 @pytest.fixture(scope="module")
 def server(database: Path) -> Iterator[Process]:
     async def fill(engine: Engine) -> None:
+        worded = await engine.session("worded")
+        await talk(worded, 30)
+        kept = await worded.compress()
+        ADDRESSES["worded"] = f"/s/worded/changes/{kept.snapshot}"
+        # From here on people's words are summarized too: one row of messages, one summary.
+        await engine.set("words_share", 0.0)
         talked = await engine.session("talked")
         await talk(talked, 30)
         done = await talked.compress()
@@ -65,6 +71,16 @@ async def test_summarized_messages_stand_beside_their_summary_and_open(
     await expect(gone.get_by_text("Question 0: what is in docs/file_0.md?")).to_be_visible()
     await gone.get_by_role("button", name="Show more").click()
     await expect(gone.get_by_text("Question 12: what is in")).to_be_visible()
+
+
+async def test_what_people_typed_stays_between_what_was_summarized(
+    page: Page, server: Process
+) -> None:
+    await open_changes(page, server, "worded")
+    await expect(page.locator(".ef-side-gone").first).to_contain_text("message")
+    unchanged = page.locator(".ef-across").filter(has_text="unchanged").first
+    await expect(unchanged).to_contain_text("You")
+    await expect(page.get_by_text("the summary covers these messages too").first).to_be_visible()
 
 
 async def test_the_summary_until_then_is_there_too(page: Page, server: Process) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
-from enfold.engine.inspection import read_summarized
+from enfold.engine.inspection import read_placement, read_summarized
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.filling import Api, talk, user
@@ -19,16 +19,20 @@ EVIL = "<img src=x onerror=\"document.title='taken'\"> <script>document.title='t
 
 
 def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
-    async def places(engine: Engine) -> tuple[list[int], int]:
+    async def places(engine: Engine) -> tuple[list[int], list[int], int]:
         session = await engine.session("talk")
         await talk_in(session, 30)
         done = await session.compress(keep_first=2)
         (snapshot,) = await session.summaries()
         rows = await read_summarized(engine, session, snapshot)
-        return [row.depth for row in rows], done.messages
+        standing = await read_placement(engine, session)
+        gone = [depth for depth in range(1, 61) if standing.standing(depth) == "folded"]
+        return [row.depth for row in rows], gone, done.messages
 
-    depths, count = in_engine(tmp_path / "chats.db", places)
-    assert depths == list(range(3, 3 + count))
+    depths, gone, count = in_engine(tmp_path / "chats.db", places)
+    assert depths == gone
+    assert len(depths) == count
+    assert 0 < count < depths[-1] - depths[0], "what people typed stays in between"
 
 
 async def open_card(page: Page, server: Process, api: Api, id: str) -> Locator:
@@ -53,22 +57,27 @@ async def test_closed_it_says_what_it_is_and_opened_what_it_says(
     await expect(head).to_contain_text(re.compile(r"Summary of \d+ messages"))
     await expect(card).to_contain_text(re.compile(r"[\d,]+ tokens"))
     await expect(card).to_contain_text("native, by local")
-    await expect(card.get_by_text("Question 0:")).not_to_be_visible()
+    await expect(card.get_by_text("Answer 0:")).not_to_be_visible()
     await head.click()
     await expect(head).to_have_attribute("aria-expanded", "true")
-    await expect(card.get_by_text("Question 0:").first).to_be_visible()
+    await expect(card.get_by_text("Answer 0:").first).to_be_visible()
     await head.click()
-    await expect(card.get_by_text("Question 0:").first).not_to_be_visible()
+    await expect(card.get_by_text("Answer 0:").first).not_to_be_visible()
 
 
 async def test_the_messages_that_it_stands_for_are_at_hand(
     page: Page, server: Process, api: Api
 ) -> None:
-    card = await open_card(page, server, api, "stands")
+    path = api.session("stands", *talk(45, 40))
+    number = api.compress("stands")["messages"]
+    assert 20 < number <= 40, "more than one page of the list, and not more than two"
+    await page.goto(server.address + path)
+    card = page.get_by_role("region", name=f"Summary of {number} messages")
+    await card.get_by_role("button", name="Summary of").click()
     await card.get_by_role("button", name="Summarized messages").click()
     await expect(card.locator("article")).to_have_count(20)
     await card.get_by_role("button", name="Show more").click()
-    await expect(card.locator("article")).to_have_count(40)
+    await expect(card.locator("article")).to_have_count(number)
 
 
 async def test_it_can_be_edited_and_what_it_said_stays_on_record(

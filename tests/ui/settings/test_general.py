@@ -31,9 +31,9 @@ async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, 
     await expect(effective).to_contain_text("100,734 tokens")
     await expect(effective).to_contain_text("from: default")
     field = page.get_by_role("textbox", name="Threshold", exact=True)
-    await field.fill("7")
+    await field.fill("3")
     await expect(
-        page.get_by_text("threshold = '7': expected 0.05 to 1; 95 % is 0.95")
+        page.get_by_text("threshold = '3': expected 0.05 to 1; 95 % is 0.95")
     ).to_be_visible()
     await field.press("Enter")
     assert api.setting("threshold") is None
@@ -42,6 +42,10 @@ async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, 
     await expect(effective).to_contain_text("53,018 tokens")
     await expect(effective).to_contain_text("from: set for all sessions")
     assert api.setting("threshold") == 0.5
+    await field.fill("60")
+    await field.press("Enter")
+    await expect(effective).to_contain_text("63,622 tokens")
+    assert api.setting("threshold") == 0.6
     await page.get_by_role("button", name="Reset Threshold").click()
     await expect(effective).to_contain_text("from: default")
     await expect(field).to_have_value("")

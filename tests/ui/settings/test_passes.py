@@ -123,7 +123,7 @@ async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: Api) -> Non
     await expect(example).to_contain_text("at most 90 tokens")
     text = page.get_by_role("group", name="Message text", exact=True)
     await choose(page, "Operation", "Suppress: replaced by a marker", within=text)
-    await choose(page, "Execution", "Only above a number of tokens")
+    await choose(page, "Execution", "Only above a number of tokens or a share of the target")
     await page.get_by_role("spinbutton", name="Token threshold").fill("25000")
     await page.get_by_role("button", name="Add override").click()
     override = page.get_by_role("listitem", name="override 1")
@@ -162,11 +162,24 @@ async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
             ["batch", "all but the last 30 %", "above 40,000 tokens"],
         ),
         (
+            {"execution": {"type": "conditional", "condition": {"targetShare": 1.0}}},
+            ["individual", "?", "above the target"],
+        ),
+        (
+            {
+                "execution": {
+                    "type": "conditional",
+                    "condition": {"tokenThreshold": 9_000, "targetShare": 0.8},
+                }
+            },
+            ["individual", "?", "above 9,000 tokens and 80 % of the target"],
+        ),
+        (
             {"selection": {"type": "custom"}, "execution": {"type": "conditional"}},
             ["individual", "selected messages", "above ? tokens"],
         ),
     ],
-    ids=["nothing", "everything", "half"],
+    ids=["nothing", "everything", "share", "tokens and share", "half"],
 )
 def test_a_pass_in_a_few_words(step: dict[str, Any], expected: list[str]) -> None:
     assert badges(step) == expected

@@ -251,7 +251,6 @@ class Condition(CamelModel):
         default=None,
         description="The pass runs above this share of the target, which is a share of the window",
         ge=0,
-        examples=[1.0],
     )
 
     @model_validator(mode="after")
@@ -270,7 +269,7 @@ class Execution(CamelModel):
         default="always",
         choices={
             "always": "Always, until the target is reached",
-            "conditional": "Only above a number of tokens",
+            "conditional": "Only above a number of tokens or a share of the target",
         },
     )
     condition: Condition | None = described(

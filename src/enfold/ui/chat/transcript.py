@@ -30,6 +30,7 @@ class TranscriptList:
         self._drawn: list[PageEntry] = []
         self._names: dict[str, str] = {}
         self._earlier: TranscriptPage | None = None
+        self._snapshot: Snapshot | None = None
         self._busy = asyncio.Lock()
 
     def place(self) -> None:
@@ -38,6 +39,7 @@ class TranscriptList:
         # and does not jump when earlier messages are added above.
         scroll = ui.element("div").classes("ef-scroll").props("role=log aria-label=Conversation")
         with scroll, ui.element("div").classes("ef-lines"):
+            self._summary = ui.element("div").classes("ef-entries")
             self._above = ui.element("div").classes("ef-earlier")
             self._list = ui.element("div").classes("ef-entries")
             self.below = ui.element("div").classes("ef-entries")
@@ -47,18 +49,23 @@ class TranscriptList:
         """Show the current messages; entries that have not changed are not drawn again."""
         async with self._busy:
             page = await self._read()
-            fresh = _after(self._drawn, page.entries)
+            # Another snapshot changes the earlier pages too, even if the last page stays the same.
+            is_same = page.snapshot == self._snapshot
+            fresh = _after(self._drawn, page.entries) if is_same else None
             names = await asyncio.to_thread(
                 prepare_entries, page.entries if fresh is None else fresh
             )
             self._names |= names
             if fresh is None:
                 self._list.clear()
+                self._summary.clear()
                 self._drawn = []
                 self._earlier = page
+                self._snapshot = page.snapshot
                 self._draw_above()
             with self._list:
                 self._draw(page.entries if fresh is None else fresh)
+            self._draw_summary_above()
             return page
 
     async def show_earlier(self) -> None:
@@ -77,6 +84,7 @@ class TranscriptList:
                 self._drawn += drawn
             self._earlier = page
             self._draw_above()
+            self._draw_summary_above()
 
     async def _read(self) -> TranscriptPage:
         return await read_page(self._window.engine, self._session)
@@ -88,6 +96,15 @@ class TranscriptList:
             else:
                 draw_message(entry, entry.item, self._actions, self._names)
             self._drawn.append(entry)
+
+    def _draw_summary_above(self) -> None:
+        """Show the summary in use above the list while its place is on an earlier page."""
+        is_drawn = any(entry.item == self._snapshot for entry in self._drawn)
+        if is_drawn or self._snapshot is None:
+            self._summary.clear()
+        elif not self._summary.default_slot.children:
+            with self._summary:
+                self._draw_summary(self._snapshot)
 
     def _draw_above(self) -> None:
         """Show the button for earlier messages; scrolling to it has the same effect."""

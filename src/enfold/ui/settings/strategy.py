@@ -66,8 +66,12 @@ def badges(step: Holder) -> list[str]:
     }
     when = "always"
     if execution.get("type") == "conditional":
-        mark = execution.get("condition", {}).get("tokenThreshold")
-        when = f"above {mark:,} tokens" if isinstance(mark, int) else "above ? tokens"
+        condition = execution.get("condition", {})
+        tokens, share = condition.get("tokenThreshold"), condition.get("targetShare")
+        marks = [f"{tokens:,} tokens"] if isinstance(tokens, int) else []
+        if isinstance(share, int | float):
+            marks.append("the target" if share == 1 else f"{share * 100:g} % of the target")
+        when = f"above {' and '.join(marks) or '? tokens'}"
     mode = "batch" if step.get("mode") == "batch" else "individual"
     return [mode, by.get(selection.get("type", ""), "?"), when]
 
