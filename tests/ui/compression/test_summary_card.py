@@ -57,12 +57,12 @@ async def test_closed_it_says_what_it_is_and_opened_what_it_says(
     await expect(head).to_contain_text(re.compile(r"Summary of \d+ messages"))
     await expect(card).to_contain_text(re.compile(r"[\d,]+ tokens"))
     await expect(card).to_contain_text("native, by local")
-    await expect(card.get_by_text("Answer 0:")).not_to_be_visible()
+    await expect(card.get_by_text("Answer 0")).not_to_be_visible()
     await head.click()
     await expect(head).to_have_attribute("aria-expanded", "true")
-    await expect(card.get_by_text("Answer 0:").first).to_be_visible()
+    await expect(card.get_by_text("Answer 0").first).to_be_visible()
     await head.click()
-    await expect(card.get_by_text("Answer 0:").first).not_to_be_visible()
+    await expect(card.get_by_text("Answer 0").first).not_to_be_visible()
 
 
 async def test_the_messages_that_it_stands_for_are_at_hand(

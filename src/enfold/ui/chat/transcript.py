@@ -92,17 +92,23 @@ class TranscriptList:
     def _draw(self, entries: tuple[PageEntry, ...]) -> None:
         for entry in entries:
             if isinstance(entry.item, Snapshot):
-                self._draw_summary(entry.item)
+                self._place_summary(entry.item)
             else:
                 draw_message(entry, entry.item, self._actions, self._names)
             self._drawn.append(entry)
 
+    def _place_summary(self, snapshot: Snapshot) -> None:
+        """Show a summary at its place; a card that is above the list moves, open or closed."""
+        above = self._summary.default_slot.children
+        if above:
+            above[0].move(ui.context.slot.parent)
+        else:
+            self._draw_summary(snapshot)
+
     def _draw_summary_above(self) -> None:
         """Show the summary in use above the list while its place is on an earlier page."""
         is_drawn = any(entry.item == self._snapshot for entry in self._drawn)
-        if is_drawn or self._snapshot is None:
-            self._summary.clear()
-        elif not self._summary.default_slot.children:
+        if self._snapshot is not None and not is_drawn and not self._summary.default_slot.children:
             with self._summary:
                 self._draw_summary(self._snapshot)
 
