@@ -16,6 +16,8 @@ PAGES = [
     ["export"],
     ["search"],
     ["demo"],
+    ["wrap"],
+    ["doctor"],
     ["sessions"],
     *(
         ["sessions", name]

@@ -24,6 +24,7 @@ from enfold.wrap.agents import AGENTS, direct_loopback
 from tests.cli.conftest import Enfold
 from tests.cli.outcomes import Outcome
 from tests.cli.processes import PROGRAM, environment, run_in_pipes
+from tests.docs.upstream import upstream
 from tests.server.processes import serve
 
 PREAMBLE = """\
@@ -144,50 +145,12 @@ def test_the_line_at_the_end_counts_requests(place: Place) -> None:
             tell(reply=json.load(urllib.request.urlopen(request)))
         """
     )
-    with _provider() as upstream:
-        outcome = place.run("claude", ANTHROPIC_BASE_URL=upstream)
+    # The server forwards to the address that the user had set before.
+    with upstream() as address:
+        outcome = place.run("claude", ANTHROPIC_BASE_URL=address)
     assert outcome.code == 0
     assert outcome.said.startswith("enfold: 2 requests, 0 compressions; look: ")
-    assert place.reports()[-1]["reply"]["content"][0]["text"] == "Hello."
-
-
-def _provider() -> Any:
-    """A provider whose address the user had set before: the server forwards to it."""
-    from contextlib import contextmanager
-    from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-    from threading import Thread
-
-    class Provider(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["content-length"]))
-            reply = {
-                "id": "msg_1",
-                "type": "message",
-                "role": "assistant",
-                "model": "claude-haiku-4-5",
-                "content": [{"type": "text", "text": "Hello."}],
-                "stop_reason": "end_turn",
-                "stop_sequence": None,
-                "usage": {"input_tokens": 8, "output_tokens": 3},
-            }
-            body = json.dumps(reply).encode()
-            self.send_response(200)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            """Write nothing."""
-
-    @contextmanager
-    def run() -> Iterator[str]:
-        with ThreadingHTTPServer(("127.0.0.1", 0), Provider) as server:
-            Thread(target=server.serve_forever, daemon=True).start()
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-            server.shutdown()
-
-    return run()
+    assert place.reports()[-1]["reply"]["content"][0]["text"] == "In May."
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGWINCH])

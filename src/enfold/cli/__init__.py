@@ -59,6 +59,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "profiles": ("profiles", "Set up models: provider, key, prices and condensing profile."),
         "settings": ("settings", "Show and change settings."),
         "presets": ("presets", "Manage named strategy configs."),
+        "doctor": ("doctor", "Check the setup, and say how to mend what is wrong."),
         "demo": ("demo", "Show what enfold does, without a key or a network."),
     },
 }

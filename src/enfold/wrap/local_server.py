@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from time import monotonic, sleep, time
+from typing import Any
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
@@ -35,6 +36,7 @@ if it fails, the built-in summarizer does, so that the agent is not stopped."""
 _START_SECONDS = 120.0
 _STOP_SECONDS = 40.0
 """A little longer than the server waits for requests in progress."""
+_ANSWER_SECONDS = 10.0
 _PAUSE = 0.05
 _MAX_LOG_BYTES = 8 << 20
 _USAGE_SECONDS = 1.5
@@ -160,11 +162,8 @@ def _can_be_reused(address: str, variables: Mapping[str, str], db: str) -> bool:
     It must also need no access token, and let the client's model write summaries.
     """
     try:
-        status, text = _get(f"{address}/readyz")
-        state = loads(text)
+        state = read_server_state(address)
     except (UnavailableError, InputError):
-        return False
-    if status != HTTPStatus.OK or not isinstance(state, dict):
         return False
     wanted = {
         **server_identity(db, variables),
@@ -172,6 +171,27 @@ def _can_be_reused(address: str, variables: Mapping[str, str], db: str) -> bool:
         "client_key": True,
     }
     return bool(state.get("server") == wanted)
+
+
+def read_server_state(address: str) -> dict[str, Any]:
+    """Return what a server of enfold at the address reports of itself.
+
+    Raises `UnavailableError` or `InputError` if another program or none answers there.
+    """
+    status, text = _get(f"{address}/readyz")
+    state = loads(text)
+    if status != HTTPStatus.OK or not isinstance(state, dict) or "server" not in state:
+        raise UnavailableError(f"no server of enfold is ready at {address}")
+    return state
+
+
+def is_port_free(port: int) -> bool:
+    """True if a server can listen on the port of this machine."""
+    try:
+        with socket.create_server((HOST, port)):
+            return True
+    except OSError:
+        return False
 
 
 def _listen(port: int | None) -> socket.socket:
@@ -239,7 +259,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _get(url: str) -> tuple[int, str]:
     """Return status and text of an answer; raise `UnavailableError` if there is none."""
     try:
-        with _opener.open(url, timeout=10) as answer:
+        with _opener.open(url, timeout=_ANSWER_SECONDS) as answer:
             return answer.status, answer.read().decode("utf-8", "replace")
     except URLError as error:
         if (status := getattr(error, "code", None)) is not None:

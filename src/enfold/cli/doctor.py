@@ -1,0 +1,257 @@
+"""`enfold doctor`: what is set up, what is reachable, what is wrong and how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Annotated, ClassVar, Literal, TypeAlias
+
+from cyclopts import App, Parameter
+
+from enfold.cli.screen import Db, Json, put, put_json, say
+from enfold.engine import Engine
+from enfold.engine.profiles import ListedProfile
+from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
+from enfold.report import duration
+from enfold.settings import (
+    database_url,
+    environment,
+    from_environment,
+    from_file,
+    installed_version,
+    resolve,
+    server_identity,
+    server_settings,
+)
+from enfold.wiring import open_engine
+from enfold.wrap import AGENTS, Agent, find_program
+from enfold.wrap.local_server import DEFAULT_PORT, HOST, is_port_free, read_server_state
+
+app = App(
+    name="doctor",
+    help_epilogue="""\
+Examples:
+  enfold doctor
+  enfold doctor --call
+  enfold doctor --json""",
+)
+
+State: TypeAlias = Literal["ok", "note", "broken"]
+
+EXTRAS: Mapping[str, tuple[str, str]] = {
+    "ui": ("nicegui", "the web UI"),
+    "models": ("pydantic_ai", "calls to models"),
+    "keys": ("cryptography", "stored keys"),
+    "chat": ("textual", "enfold chat"),
+    "postgres": ("psycopg", "PostgreSQL"),
+    "claude": ("ctok", "exact counts for Claude"),
+    "mcp": ("mcp", "the MCP server"),
+    "langgraph": ("langgraph", "LangGraph"),
+    "langchain": ("langchain", "LangChain"),
+    "openai-agents": ("agents", "the OpenAI Agents SDK"),
+    "pydantic-ai": ("pydantic_ai", "Pydantic AI"),
+    "llama-index": ("llama_index", "LlamaIndex"),
+    "bulk": ("daft", "very many files"),
+}
+"""Extra -> a module that it installs, and its purpose."""
+_OLDEST_PYTHON = (3, 11)
+_VERSION_SECONDS = 20.0
+_VERSION = re.compile(r"\d+(?:\.\d+)+\S*")
+_SIGNS: Mapping[State, str] = {"ok": "ok", "note": "-", "broken": "BROKEN"}
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was checked."""
+
+    JSON_FIELDS: ClassVar = ("area", "name", "state", "detail", "remedy")
+    area: str
+    """`python`, `settings`, `store`, `extra`, `profile`, `port` or `agent`."""
+    name: str
+    state: State
+    """A `note` is about something optional; only `broken` is an error."""
+    detail: str
+    remedy: str = ""
+    """How to mend it, or how to install it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """All checks."""
+
+    JSON_FIELDS: ClassVar = ("ok", "checks")
+    checks: tuple[Check, ...]
+
+    @property
+    def ok(self) -> bool:
+        """True if nothing is broken."""
+        return all(check.state != "broken" for check in self.checks)
+
+
+@app.default
+async def doctor(
+    *,
+    call: Annotated[
+        bool, Parameter(help="Call the model of each profile once, with a tiny question.")
+    ] = False,
+    db: Db = None,
+    json: Json = False,
+) -> int:
+    """Check the setup; exit code 1 if something is broken."""
+    checks = [*_check_python(), _check_settings()]
+    checks += [check async for check in _check_store(db, call=call)]
+    checks += _check_extras()
+    checks.append(_check_port(db))
+    checks += await asyncio.gather(*map(_check_agent, AGENTS.values()))
+    diagnosis = Diagnosis(tuple(checks))
+    if json:
+        put_json(diagnosis)
+    else:
+        _show(diagnosis)
+    return 0 if diagnosis.ok else 1
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    width = max(len(f"{check.area} {check.name}") for check in diagnosis.checks)
+    for check in diagnosis.checks:
+        title = f"{check.area} {check.name}"
+        put(f"{_SIGNS[check.state]:6}  {title:{width}}  {check.detail}".rstrip())
+        if check.remedy:
+            put(f"{'':6}  {'':{width}}  mend: {check.remedy}")
+    broken = sum(check.state == "broken" for check in diagnosis.checks)
+    say(f"{broken} broken" if broken else "Everything that is set up works.")
+
+
+def _check_python() -> Iterator[Check]:
+    is_new_enough = sys.version_info >= _OLDEST_PYTHON
+    yield Check(
+        "python",
+        platform.python_version(),
+        "ok" if is_new_enough else "broken",
+        sys.executable,
+        "" if is_new_enough else "enfold needs Python 3.11 or later; install it, then enfold again",
+    )
+    yield Check("python", "enfold", "ok", installed_version())
+
+
+def _check_settings() -> Check:
+    try:
+        resolve((("config file", from_file()), ("environment", from_environment())))
+        server_settings()
+    except ConfigError as error:
+        return Check("settings", "levels", "broken", str(error), "correct or remove this setting")
+    return Check("settings", "levels", "ok", "config file and environment are valid")
+
+
+async def _check_store(db: str | None, *, call: bool) -> AsyncIterator[Check]:
+    """Yield the check of the store, and those of the profiles in it."""
+    address = _without_password(db or database_url())
+    try:
+        async with open_engine(db) as engine:
+            queue = await engine.queue.state()
+            sessions = await engine.sessions(limit=1)
+            detail = f"{address} works" if sessions else f"{address} works and is empty"
+            if queue.failing:
+                yield Check(
+                    "store",
+                    "database",
+                    "broken",
+                    f"{queue.failing} entries of the outbox have failed",
+                    "see the server's log; they are tried again",
+                )
+            else:
+                yield Check("store", "database", "ok", detail)
+            for profile in await engine.profiles.all():
+                yield await _check_profile(engine, profile, call=call)
+    except EnfoldError as error:
+        remedy = "check ENFOLD_DB or --db, and that the folder or server can be reached"
+        yield Check("store", "database", "broken", f"{address}: {error}", remedy)
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"//([^/@:]*):[^/@]*@", r"//\1:…@", url)
+
+
+async def _check_profile(engine: Engine, listed: ListedProfile, *, call: bool) -> Check:
+    """Check that the profile has a key and, with `call`, that its model answers."""
+    if listed.fault:
+        remedy = f"enfold profiles show {listed.name}, then add it again"
+        return Check("profile", listed.name, "broken", listed.fault, remedy)
+    try:
+        if not call:
+            connection = await engine.profiles.connection(listed.name)
+            return Check("profile", listed.name, "ok", f"{connection.name}, not called")
+        tested = await engine.profiles.test(listed.name)
+    except EnfoldError as error:
+        remedy = f"enfold profiles test {listed.name} tries it again"
+        return Check("profile", listed.name, "broken", str(error), remedy)
+    detail = f"{tested.model} answered in {duration(tested.seconds)}"
+    return Check("profile", listed.name, "ok", detail)
+
+
+def _check_extras() -> Iterator[Check]:
+    for extra, (module, purpose) in EXTRAS.items():
+        is_installed = find_spec(module) is not None
+        yield Check(
+            "extra",
+            extra,
+            "ok" if is_installed else "note",
+            purpose,
+            "" if is_installed else f"pip install 'enfold[{extra}]'",
+        )
+
+
+def _check_port(db: str | None) -> Check:
+    """Check the port of `enfold serve`: free, or the server of this store."""
+    name = str(DEFAULT_PORT)
+    if is_port_free(DEFAULT_PORT):
+        return Check("port", name, "ok", "free")
+    remedy = "choose another with enfold serve --port; enfold wrap takes a free one"
+    try:
+        state = read_server_state(f"http://{HOST}:{DEFAULT_PORT}")
+    except (UnavailableError, InputError):
+        return Check("port", name, "note", "another program listens there", remedy)
+    found, ours = state.get("server", {}), server_identity(db or database_url())
+    differences = [key for key, value in ours.items() if found.get(key) != value]
+    if not differences:
+        return Check("port", name, "ok", "enfold serves this store there")
+    detail = f"an enfold server with another {', '.join(differences)} listens there"
+    return Check("port", name, "note", detail, f"restart it, or {remedy}")
+
+
+async def _check_agent(agent: Agent) -> Check:
+    """Check that the agent's program is found and reports a version."""
+    given = environment()
+    try:
+        program = find_program(agent, given)
+    except ConfigError:
+        return Check("agent", agent.name, "note", "not on PATH", agent.install)
+    remedy = f"install it again: {agent.install}"
+    try:
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [program, "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Check("agent", agent.name, "broken", f"{program} does not run: {error}", remedy)
+    found = _VERSION.search(done.stdout)
+    if done.returncode or found is None:
+        detail = f"{program} --version ends with {done.returncode} and reports no version"
+        return Check("agent", agent.name, "broken", detail, remedy)
+    try:
+        agent.check(given)
+    except ConfigError as error:
+        return Check("agent", agent.name, "broken", str(error), "unset that variable")
+    return Check("agent", agent.name, "ok", f"{found[0]} at {program}")
