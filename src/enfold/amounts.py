@@ -57,6 +57,22 @@ class CallUsage:
     cache_write_tokens: int | None = None
     """Of the input, the tokens written to the provider's cache; null is unknown."""
 
+    def with_input_of(self, others: Iterable[CallUsage]) -> CallUsage:
+        """Return the usage with the input of other calls added, cached tokens included."""
+        total = self
+        for other in others:
+            total = CallUsage(
+                _sum(total.input_tokens, other.input_tokens),
+                self.output_tokens,
+                _sum(total.cache_read_tokens, other.cache_read_tokens or 0),
+                _sum(total.cache_write_tokens, other.cache_write_tokens or 0),
+            )
+        return total
+
+
+def _sum(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
+
 
 @dataclass(frozen=True, slots=True)
 class Spending:

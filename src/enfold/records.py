@@ -653,6 +653,10 @@ class CompressionRow:
     tokens_after: int
     replies: int
     """The number of replies in the session since."""
+    input_tokens: int = 0
+    """The input tokens of these replies."""
+    cached_tokens: int = 0
+    """Of these, the tokens that the provider read from its cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,16 @@ async def test_tokens_are_exact_and_money_follows_the_replies(bench: Bench) -> N
     assert list(found.by_model) == ["openai:gpt-4o"]
 
 
+async def test_cached_tokens_are_saved_at_their_own_price(bench: Bench) -> None:
+    session = await bench.engine.session("priced", model="openai:gpt-4o")
+    await talk(session, 30)
+    done = await session.compress(keep_tokens=300)
+    await session.record_usage(UsageEvent("reply", input_tokens=1_000, cached_tokens=800))
+    found = await read_activity(bench.engine)
+    freed = done.tokens_before - done.tokens_after
+    assert found.total.dollars == pytest.approx(freed * (0.2 * 2.5 + 0.8 * 1.25) / 1_000_000)
+
+
 async def test_a_model_without_a_price_saves_an_unknown_amount(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 30)

@@ -1,8 +1,9 @@
 """Activity of the engine: what compressions saved, day by day, what they cost and which failed.
 
 What is saved in money is an estimate: the tokens that a compression freed, at the model's price for
-input, once for every reply that came in the session since, and once at least. Prompt caches are
-left out of account. A model without a known price saves an unknown amount.
+input, once for every reply that came in the session since, and once at least. The share of these
+replies' input that the provider read from its cache counts at the price of cached tokens. A model
+without a known price saves an unknown amount.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from datetime import UTC, date, datetime
 from typing import Any, ClassVar
 
 from enfold.engine.engine import Engine
-from enfold.llm.prices import prices
+from enfold.llm.prices import Prices, prices
 from enfold.records import CompressionRow, DailyFailures, DailyUsage
 from enfold.store import catalog
 from enfold.store import catalog as activity
@@ -187,7 +188,7 @@ async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) 
 
     def read(db: Database) -> Activity:
         models = {row.name: row.fields for row in catalog.profiles(db)}
-        price_of: dict[str, float | None] = {}
+        price_of: dict[str, Prices | None] = {}
         savings = tuple(
             _saving(each, models, settings.model, price_of)
             for each in activity.compressions(db, namespace, since=since)
@@ -205,17 +206,16 @@ def _saving(
     row: CompressionRow,
     profiles: Mapping[str, Mapping[str, Any]],
     usual: str,
-    price_of: dict[str, float | None],
+    price_of: dict[str, Prices | None],
 ) -> Saving:
     fields = profiles.get(row.profile or "", {})
     model = row.model or _model_in(fields) or usual
     if model not in price_of:
         provider, _, name = model.partition(":")
-        known = prices(provider, name, fields.get("prices"))
-        price_of[model] = known.input if known is not None else None
+        price_of[model] = prices(provider, name, fields.get("prices"))
     freed = max(0, row.tokens_before - row.tokens_after)
     spared = freed * max(1, row.replies)
-    price = price_of[model]
+    price = _input_price(price_of[model], row)
     return Saving(
         day_of(row.created_at // 1000 // _DAY),
         row.strategy,
@@ -224,6 +224,15 @@ def _saving(
         spared,
         None if price is None else spared * price / _A_MILLION,
     )
+
+
+def _input_price(found: Prices | None, row: CompressionRow) -> float | None:
+    """Return the price of a million input tokens, at the measured share of cached ones."""
+    if found is None or found.input is None:
+        return None
+    cached = found.input if found.cache_reads is None else found.cache_reads
+    share = min(1.0, row.cached_tokens / row.input_tokens) if row.input_tokens else 0.0
+    return share * cached + (1 - share) * found.input
 
 
 def _model_in(fields: Mapping[str, Any]) -> str | None:

@@ -35,6 +35,7 @@ __all__ = [
     "get",
     "has_inline_system",
     "image_tokens",
+    "match_count_path",
     "match_path",
     "parse",
     "render",
@@ -93,6 +94,14 @@ def match_path(path: str) -> tuple[Wire, str | None] | None:
     """Return the wire of a conversation request, and the model if the path names it."""
     for wire in WIRES.values():
         if found := wire.path.fullmatch(path):
+            return wire, found.groupdict().get("model")
+    return None
+
+
+def match_count_path(path: str) -> tuple[Wire, str | None] | None:
+    """Return the same for a request to count the tokens of a conversation."""
+    for wire in WIRES.values():
+        if wire.count_path is not None and (found := wire.count_path.fullmatch(path)):
             return wire, found.groupdict().get("model")
     return None
 

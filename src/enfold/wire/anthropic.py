@@ -59,13 +59,13 @@ from enfold.wire.replies import (
     Reply,
     ServerSentEvent,
     Visibility,
-    add_usage,
     as_integer,
     as_mapping,
     as_text,
+    join_usage,
+    joined_usage,
     mappings_in,
     sum_integers,
-    total_usage,
     visible_blocks,
 )
 from enfold.wire.translation import describe_file, translate_to_turn, translate_to_turns
@@ -457,7 +457,7 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     ]
     has_calls = any(block.get("type") == "tool_use" for block in content)
     reason = _visible_reason(bodies[-1].get("stop_reason"), has_calls=has_calls)
-    usage = total_usage(bodies)
+    usage = joined_usage(bodies)
     return {**bodies[-1], "content": content, "stop_reason": reason, "usage": usage}
 
 
@@ -522,7 +522,7 @@ class MessagesStreamJoiner(JoinedReplies):
         new = {**delta, "stop_reason": reason}
         if self._is_first and new == delta:
             return event
-        usage = add_usage(self._usage_before, {**as_mapping(data.get("usage")), **self._usage})
+        usage = join_usage(self._usage_before, {**as_mapping(data.get("usage")), **self._usage})
         return event.with_json({**data, "delta": new, "usage": usage})
 
 
@@ -560,6 +560,7 @@ WIRE = Wire(
     upstream="anthropic",
     address="https://api.anthropic.com",
     path=re.compile("/v1/messages"),
+    count_path=re.compile("/v1/messages/count_tokens"),
     messages_key="messages",
     overhead_keys=("system", "tools"),
     max_output_paths=("max_tokens",),

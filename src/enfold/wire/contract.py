@@ -105,6 +105,8 @@ class Wire:
     """The upstream server's public base URL, without a version."""
     path: re.Pattern[str]
     """Matches the paths of conversation requests; a group `model` holds the model, if any."""
+    count_path: re.Pattern[str] | None
+    """Matches the paths of requests that count a conversation; None if there are none."""
     messages_key: str
     overhead_keys: tuple[str, ...]
     """The other fields that take tokens: system prompt and tools."""

@@ -53,15 +53,15 @@ from enfold.wire.replies import (
     JoinedReplies,
     Reply,
     ServerSentEvent,
-    add_usage,
     as_integer,
     as_mapping,
     as_text,
     error_event,
     first_mapping,
+    join_usage,
+    joined_usage,
     mappings_in,
     sum_integers,
-    total_usage,
 )
 from enfold.wire.translation import pair_calls, translate_to_turn, translate_to_turns
 
@@ -490,7 +490,7 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
         visible = _without_calls(_parts(body), name)
         parts += _with_separator(visible) if any(map(_is_text, parts)) else visible
     last = _with_parts(bodies[-1], parts)
-    usage = total_usage(bodies, "usageMetadata")
+    usage = joined_usage(bodies, "usageMetadata")
     return {**last, "usageMetadata": usage} if usage else last
 
 
@@ -539,7 +539,7 @@ class GeminiStreamJoiner(JoinedReplies):
             if self._id is not None:
                 new["responseId"] = self._id
             if usage := as_mapping(data.get("usageMetadata")):
-                new["usageMetadata"] = add_usage(self._usage_before, usage)
+                new["usageMetadata"] = join_usage(self._usage_before, usage)
         return new
 
     def _visible_parts(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -609,6 +609,7 @@ WIRE = Wire(
     path=re.compile(
         r"/v1(?:beta|alpha)?/models/(?P<model>[^/:]+):(?:generateContent|streamGenerateContent)"
     ),
+    count_path=re.compile(r"/v1(?:beta|alpha)?/models/(?P<model>[^/:]+):countTokens"),
     messages_key="contents",
     overhead_keys=("systemInstruction", "system_instruction", "tools"),
     max_output_paths=("generationConfig.maxOutputTokens",),

@@ -55,14 +55,14 @@ from enfold.wire.replies import (
     JoinedReplies,
     Reply,
     ServerSentEvent,
-    add_usage,
     as_integer,
     as_mapping,
     as_text,
     error_event,
     first_mapping,
+    join_usage,
+    joined_usage,
     mappings_in,
-    total_usage,
 )
 from enfold.wire.translation import (
     describe_file,
@@ -585,7 +585,7 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
         message["content"] = TEXT_SEPARATOR.join(texts)
     reason = _visible_reason(choice.get("finish_reason"), has_calls="tool_calls" in message)
     choices = [{**choice, "message": message, "finish_reason": reason}]
-    usage = total_usage(bodies)
+    usage = joined_usage(bodies)
     return {**bodies[-1], "choices": choices} | ({"usage": usage} if usage else {})
 
 
@@ -646,7 +646,7 @@ class ChatStreamJoiner(JoinedReplies):
         if not self._is_first:
             new["id"] = self._id
             if usage := as_mapping(data.get("usage")):
-                new["usage"] = add_usage(self._usage_before, usage)
+                new["usage"] = join_usage(self._usage_before, usage)
         return new
 
     def _visible_delta(self, delta: dict[str, Any]) -> dict[str, Any]:
@@ -687,7 +687,7 @@ class ChatStreamJoiner(JoinedReplies):
         if not self._is_first:
             new["id"] = self._id
             if as_mapping(data.get("usage")):
-                new["usage"] = add_usage(self._usage_before, self._usage)
+                new["usage"] = join_usage(self._usage_before, self._usage)
         return event if new == event.json() else event.with_json(new)
 
 
@@ -719,6 +719,7 @@ WIRE = Wire(
     upstream="openai",
     address=ADDRESS,
     path=re.compile("/v1/chat/completions"),
+    count_path=None,
     messages_key="messages",
     overhead_keys=("tools", "functions"),
     max_output_paths=("max_completion_tokens", "max_tokens"),

@@ -59,12 +59,12 @@ from enfold.wire.replies import (
     Reply,
     ServerSentEvent,
     Visibility,
-    add_usage,
     as_integer,
     as_mapping,
     as_text,
+    join_usage,
+    joined_usage,
     mappings_in,
-    total_usage,
     visible_blocks,
 )
 from enfold.wire.translation import portable_tools, single_entry, translate_to_items
@@ -420,7 +420,7 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     outputs = [mappings_in(body.get("output")) for body in bodies]
     output = [item for items in outputs for item in _without_calls(items, name)]
     last = _without_tool(bodies[-1], name)
-    return {**last, "output": output, "usage": total_usage(bodies) or last.get("usage")}
+    return {**last, "output": output, "usage": joined_usage(bodies) or last.get("usage")}
 
 
 def _visibility(item: Mapping[str, Any], name: str) -> Visibility:
@@ -480,7 +480,7 @@ class ResponsesStreamJoiner(JoinedReplies):
             if is_last:
                 response |= {
                     "output": self._shown,
-                    "usage": add_usage(self._usage_before, self._usage) or response.get("usage"),
+                    "usage": join_usage(self._usage_before, self._usage) or response.get("usage"),
                     # The client library refuses a stream that ends with another id.
                     "id": self._id or response.get("id"),
                 }
@@ -542,6 +542,7 @@ WIRE = Wire(
     upstream=CHAT.upstream,
     address=CHAT.address,
     path=re.compile("/v1/responses"),
+    count_path=re.compile("/v1/responses/input_tokens"),
     messages_key="input",
     overhead_keys=("instructions", "tools"),
     max_output_paths=("max_output_tokens",),

@@ -92,7 +92,7 @@ class JoinedReplies:
     def _begin_next(self) -> None:
         """Forget one reply before the next one begins, except its usage."""
         self._is_first = False
-        self._usage_before, self._usage = add_usage(self._usage_before, self._usage), {}
+        self._usage_before, self._usage = join_usage(self._usage_before, self._usage), {}
         self._closing = []
 
 
@@ -137,12 +137,25 @@ def sum_integers(first: Any, *others: Any) -> int | None:
     return sum(as_integer(value) or 0 for value in (first, *others))
 
 
-def add_usage(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up two usage objects: numbers are summed, lists joined, other values replaced."""
-    total = dict(first)
-    for key, value in second.items():
-        total[key] = _add_values(total.get(key), value)
-    return total
+_OUTPUT_FIELDS = ("output", "completion", "candidates", "thoughts", "server_tool_use")
+"""How the fields of a usage object begin that count what the model wrote or used."""
+_TOTAL_FIELDS = ("total_tokens", "totalTokenCount")
+
+
+def join_usage(before: Mapping[str, Any], last: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the usage of two replies as one: the input of the last, the output of both.
+
+    Clients take the input for the size of their context, and compact by it. It must be that of the
+    last request.
+    """
+    joined = {**before, **{key: value for key, value in last.items() if value is not None}}
+    outputs = [key for key in before if key.startswith(_OUTPUT_FIELDS)]
+    for key in outputs:
+        joined[key] = _add_values(before[key], last.get(key))
+    for key in _TOTAL_FIELDS:
+        if (total := as_integer(last.get(key))) is not None:
+            joined[key] = total + sum(as_integer(before[name]) or 0 for name in outputs)
+    return joined
 
 
 def _add_values(first: Any, second: Any) -> Any:
@@ -150,7 +163,7 @@ def _add_values(first: Any, second: Any) -> Any:
         case _, None:
             return first
         case {}, {}:
-            return add_usage(first, second)
+            return {**first, **{key: _add_values(first.get(key), second[key]) for key in second}}
         case list(), list():
             return [*first, *second]
         case bool(), _:
@@ -160,12 +173,12 @@ def _add_values(first: Any, second: Any) -> Any:
     return second
 
 
-def total_usage(bodies: Iterable[Mapping[str, Any]], key: str = "usage") -> dict[str, Any]:
-    """Add up the usage objects of several reply bodies."""
-    total: dict[str, Any] = {}
+def joined_usage(bodies: Iterable[Mapping[str, Any]], key: str = "usage") -> dict[str, Any]:
+    """Return the usage objects of several reply bodies as one."""
+    joined: dict[str, Any] = {}
     for body in bodies:
-        total = add_usage(total, as_mapping(body.get(key)))
-    return total
+        joined = join_usage(joined, as_mapping(body.get(key)))
+    return joined
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,26 +32,27 @@ def _arriving(*messages: Any) -> Callable[[], Awaitable[Any]]:
 
 
 @pytest.mark.parametrize(
-    ("path", "headers", "provider", "form"),
+    ("path", "headers", "provider", "form", "is_count"),
     [
-        ("/v1/chat/completions", (), "openai", WIRES["openai"]),
-        ("/v1/responses", (), "openai", WIRES["openai-responses"]),
-        ("/v1/messages", (), "anthropic", WIRES["anthropic"]),
-        ("/v1beta/models/g:generateContent", (), "gemini", WIRES["gemini"]),
-        ("/v1beta/models/g:countTokens", (), "gemini", None),
-        ("/v1/messages/count_tokens", [(b"anthropic-version", b"1")], "anthropic", None),
-        ("/v1/embeddings", (), "openai", None),
-        ("/v1/models", [(b"x-goog-api-key", b"k")], "gemini", None),
+        ("/v1/chat/completions", (), "openai", WIRES["openai"], False),
+        ("/v1/responses", (), "openai", WIRES["openai-responses"], False),
+        ("/v1/messages", (), "anthropic", WIRES["anthropic"], False),
+        ("/v1beta/models/g:generateContent", (), "gemini", WIRES["gemini"], False),
+        ("/v1beta/models/g:countTokens", (), "gemini", WIRES["gemini"], True),
+        ("/v1/messages/count_tokens", (), "anthropic", WIRES["anthropic"], True),
+        ("/v1/responses/input_tokens", (), "openai", WIRES["openai-responses"], True),
+        ("/v1/embeddings", (), "openai", None, False),
+        ("/v1/models", [(b"x-goog-api-key", b"k")], "gemini", None, False),
     ],
 )
 async def test_a_path_says_whose_it_is_and_whether_it_is_a_conversation(
-    path: str, headers: Any, provider: str, form: Any
+    path: str, headers: Any, provider: str, form: Any, is_count: bool
 ) -> None:
     call = await read_http_request(
         _scope(path, headers=headers), _arriving({"type": "http.request"})
     )
     assert call is not None
-    assert (call.upstream, call.wire) == (provider, form)
+    assert (call.upstream, call.wire, call.is_count) == (provider, form, is_count)
 
 
 async def test_only_what_is_posted_is_a_conversation() -> None:

@@ -81,7 +81,10 @@ async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
     assert "".join(heard.text.split()) == "Letmelook.Itisteal."
     assert heard.calls == []
     assert heard.finish in {"stop", "completed", "end_turn", "STOP"}
-    assert heard.usage == (2 * INPUT, 2 * OUTPUT)
+    # The client is told the size of the last request; both are paid for.
+    assert heard.usage == (INPUT, 2 * OUTPUT)
+    (used,) = [total for total in await on.counted("", 1) if total.kind == "reply"]
+    assert (used.calls, used.input_tokens, used.output_tokens) == (1, 2 * INPUT, 2 * OUTPUT)
     first, second = (json.loads(body) for body in on.provider.bodies)
     assert FIRST not in json.dumps(first)
     assert SECRET in json.dumps(_sent(on)[-1])

@@ -45,6 +45,8 @@ class HttpRequest:
     """None for a request that is not a conversation."""
     model: str | None = None
     """The model, if the path names it."""
+    is_count: bool = False
+    """True if it only asks for the number of a conversation's tokens."""
 
     def header(self, name: bytes) -> str | None:
         """Return the value of a header; the name is in lower case."""
@@ -83,8 +85,11 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
     path, headers = scope["path"], list(scope["headers"])
     exact_path = (scope.get("raw_path") or path.encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
-    matched = wire.match_path(path) if scope["method"] == "POST" else None
-    found, model = matched or (None, None)
+    matched = counted = None
+    if scope["method"] == "POST":
+        matched = wire.match_path(path)
+        counted = wire.match_count_path(path) if matched is None else None
+    found, model = matched or counted or (None, None)
     return HttpRequest(
         method=scope["method"],
         path=f"{exact_path}?{query}" if query else exact_path,
@@ -93,6 +98,7 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         upstream=found.upstream if found is not None else wire.find_upstream(path, headers),
         wire=found,
         model=model,
+        is_count=counted is not None,
     )
 
 

@@ -17,6 +17,7 @@ from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from enfold import records, wire
+from enfold.amounts import CallUsage
 from enfold.budget import Decision
 from enfold.engine import Session
 from enfold.engine.recall import quote, recall, recall_found, text_budget
@@ -256,6 +257,8 @@ class RecallLoop:
         self._messages: list[Mapping[str, Any]] = []
         self._held: list[dict[str, Any]] = []
         self._recalls = 0
+        self.hidden_usage: list[CallUsage] = []
+        """The usage of the replies before the last one, which the client does not receive whole."""
 
     async def run(self, first: UpstreamResponse) -> RelayedResponse:
         """Return the one response that the client receives. A stream goes on while it is read."""
@@ -341,6 +344,7 @@ class RecallLoop:
             self._held = results
             return False
         self._messages += [*self._resendable(reply), *results]
+        self.hidden_usage.append(reply.usage)
         return True
 
     async def _answer(self, arguments: str) -> str:

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TypeAlias
 
 from enfold import wire
+from enfold.amounts import CallUsage
 from enfold.engine.recognition import ClientHistory
 from enfold.errors import InputError, StoreError
 from enfold.llm.prices import Prices, prices
@@ -110,6 +111,8 @@ class ProxiedCall:
     response: RecordedResponse
     history: ClientHistory | None = None
     """The history that was sent. With the reply it names the session of a new conversation."""
+    hidden_usage: Sequence[CallUsage] = ()
+    """The usage of replies before the last one, if the model called recall."""
 
     def session_name(self) -> str | None:
         """Return the session's name, or the name that it will have once the client replies."""
@@ -124,7 +127,8 @@ class ProxiedCall:
 
     def usage_event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
         """Return the record of the call's usage."""
-        usage = self.response.reply.usage
+        # The response has the input of its last request only; each request is paid for.
+        usage = self.response.reply.usage.with_input_of(self.hidden_usage)
         return UsageEvent(
             kind="reply",
             model=self.model,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from enfold.amounts import CallUsage
 from enfold.engine import Engine
 from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import EnfoldError, InputError, StoreError
@@ -122,7 +123,10 @@ class Proxy:
         try:
             request, warning = await self._read_request(http, scope)
             if request is None or warning is not None:
-                return await self._forward_unchanged(http, request, warning, client)
+                recorded = None if http.is_count else request
+                return await self._forward_unchanged(http, recorded, warning, client)
+            if http.is_count:
+                return await self._forward_count(http, request, client)
             forwarded = await self._pipeline.prepare(request)
             await self._forward(http, request, forwarded, client)
         except EnfoldError as error:
@@ -188,6 +192,15 @@ class Proxy:
         async with self._call_upstream(http) as response:
             await relay_response(response, headers, client, self._recorder(request, None, response))
 
+    async def _forward_count(
+        self, http: HttpRequest, request: ProxyRequest, client: ClientResponse
+    ) -> None:
+        """Let the provider count the tokens of the view that would be sent."""
+        forwarded = await self._pipeline.prepare_count(request)
+        is_unchanged = forwarded.raw is request.body.raw
+        async with self._call_upstream(http, None if is_unchanged else forwarded.raw) as response:
+            await relay_response(response, _response_headers(forwarded), client)
+
     async def _forward(
         self,
         http: HttpRequest,
@@ -220,8 +233,10 @@ class Proxy:
     ) -> None:
         """Relay the response; if the model may recall, the one that its replies are joined to."""
         relayed: RelayedResponse = response
+        hidden_usage: Sequence[CallUsage] = ()
         if forwarded.recall is not None and response.status < HTTPStatus.BAD_REQUEST:
             loop = RecallLoop(forwarded.recall, partial(self._call_upstream, http))
+            hidden_usage = loop.hidden_usage
             relayed = await loop.run(response)
         if forwarded.decision != "keep" and not is_stream(relayed):
             relayed = buffered = await buffer_response(relayed)
@@ -229,7 +244,7 @@ class Proxy:
             if self._warn_of_markers(forwarded, recorded):
                 warnings = (*forwarded.warnings, MARKER_COPIED)
                 forwarded = replace(forwarded, warnings=warnings)
-        recorder = self._recorder(request, forwarded, relayed)
+        recorder = self._recorder(request, forwarded, relayed, hidden_usage)
         await relay_response(relayed, _response_headers(forwarded), client, recorder)
 
     def _warn_of_markers(self, forwarded: ForwardedRequest, response: RecordedResponse) -> bool:
@@ -246,6 +261,7 @@ class Proxy:
         request: ProxyRequest | None,
         forwarded: ForwardedRequest | None,
         response: RelayedResponse,
+        hidden_usage: Sequence[CallUsage] = (),
     ) -> ResponseRecorder | None:
         """Return the recorder of a response; None for errors and for other requests."""
         if request is None or response.status >= HTTPStatus.BAD_REQUEST:
@@ -257,8 +273,11 @@ class Proxy:
                 self._warn_of_markers(forwarded, recorded)
             session = request.session if forwarded is None else forwarded.session
             history = analysis.history if analysis is not None else None
-            call = ProxiedCall(request.namespace, session, request.model, recorded, history)
-            self._usage.add(call)
+            self._usage.add(
+                ProxiedCall(
+                    request.namespace, session, request.model, recorded, history, hidden_usage
+                )
+            )
 
         save: SaveReply | None = None
         if analysis is not None and can_be_continued(request.body):

@@ -224,6 +224,10 @@ class ProxyPipeline:
             return analysis.forward()
         return await run_to_completion(self._compress(analysis))
 
+    async def prepare_count(self, request: ProxyRequest) -> ForwardedRequest:
+        """Return the request with the view that would be sent; nothing is recorded."""
+        return (await self._analyse(request)).forward()
+
     async def prepare_after_overflow(self, request: ProxyRequest) -> ForwardedRequest | None:
         """Return a compressed request after the provider refused it as too long, or None."""
         analysis = await self._analyse(request)

@@ -5,7 +5,13 @@
 SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile,
     {tokens_before} AS tokens_before, {tokens_after} AS tokens_after,
     (SELECT count(*) FROM usage_events AS u
-     WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at) AS replies
+     WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at) AS replies,
+    (SELECT CAST(coalesce(sum(u.input_tokens), 0) AS bigint) FROM usage_events AS u
+     WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at)
+        AS input_tokens,
+    (SELECT CAST(coalesce(sum(u.cached_tokens), 0) AS bigint) FROM usage_events AS u
+     WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at)
+        AS cached_tokens
 FROM session_snapshots AS s JOIN sessions AS x ON x.key = s.session
 WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND s.kind = 'summary' AND s.created_at >= :since
     AND NOT EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
