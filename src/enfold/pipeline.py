@@ -58,6 +58,8 @@ from enfold.view import ShownMessage, View
 NATIVE = "native"
 """The strategy that only summarizes the middle, so that the plan predicts its result."""
 
+STOP_AT_TARGET = ("lossless", "truncation")
+"""Strategies that stop as soon as the target is met; nothing returns to fill it."""
 SUMMARY_SHARE = 10
 """One token of summary for this many tokens of the messages it replaces."""
 SMALLEST_SUMMARY = 256
@@ -293,6 +295,8 @@ def make_plan(request: Request) -> Plan:
         if not is_empty and plan.expected_tokens <= request.goal:
             return _filled(plan, request, standing(1.0)) if request.fills else plan
         tried.append(plan)
+    if request.fills:
+        return _for_small_target(base, request, standing)
     summarizing = (plan for plan in tried if not plan.split.is_empty)
     best = min(summarizing, key=lambda plan: plan.expected_tokens, default=tried[0])
     if not request.is_due or request.allowed is None:
@@ -300,6 +304,23 @@ def make_plan(request: Request) -> Plan:
     expected = best.tokens if best.split.is_empty else best.expected_tokens
     most = int(request.allowed * SHORTENED_SHARE)
     return shorten_staying(best, most) if expected > request.allowed else best
+
+
+def _for_small_target(
+    base: Plan, request: Request, standing: Callable[[float], StandingMessages]
+) -> Plan:
+    """Return a plan for a target that the kept parts do not leave a place in.
+
+    A requested target counts more than the first message and the length of recent results. What
+    the user typed last and instructions stay whole.
+    """
+    retention = after_instructions(Retention("tokens", 0), base.messages)
+    request = replace(request, retention=retention)
+    kept_share, summary_share, words_share = _TIGHTER[-1]
+    plan = _tightened(base, request, standing(words_share), kept_share, summary_share)
+    if plan.split.is_empty or plan.expected_tokens > request.goal:
+        return shorten_staying(plan, request.goal, instructions=False)
+    return _filled(plan, request, standing(1.0))
 
 
 def _tightened(
@@ -470,7 +491,8 @@ async def run_strategy(
     with track_spending() as spent:
         try:
             answer = await _answer(request, plan)
-            if request.fills and not answer.is_unchanged:
+            fills = request.fills and request.strategy.id not in STOP_AT_TARGET
+            if fills and not answer.is_unchanged:
                 answer = await asyncio.to_thread(refill, plan, answer, request.goal)
             answer = await _accept(request, plan, answer)
         except CompressionError as error:

@@ -2,15 +2,17 @@
 
 Messages return to a condensed view while the goal allows it: a summary may come out shorter than
 its limit, and a pass may remove more than the goal needs. Whole groups of messages return, newest
-first. If all remaining groups are too large, one returns with its long texts shortened. Where
+first. If all remaining groups are too large, some return with their long texts shortened. Where
 messages that must stay do not fit, they are shown in part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import pairwise
+from typing import TypeAlias
 
 from enfold.condensation import (
     Condensation,
@@ -22,27 +24,39 @@ from enfold.condensation import (
 )
 from enfold.history import answers_a_call, cut_points, last_user_message, signed_replies
 from enfold.ledger import texts_in
-from enfold.messages import Message, Part, Reasoning, Text, ToolResult
-from enfold.strategies.shortened_text import TextLimits, truncate
+from enfold.messages import (
+    Data,
+    Message,
+    Part,
+    Reasoning,
+    ResultPart,
+    Text,
+    ToolCall,
+    ToolResult,
+)
+from enfold.strategies.shortened_text import TextLimits, map_arguments, map_texts, truncate
 from enfold.tokens import count_message, get
 
 ENOUGH = 0.85
 """Share of the goal from which no message is shortened to fill the rest."""
 _TIGHTER = (0.9, 0.75, 0.5, 0.3)
-"""Shares of the room that a shortened group is cut to, until it fits."""
+"""Shares of the available tokens that messages are cut to, until they fit."""
+
+Entries: TypeAlias = dict[int, KeptMessage | EditedMessage]
+"""The messages that are shown, by index."""
 
 
 def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
     """Return the answer with as many messages put back as the goal allows."""
     entries = {entry.index: entry for entry in _single(answer)}
-    summarized = set(answer.summary.indexes) if answer.summary is not None else set()
+    summarized = _summarized(answer)
     tokens = answer.tokens(plan)
     groups = list(pairwise(cut_points(plan.messages)))
     references = _References(plan, answer)
     for first, end in reversed(groups):
         changed = {index for index in range(first, end) if _is_changed(plan, entries, index)}
         changed |= references.broken_by(changed)
-        extra = sum(plan.counts[index] - _shown_tokens(entries, index) for index in changed)
+        extra = sum(plan.counts[index] - _shown_tokens(plan, entries, index) for index in changed)
         # A summary must stand for something.
         has_no_rest = bool(summarized) and summarized.issubset(changed)
         if not changed or extra > goal - tokens or has_no_rest:
@@ -50,15 +64,24 @@ def refill(plan: Plan, answer: Condensation, goal: int) -> Condensation:
         entries.update((index, KeptMessage(index)) for index in changed)
         summarized.difference_update(changed)
         tokens += extra
-    if tokens < goal * ENOUGH:
-        for first, end in reversed(groups):
-            group = [index for index in range(first, end) if index in summarized]
-            if group:
-                shortened = _shortened_group(plan, group, goal - tokens)
-                if shortened:
-                    entries.update(shortened)
-                    summarized.difference_update(shortened)
-                    break
+    for first, end in reversed(groups):
+        if tokens >= goal * ENOUGH:
+            break
+        changed = {index for index in range(first, end) if _is_changed(plan, entries, index)}
+        if not changed or changed & references.targets:
+            continue  # what points to them would have to return in full
+        before = sum(_shown_tokens(plan, entries, index) for index in changed)
+        if answer.summary is not None and summarized and summarized.issubset(changed):
+            # The summary goes if all that it stands for is shown again, unless it has more to tell.
+            if plan.previous is not None or plan.quotes:
+                continue
+            before += answer.summary.tokens
+        longer = _shortened_group(plan, sorted(changed), goal - tokens + before)
+        after = sum(edit.tokens for edit in longer.values())
+        if after > before:
+            entries.update(longer)
+            summarized.difference_update(longer)
+            tokens += after - before
     filled = _in_order(plan, answer, entries, summarized)
     # The receipt told of messages that are back in the view.
     return answer if filled == answer.entries else replace(answer, entries=filled, receipt=None)
@@ -74,6 +97,11 @@ class _References:
             for shortening in edit.shortenings:
                 for source in shortening.sources:
                     self._pointers.setdefault(source.message, []).append((edit.index, source.text))
+
+    @property
+    def targets(self) -> AbstractSet[int]:
+        """The messages that others point to."""
+        return self._pointers.keys()
 
     def broken_by(self, put_back: Iterable[int]) -> set[int]:
         """Return the edits that must be put back too if these messages are.
@@ -97,47 +125,66 @@ def _single(answer: Condensation) -> Iterator[KeptMessage | EditedMessage]:
     return (entry for entry in answer.entries if not isinstance(entry, SummarizedMessages))
 
 
-def _is_changed(plan: Plan, entries: dict[int, KeptMessage | EditedMessage], index: int) -> bool:
+def _summarized(answer: Condensation) -> set[int]:
+    return set() if answer.summary is None else set(answer.summary.indexes)
+
+
+def _is_changed(plan: Plan, entries: Entries, index: int) -> bool:
     """Return True if a message left the view or lost content, except for an excerpt."""
     entry = entries.get(index)
     return entry is None or (isinstance(entry, EditedMessage) and index not in plan.excerpts)
 
 
-def _shown_tokens(entries: dict[int, KeptMessage | EditedMessage], index: int) -> int:
-    entry = entries.get(index)
-    return entry.tokens if isinstance(entry, EditedMessage) else 0
+def _shown_tokens(plan: Plan, entries: Entries, index: int) -> int:
+    match entries.get(index):
+        case EditedMessage(tokens=tokens):
+            return tokens
+        case KeptMessage():
+            return plan.counts[index]
+    return 0
 
 
-def _shortened_group(plan: Plan, group: list[int], room: int) -> dict[int, EditedMessage]:
-    """Return the messages of a group, cut so that they fit into the room; empty if they cannot."""
+def _shortened_group(plan: Plan, group: Sequence[int], most: int) -> dict[int, EditedMessage]:
+    """Return the messages of a group, cut so that they take no more tokens; empty if impossible."""
     protected = plan.protected
     whole = sum(plan.counts[index] for index in group)
     if any(index in protected for index in group):
         return {}
     for share in _TIGHTER:
-        edits: dict[int, EditedMessage] = {}
-        for index in group:
-            message = shortened(plan.messages[index], share * room / whole, plan.tokenizer)
-            edits[index] = EditedMessage(index, message, count_message(message, plan.tokenizer))
-        if sum(edit.tokens for edit in edits.values()) <= room:
+        edits = {index: _shortened_message(plan, index, share * most / whole) for index in group}
+        if sum(edit.tokens for edit in edits.values()) <= most:
             return edits
     return {}
+
+
+def _shortened_message(plan: Plan, index: int, share: float) -> EditedMessage:
+    message = shortened(plan.messages[index], share, plan.tokenizer)
+    return EditedMessage(index, message, count_message(message, plan.tokenizer))
 
 
 def shortened(message: Message, share: float, tokenizer: str) -> Message:
     """Return the message with each long text cut to its beginning and end."""
 
-    def cut(part: Text) -> Text:
-        limits = TextLimits(chars=max(80, int(len(part.text) * share)), head_and_tail=True)
-        return replace(part, text=truncate(part.text, limits, get(tokenizer)))
+    def cut(text: str) -> str:
+        limits = TextLimits(chars=max(80, int(len(text) * share)), head_and_tail=True)
+        return truncate(text, limits, get(tokenizer))
+
+    def cut_part(part: ResultPart) -> ResultPart:
+        match part:
+            case Text():
+                return replace(part, text=cut(part.text))
+            case Data():
+                return replace(part, value=map_texts(part.value, cut))
+        return part
 
     parts: list[Part] = []
     for part in message.parts:
         if isinstance(part, Text):
-            parts.append(cut(part))
+            parts.append(replace(part, text=cut(part.text)))
+        elif isinstance(part, ToolCall):
+            parts.append(map_arguments(part, cut) or part)
         elif isinstance(part, ToolResult):
-            inner = tuple(cut(each) if isinstance(each, Text) else each for each in part.parts)
-            parts.append(replace(part, parts=inner))
+            parts.append(replace(part, parts=tuple(map(cut_part, part.parts))))
         elif not isinstance(part, Reasoning):
             parts.append(part)
     return replace(message, parts=tuple(parts))
@@ -153,10 +200,11 @@ _GRADES: tuple[Callable[[Message], bool], ...] = (
 """What is shown in part first: results and replies, then texts of users, then instructions."""
 
 
-def shorten_staying(plan: Plan, most: int) -> Plan:
+def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan:
     """Return the plan with long messages that must stay shown in part, as far as `most` needs it.
 
     The last user message stays whole, and so do replies that providers check for changes.
+    Without `instructions` system messages stay whole too.
     """
     expected = plan.tokens if plan.split.is_empty else plan.expected_tokens
     edits = dict(plan.excerpts)
@@ -168,7 +216,7 @@ def shorten_staying(plan: Plan, most: int) -> Plan:
         return edits[index].tokens if index in edits else plan.counts[index]
 
     shortened_indexes: set[int] = set()
-    for is_next in _GRADES:
+    for is_next in _GRADES if instructions else _GRADES[:-1]:
         long = [i for i in stays if is_next(plan.messages[i]) and size(i) > _MIN_SHORTENED]
         over, total = expected - most, sum(map(size, long))
         if over <= 0 or not long:
@@ -201,7 +249,7 @@ def _shown_in_part(
 def _in_order(
     plan: Plan,
     answer: Condensation,
-    entries: dict[int, KeptMessage | EditedMessage],
+    entries: Entries,
     summarized: set[int],
 ) -> tuple[CondensationEntry, ...]:
     """Return the entries in order, the summary where it stood or before its first message."""

@@ -60,13 +60,15 @@ class Smart:
         run = _SmartRun(WorkingView.begin(plan), SummaryWriter(self.means, _turns(self.means)))
         if self.config.lossless_prelude.enabled:
             await self._prelude(run)
-        for step in self.config.passes:
+        passes = self.config.passes
+        for step in passes:
             if run.steps and run.has_reached_target:
                 break
             if not _is_due(step, run.working):
                 run.operations.append(f"skip_{step.id}")
                 continue
-            await self._pass(step, run)
+            await self._pass(step, run, is_last=step is passes[-1])
+        await self._summarize_rest(run)
         return run.answer(self.id)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:
@@ -82,22 +84,35 @@ class Smart:
         else:
             run.complete(PRELUDE, PRELUDE, working)
 
-    async def _pass(self, step: Pass, run: _SmartRun) -> None:
+    async def _summarize_rest(self, run: _SmartRun) -> None:
+        """Let the summary grow until the target is reached, if the config has one."""
+        if run.working.plan.target is None or run.has_reached_target:
+            return
+        summaries = [
+            step
+            for step in self.config.passes
+            if step.batch_config is not None and step.batch_config.operation == "summarize"
+        ]
+        if summaries and not run.is_exhausted:
+            await self._pass(summaries[-1], run, is_last=True)
+
+    async def _pass(self, step: Pass, run: _SmartRun, *, is_last: bool) -> None:
+        run.is_exhausted = is_last and step.mode == "batch"
         try:
-            working = await self._run(step, run)
+            working = await self._run(step, run, is_last=is_last)
         except EnfoldError as error:
             run.skip(step.id, f"the pass {step.id}", error)
         else:
             run.complete(step.id, step.name, working)
 
-    async def _run(self, step: Pass, run: _SmartRun) -> WorkingView:
+    async def _run(self, step: Pass, run: _SmartRun, *, is_last: bool) -> WorkingView:
         """Run one pass; raise `NoGainError` if the view becomes larger.
 
         A new summary may remove what edits pointed to; the content was put back, and the lossless
         strategy looks for repeats in it again. If that fails, the summary stays.
         """
         before = run.working
-        after = await run_pass(step, before, run.writer)
+        after = await run_pass(step, before, run.writer, is_last=is_last)
         if after.summarized is not before.summarized and self.config.lossless_prelude.enabled:
             try:
                 after = await self._without_loss(after)
@@ -124,6 +139,8 @@ class _SmartRun:
     writer: SummaryWriter
     steps: list[Step] = field(default_factory=list)
     operations: list[str] = field(default_factory=list)
+    is_exhausted: bool = False
+    """True if the last step summarized all that it may."""
 
     @property
     def has_reached_target(self) -> bool:

@@ -20,6 +20,7 @@ from enfold.condensation import (
     KeptMessage,
     Plan,
     SummarizedMessages,
+    removed_parts,
 )
 from enfold.errors import CompressionError, EnfoldError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, is_from_user, last_user_message
@@ -61,7 +62,7 @@ from enfold.strategies.smart.config import (
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.request import style_for
-from enfold.summaries.words import add_words, take_words
+from enfold.summaries.words import add_words, take_words, words_tokens
 from enfold.text.inventions import Invention
 from enfold.tokens import Tokenizer, count_messages, get
 
@@ -392,13 +393,19 @@ class WorkingView:
         sparing = replace(self, edits={**self.edits, **spared})
         return freely if freely.tokens < sparing.tokens else sparing
 
-    def with_summarized(self, summarized: SummarizedMessages) -> WorkingView:
+    def with_summarized(
+        self, summarized: SummarizedMessages, excerpts: Mapping[int, EditedMessage]
+    ) -> WorkingView:
         """Return the view with a summary, in place of the one that was there.
 
-        Edits that point to a summarized message are put back.
+        Edits that point to a summarized message are put back. Excerpts replace their messages.
         """
         kept = {i: edit for i, edit in self.edits.items() if i not in summarized.indexes}
-        return replace(self, summarized=summarized, edits=kept).with_what_holds({})
+        return replace(self, summarized=summarized, edits=kept).with_excerpts(excerpts)
+
+    def with_excerpts(self, excerpts: Mapping[int, EditedMessage]) -> WorkingView:
+        """Return the view with parts of messages in place of the whole."""
+        return replace(self, edits={**self.edits, **excerpts}).with_what_holds({})
 
     def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> WorkingView:
         """Without shortened texts whose sources are no longer shown as they were.
@@ -549,26 +556,47 @@ def messages_touched(step: Pass, working: WorkingView) -> frozenset[int]:
     return frozenset(selected(step.selection, working)).intersection(working.plan.editable)
 
 
-async def run_pass(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
-    """Run one pass and return the view after it."""
-    return await (_batch if step.mode == "batch" else _individual)(step, working, writer)
+async def run_pass(
+    step: Pass, working: WorkingView, writer: SummaryWriter, *, is_last: bool = False
+) -> WorkingView:
+    """Run one pass and return the view after it.
+
+    The last pass goes further than its config says if the target needs it.
+    """
+    if step.mode == "batch":
+        return await _batch(step, working, writer, is_last=is_last)
+    return await _individual(step, working, writer)
 
 
-async def _batch(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
+async def _batch(
+    step: Pass, working: WorkingView, writer: SummaryWriter, *, is_last: bool
+) -> WorkingView:
     """Old messages become one summary, which takes in the one before."""
-    new = _to_summarize(step, working)
-    if not new or step.batch_config is None:
+    if step.batch_config is None or step.batch_config.operation == "keep":
         return working
+    new = _to_summarize(step, working)
+    excerpts: Mapping[int, EditedMessage] = {}
+    plan = working.plan
+    if is_last and plan.target is not None and _expected(working, new) > plan.target:
+        new, excerpts = _more_to_summarize(working)
+    if not new:
+        return working.with_excerpts(excerpts)
     how = step.batch_config.summarization_config
-    plan, earlier = working.plan, working.summarized
+    earlier = working.summarized
     tokens = sum(working.count(index) for index in new)
     written = earlier.text if earlier is not None else plan.previous
     previous, words = (None, ()) if written is None else take_words(written)
+    quotes = [text for index, text in plan.quotes.items() if index in new]
+    most = None
+    if plan.target is not None:
+        most = plan.target - _tokens_beside_summary(working, new, excerpts)
+        most -= words_tokens((*words, *quotes), plan.tokenizer)
+    limit = _summary_limit(working, tokens)
     request = SummaryRequest(
-        messages=tuple(_material(working, index) for index in sorted(new)),
+        messages=tuple(_summarized_messages(working, new, excerpts)),
         previous=previous,
         recent=_recent(working, new) if plan.show_recent else (),
-        max_tokens=_room_for_summary(working, tokens),
+        max_tokens=limit if most is None else max(TIGHTEST_SUMMARY, min(limit, most)),
         tokenizer=plan.tokenizer,
         style=style_for((plan.messages[index] for index in new), previous),
         prompt=how.custom_prompt,
@@ -576,29 +604,64 @@ async def _batch(step: Pass, working: WorkingView, writer: SummaryWriter) -> Wor
     review = None
     if writer.means.reviewed:
         review = await asyncio.to_thread(_review, working, request, new)
-    most = None if plan.target is None else _left_of_target(working, tokens)
     summary = await writer.write(how.api_profile, request, review, most=most)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
-    quotes = [text for index, text in plan.quotes.items() if index in new]
     text = add_words(summary.text, (*words, *quotes))
     size = summary_tokens(text, plan.tokenizer)
-    return working.with_summarized(SummarizedMessages(indexes, text, size, summary.author))
+    return working.with_summarized(
+        SummarizedMessages(indexes, text, size, summary.author), excerpts
+    )
 
 
-def _room_for_summary(working: WorkingView, summarized: int) -> int:
-    """Return the summary's limit: the plan's, half of its input, or what the target leaves."""
+def _more_to_summarize(
+    working: WorkingView,
+) -> tuple[frozenset[int], Mapping[int, EditedMessage]]:
+    """Return the messages that a summary must replace to reach the target, and excerpts to show.
+
+    The oldest messages go first, whatever their role. If that is not enough, all messages go that
+    the plan lets go, and only excerpts stay of those that it shortens.
+    """
     plan = working.plan
-    most = _summary_limit(working, summarized)
-    if plan.target is not None:
-        most = min(most, _left_of_target(working, summarized))
-    return max(TIGHTEST_SUMMARY, most)
+    last = last_user_message(plan.messages)
+    candidates = {index for index in plan.split.summarized if index != last}
+    staying = {*plan.split.kept, last}
+    found = _whole_groups(working, candidates, staying, stop_at_target=True)
+    if found and _expected(working, found) <= (plan.target or 0):
+        return found, {}
+    found = _whole_groups(working, candidates, staying, stop_at_target=False)
+    shown = set(working.shown)
+    return found, {i: edit for i, edit in plan.excerpts.items() if i in shown and i not in found}
 
 
-def _left_of_target(working: WorkingView, summarized: int) -> int:
-    """Return the tokens that the rest of the view leaves of the target for the summary."""
-    plan, earlier = working.plan, working.summarized
-    stays = working.tokens - summarized - (earlier.tokens if earlier is not None else 0)
-    return (plan.target or 0) - stays - fence_tokens(plan.tokenizer)
+def _expected(working: WorkingView, indexes: Collection[int]) -> int:
+    """Return the most tokens of the view after these messages are summarized."""
+    if not indexes:
+        return working.tokens
+    tokens = sum(working.count(index) for index in indexes)
+    return _tokens_beside_summary(working, indexes, {}) + _summary_limit(working, tokens)
+
+
+def _tokens_beside_summary(
+    working: WorkingView, indexes: Collection[int], excerpts: Mapping[int, EditedMessage]
+) -> int:
+    """Return the tokens of the view after these messages are summarized, without the summary.
+
+    Content that markers point to is counted where it must be put back.
+    """
+    earlier = working.summarized.indexes if working.summarized is not None else ()
+    empty = SummarizedMessages(tuple(sorted({*indexes, *earlier})), "", 0, "")
+    after = working.with_summarized(empty, excerpts)
+    return after.tokens + fence_tokens(working.plan.tokenizer)
+
+
+def _summarized_messages(
+    working: WorkingView, indexes: Collection[int], excerpts: Mapping[int, EditedMessage]
+) -> Iterator[Message]:
+    """Yield what a summarizer reads: the messages, and what excerpts leave out of others."""
+    for index in sorted({*indexes, *excerpts}):
+        message = _material(working, index)
+        is_excerpt = index in excerpts
+        yield removed_parts(message, excerpts[index].message) if is_excerpt else message
 
 
 def _review(working: WorkingView, request: SummaryRequest, new: Collection[int]) -> ItemReview:
@@ -630,16 +693,34 @@ def _to_summarize(step: Pass, working: WorkingView) -> frozenset[int]:
         typed = {i for i in candidates if is_from_user(messages[i])}
         staying |= typed
         candidates -= {i for i in typed if not answers_a_call(messages[i])}
+    found = _whole_groups(working, candidates, staying, stop_at_target=True)
+    return found if is_worth_summarizing(plan, found) else frozenset()
+
+
+def _whole_groups(
+    working: WorkingView,
+    candidates: Collection[int],
+    staying: Collection[int | None],
+    *,
+    stop_at_target: bool,
+) -> frozenset[int]:
+    """Return the candidates of groups that can leave the view without breaking a tool pair.
+
+    Beside them only messages of `staying` may remain of a group. With `stop_at_target` the oldest
+    groups go, and only as many as the target needs.
+    """
+    messages = working.plan.messages
     shown = set(working.shown)
     found: set[int] = set()
-    for first, end in pairwise(cut_points(plan.messages)):
-        unit = {index for index in range(first, end) if index in shown}
-        stays = unit - candidates
-        if stays <= staying and not any(answers_a_call(plan.messages[i]) for i in stays):
-            found |= unit & candidates
-            if _is_enough(working, found):
-                break  # the oldest messages go first, and only as many as the target needs
-    return frozenset(found) if is_worth_summarizing(plan, found) else frozenset()
+    for first, end in pairwise(cut_points(messages)):
+        group = {index for index in range(first, end) if index in shown}
+        leaving = group.intersection(candidates)
+        stays = group - leaving
+        if stays.issubset(staying) and not any(answers_a_call(messages[i]) for i in stays):
+            found |= leaving
+            if stop_at_target and _is_enough(working, found):
+                break
+    return frozenset(found)
 
 
 def _is_enough(working: WorkingView, indexes: Iterable[int]) -> bool:
