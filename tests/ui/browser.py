@@ -84,7 +84,8 @@ async def window(
     try:
         yield page, watch
     finally:
-        # Chromium now and then never says that it has closed a page that is just leaving.
+        # Chromium now and then never says that it has closed a page that is just leaving. The
+        # browser's end closes what is left, so nothing depends on this limit.
         with suppress(TimeoutError):
-            await asyncio.wait_for(context.close(), timeout=30)
+            await asyncio.wait_for(context.close(), timeout=5)
     watch.check()

@@ -18,7 +18,8 @@ from tests.ui.filling import Api, user
 TOKEN = "quite-a-secret"
 
 
-async def test_the_first_page_comes_up(page: Page) -> None:
+async def test_the_first_page_comes_up(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     await expect(page).to_have_title("Chat · enfold")
     await expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
     await expect(page.get_by_text("No conversation yet.")).to_be_visible()

@@ -8,7 +8,8 @@ from tests.server.processes import Process
 from tests.ui.browser import window
 
 
-async def test_colours_are_remembered(page: Page) -> None:
+async def test_colours_are_remembered(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     await page.get_by_role("button", name="Colours: auto").click()
     await page.get_by_role("button", name="Colours: light").click()
     await expect(page.locator("body.body--dark")).to_be_attached()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
+from tests.server.processes import Process
+
 DROP = """([zone, name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, {type: 'application/json'}));
@@ -28,7 +30,8 @@ async def drop(page: Page, name: str, text: str) -> None:
     await page.evaluate(DROP, [await zone.element_handle(), name, text])
 
 
-async def test_a_transcript_is_dropped(page: Page) -> None:
+async def test_a_transcript_is_dropped(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     said = [
         {"role": "user", "content": "Where is the ferry?"},
         {"role": "assistant", "content": "At sea."},
@@ -39,14 +42,18 @@ async def test_a_transcript_is_dropped(page: Page) -> None:
     await expect(page.get_by_text("At sea.")).to_be_visible()
 
 
-async def test_a_file_is_chosen(page: Page, tmp_path: Path) -> None:
+async def test_a_file_is_chosen(page: Page, server: Process, tmp_path: Path) -> None:
+    await page.goto(server.address)
     file = tmp_path / "talk.jsonl"
     file.write_text('{"messages": [{"role": "user", "content": "Chosen by hand"}]}\n')
     await page.locator(".ef-import input[type=file]").set_input_files(file)
     await expect(page.get_by_text("Chosen by hand")).to_be_visible()
 
 
-async def test_what_is_no_transcript_is_said_to_be_none(page: Page, tmp_path: Path) -> None:
+async def test_what_is_no_transcript_is_said_to_be_none(
+    page: Page, server: Process, tmp_path: Path
+) -> None:
+    await page.goto(server.address)
     file = tmp_path / "picture.json"
     file.write_bytes(b"{nonsense")
     await page.locator(".ef-import input[type=file]").set_input_files(file)

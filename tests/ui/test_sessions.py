@@ -22,7 +22,8 @@ async def choose(page: Page, session: str, item: str) -> None:
     await page.get_by_role("menu").get_by_text(item, exact=True).click()
 
 
-async def test_one_is_begun_and_named(page: Page) -> None:
+async def test_one_is_begun_and_named(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     await page.get_by_role("button", name="New conversation").click()
     await expect(page).to_have_url(re.compile("/s/chat-"))
     await choose(page, "New conversation", "Rename")
@@ -31,7 +32,8 @@ async def test_one_is_begun_and_named(page: Page) -> None:
     await expect(listed(page)).to_contain_text("The quay <b>today</b>")
 
 
-async def test_one_is_called_after_what_is_said_in_it_first(page: Page) -> None:
+async def test_one_is_called_after_what_is_said_in_it_first(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     before = page.url
     await page.get_by_role("button", name="New conversation").click()
     await page.wait_for_url(lambda url: url != before)
@@ -41,7 +43,8 @@ async def test_one_is_called_after_what_is_said_in_it_first(page: Page) -> None:
     await expect(listed(page)).to_contain_text("When does the ferry leave?")
 
 
-async def test_what_comes_from_elsewhere_is_listed(page: Page, api: Api) -> None:
+async def test_what_comes_from_elsewhere_is_listed(page: Page, server: Process, api: Api) -> None:
+    await page.goto(server.address)
     await expect(listed(page)).to_be_attached()
     api.session("from-a-program", user("x"), title="Made by a program")
     await expect(listed(page)).to_contain_text("Made by a program")
@@ -76,7 +79,8 @@ async def test_they_are_searched_by_title_and_by_what_was_said(
     await expect(page.get_by_role("main")).to_contain_text("lighthouse")
 
 
-async def test_a_search_without_a_find_says_so(page: Page) -> None:
+async def test_a_search_without_a_find_says_so(page: Page, server: Process) -> None:
+    await page.goto(server.address)
     await page.get_by_role("searchbox", name="Search all conversations").fill("zyxwv")
     await expect(listed(page)).to_contain_text("No results for “zyxwv”.")
 
