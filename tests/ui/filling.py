@@ -27,6 +27,10 @@ class Api:
     def append(self, id: str, *messages: dict[str, Any]) -> None:
         self._ask("POST", f"/sessions/{quote(id, safe='')}/messages", {"messages": messages})
 
+    def sessions(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("GET", "/sessions")["sessions"]
+        return found
+
     def messages(self, id: str) -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = self._ask("GET", f"/sessions/{quote(id, safe='')}/messages")[
             "messages"

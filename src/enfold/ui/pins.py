@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from urllib.parse import urlencode
 
@@ -41,6 +41,11 @@ class Pins:
         self._standing: Mapping[str, StandingMessage] = {}
         self._buttons: dict[str, tuple[ui.button, int]] = {}
         """The buttons at messages, each with the message's number."""
+
+    @property
+    def standing(self) -> Collection[StandingMessage]:
+        """The messages that stay, as they were last read."""
+        return self._standing.values()
 
     async def load(self) -> None:
         """Read the messages that stay, and update the buttons at messages."""

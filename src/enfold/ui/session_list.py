@@ -143,6 +143,10 @@ class SessionList:
         with ui.element("div").classes("ef-session-row").props("role=listitem"):
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
                 ui.label(title).classes("ef-ellipsis").props("dir=auto")
+                if session.client is not None:
+                    model = (session.model or "").partition(":")[2]
+                    sender = " · ".join(filter(None, (session.client, model)))
+                    ui.label(sender).classes("ef-tiny ef-soft ef-ellipsis")
                 used = figures.age_text(figures.moment(session.updated_at))
                 about = f"{number(session.depth, 'message')} · {used}"
                 ui.label(about).classes("ef-tiny ef-soft ef-ellipsis")

@@ -55,6 +55,8 @@ class MessageActions:
     read_original: Callable[[Edit], Awaitable[Message]]
     """Reads the original of a shortened message."""
     pins: Pins
+    is_read_only: bool = False
+    """True if a client writes the session: a branch that starts here would not reach it."""
 
 
 def prepare_entries(entries: Sequence[PageEntry]) -> dict[str, str]:
@@ -199,6 +201,8 @@ def _actions(
     text = text_of(message.parts)
     if text:
         icon_button("content_copy", "Copy", lambda: ui.clipboard.write(text))
+    if actions.is_read_only:
+        return
     if message.role in _ROLES_TO_EDIT and all(isinstance(p, Text) for p in message.parts):
         icon_button("edit", "Edit", lambda: actions.edit(item))
     if entry.is_answer:

@@ -18,6 +18,8 @@ from enfold.engine.state import message_of
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
 from enfold.records import ROOT, Edit, SessionRecord, Snapshot, StoredMessage
+from enfold.ui.chat.details import TITLE as DETAILS_TITLE
+from enfold.ui.chat.details import SessionDetails, client_of
 from enfold.ui.chat.messages import MessageActions, prompt_for_edit
 from enfold.ui.chat.transcript import TranscriptList
 from enfold.ui.chat.turns import TurnRunner
@@ -216,7 +218,9 @@ FOLLOW_SECONDS = 1.0
 class ChatPage:
     """One session in one window."""
 
-    def __init__(self, window: Window, session: Session, framed: Frame) -> None:
+    def __init__(self, window: Window, session: Session, framed: Frame, client: str | None) -> None:
+        """`client` is the program that writes the session; None if people write it here."""
+        self._client = client
         self._window = window
         self._session = session
         self._framed = framed
@@ -230,25 +234,38 @@ class ChatPage:
             switch=self._switch,
             read_original=self._read_original,
             pins=self.pins,
+            is_read_only=client is not None,
         )
         self._transcript = TranscriptList(window, session, actions, self._draw_summary)
         self._composer = Composer(self._submit, self._turns.stop)
         self._answering = AnswererChoice(window, self._talk, choose, self._composer)
         self._compression = CompressionPanel(window, session, self.refresh)
         self._bar = ContextBar(window, session, self.pins, self.summarize)
+        self.details = SessionDetails(session, self.pins, self._compression.undo)
+        self._used: Snapshot | None = None
         self._shown_version: tuple[int, str | None, str | None] | None = None
 
     async def place(self) -> None:
         """Build the page and follow changes of the session."""
         self._bar.place()
-        self._transcript.place()
-        self._turns.place(self._transcript.below)
-        with ui.element("div").classes("ef-notices"):
-            await self._compression.show()
-        self._composer.place()
+        with ui.element("div").classes("ef-abreast"):
+            with ui.element("div").classes("ef-conversation"):
+                self._transcript.place()
+                self._turns.place(self._transcript.below)
+                with ui.element("div").classes("ef-notices"):
+                    await self._compression.show()
+                if self._client is None:
+                    self._composer.place()
+                else:
+                    ui.label(
+                        f"{self._client} writes this conversation. What it sends is shown here "
+                        "at once; summaries, pins and undo apply to its next request."
+                    ).classes("ef-following ef-small ef-soft")
+            self.details.place(is_open=self._client is not None)
         page = await self._transcript.show()
-        self._shown_version = page.version
-        await self._answering.show()
+        self._shown_version, self._used = page.version, page.snapshot
+        if self._client is None:
+            await self._answering.show()
         # Counting a long history takes longer than drawing its end, so the bar comes later.
         ui.timer(0.01, self._load_bar, once=True)
         ui.timer(FOLLOW_SECONDS, self._follow)
@@ -258,12 +275,14 @@ class ChatPage:
         """Show the current state of the session."""
         page = await self._transcript.show()
         self._turns.remove_if_stored(page.entries[-1] if page.entries else None)
-        self._shown_version = page.version
+        self._shown_version, self._used = page.version, page.snapshot
         await self._load_bar()
 
     async def _load_bar(self) -> None:
+        """Show what is counted: the context, the messages that stay, the details."""
         await self._bar.show()
         await self.pins.load()
+        await self.details.show(self._used)
 
     async def summarize(self) -> None:
         """Open the dialog for a summary."""
@@ -279,6 +298,8 @@ class ChatPage:
             return
         if found != self._shown_version:
             await self.refresh()
+        else:
+            await self.details.follow()
 
     async def _submit(self, text: str) -> None:
         if commands.is_command(text):
@@ -375,7 +396,7 @@ class ChatPage:
     def _shortcut(self, event: KeyEventArguments) -> None:
         if not event.action.keydown:
             return
-        if event.key == "/":
+        if event.key == "/" and self._client is None:
             self._composer.focus()
         elif event.key == "Escape":
             self._turns.stop()
@@ -402,7 +423,8 @@ async def chat(window: Window, session: str | None = None) -> None:
                 "Start one, or drop a transcript on the list of sessions.",
             )
             return
-        page = ChatPage(window, await window.session(record.id), framed)
+        found = await window.session(record.id)
+        page = ChatPage(window, found, framed, client_of(record))
         with framed.actions:
             page.pins.add_list_button()
             history = ui.button(
@@ -410,6 +432,9 @@ async def chat(window: Window, session: str | None = None) -> None:
             )
             history.props("flat round dense color=primary")
             history.props["aria-label"] = history.props["title"] = "Full history"
+            details = ui.button(icon="info", on_click=page.details.toggle)
+            details.props("flat round dense color=primary")
+            details.props["aria-label"] = details.props["title"] = DETAILS_TITLE
             with ui.button(icon="compress", on_click=page.summarize) as button:
                 ui.label("Summarize").classes("gt-xs q-ml-xs")  # on a phone only the icon
             button.props("flat color=primary no-wrap")
