@@ -114,6 +114,8 @@ class Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, unless the client disconnects."""
+        if scope["type"] == "websocket":
+            return await _refuse_websocket(send)
         http = await read_http_request(scope, receive)
         if http is not None:
             await run_while_connected(self._answer(http, scope, ClientResponse(send)), receive)
@@ -347,13 +349,24 @@ class _VersionRoute(BaseRoute):
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match requests whose path begins with the version."""
-        if scope["type"] == "http" and scope["path"].startswith(self._prefix):
+        if scope["type"] in {"http", "websocket"} and scope["path"].startswith(self._prefix):
             return Match.FULL, {"route": self}
         return Match.NONE, {}
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request."""
         await self._app(scope, receive, send)
+
+
+async def _refuse_websocket(send: Send) -> None:
+    """Refuse a WebSocket so that the client uses HTTP at once.
+
+    Codex tries a WebSocket first. It repeats the attempt after most statuses, not after this one.
+    """
+    headers = [(b"upgrade", b"HTTP/1.1"), (b"content-type", b"text/plain")]
+    start = {"type": "websocket.http.response.start", "status": 426, "headers": headers}
+    await send(start)
+    await send({"type": "websocket.http.response.body", "body": b"enfold: use HTTP\n"})
 
 
 async def open_proxy_namespaces(engine: Engine) -> ProxyNamespaces:
