@@ -6,7 +6,7 @@ the window without the reply.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
@@ -20,6 +20,8 @@ Source: TypeAlias = Literal["api", "library", "manual", "default"]
 
 FALLBACK_MAX_INPUT = 128_000
 FALLBACK_MAX_OUTPUT = 4_096
+_REPLY_SHARE = 8
+"""The share of a smaller window that is reserved for the reply: one part in so many."""
 LARGEST = 10**12
 """Far beyond any model, and within what a database column holds."""
 
@@ -77,6 +79,13 @@ class ModelConfig:
         shipped = next((each for each in SHIPPED if each.id == self.id), None)
         usual = DEFAULT_RETENTION_TOKENS if shipped is None else shipped.retention_tokens
         return self.source == "manual" and self.retention_tokens != usual
+
+    def within(self, window: int | None) -> ModelConfig:
+        """Return the config for a window, if that is smaller than the model's. None is no limit."""
+        if window is None or window >= self.max_input + self.max_output:
+            return self
+        reply = min(self.max_output, window // _REPLY_SHARE)
+        return replace(self, max_input=min(self.max_input, window - reply), max_output=reply)
 
     @property
     def limits(self) -> Limits:

@@ -102,6 +102,17 @@ class Settings(DescribedModel):
         unset="not used",
         is_advanced=True,
     )
+    window: int | None = described(
+        "Window",
+        "The context window to use, if the model's is larger. The proxy sets it for clients that "
+        "work with a smaller window than the model has.",
+        default=None,
+        ge=1_000,
+        unit="tokens",
+        group="When to compress",
+        unset="the model's",
+        is_advanced=True,
+    )
     on_failure: Literal["block", "local", "truncate", "pass"] = described(
         "If a compression fails",
         "Handling of a request whose compression was due and failed: `block` holds it back, "
@@ -559,6 +570,13 @@ class ServerSettings(DescribedModel):
         default=None,
         ge=1,
         variable="ENFOLD_RATE_LIMIT",
+    )
+    read_timeout: int = described(
+        "Read timeout",
+        "Seconds that a provider may send nothing before the proxy gives up.",
+        default=600,
+        ge=1,
+        variable="ENFOLD_READ_TIMEOUT",
     )
 
 

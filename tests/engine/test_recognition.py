@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from enfold.engine import Engine, Session
-from enfold.engine.recognition import ClientHistory, RecognisedHistory, recognise_history
+from enfold.engine.recognition import (
+    ClientHistory,
+    RecognisedHistory,
+    Sender,
+    recognise_history,
+)
 from enfold.identity import content_hash
 from enfold.messages import Message
 from enfold.records import ROOT
@@ -31,7 +36,7 @@ async def _known(
 ) -> RecognisedHistory:
     name = name or history.session_name()
     return await engine.store.read(
-        recognise_history, "", name, history, MODEL, engine.static_settings
+        recognise_history, "", name, history, Sender(MODEL), engine.static_settings
     )
 
 

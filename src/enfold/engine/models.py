@@ -126,6 +126,12 @@ class Models:
         await self._store.write(catalog.put_model_config, to_row(learned))
         return learned
 
+    async def learn_limit(self, id: str, window: int) -> None:
+        """Take over the window that an error of the provider names, if it is smaller than known."""
+        known = await self.get(id)
+        if window < known.max_input + known.max_output:
+            await self.learn(id, window)
+
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""
         await self._store.write(catalog.delete_model_config, id)

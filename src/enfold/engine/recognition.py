@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from enfold import records
 from enfold.budget import Policy
@@ -40,6 +40,11 @@ BY_CUTOFF = {"share_across_branches": True}
 _CACHE_SECONDS = 1.0
 """How long changes of another process may go unnoticed. This process's changes hold at once."""
 _MAX_CACHED_MODELS = 1_000
+CLIENT_WINDOWS = {"Claude Code": 200_000}
+"""Windows that clients work with whatever the model has: they compact their history by it.
+
+Source: Claude Code takes 200,000 tokens for every model unless the window of a million is enabled.
+"""
 _TITLE_WORDS, _TITLE_LENGTH = 16, 80
 """The longest title, in words and in characters."""
 
@@ -106,6 +111,12 @@ class Sender:
     """In the form `provider:model`."""
     client: str | None = None
     """The program's name; None if it is not known."""
+    window: int | None = None
+    """The context window that the program works with; None if it uses the model's."""
+
+
+_NewKey: TypeAlias = tuple[str, int | None]
+"""The model and the client's window."""
 
 
 class ProxiedConversations:
@@ -114,38 +125,39 @@ class ProxiedConversations:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._store = engine.store
-        self._new: dict[str, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
-        """For conversations without a session, by model: state of the store, expiry, result."""
+        self._new: dict[_NewKey, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
+        """For conversations without a session: state of the store, expiry, result."""
 
     async def recognise(
-        self, namespace: str, name: str | None, history: ClientHistory, model: str
+        self, namespace: str, name: str | None, history: ClientHistory, sender: Sender
     ) -> RecognisedHistory:
         """Return what the store has of the history; `name` is None before the first reply."""
         if name is None:
-            return await self._recognise_new(model)
+            return await self._recognise_new(sender)
         settings = self._engine.static_settings
-        return await self._store.read(recognise_history, namespace, name, history, model, settings)
+        return await self._store.read(recognise_history, namespace, name, history, sender, settings)
 
-    async def _recognise_new(self, model: str) -> RecognisedHistory:
+    async def _recognise_new(self, sender: Sender) -> RecognisedHistory:
         """Return settings and model of a conversation that begins.
 
         They are the same for all clients, so they are cached until something is written.
         """
-        writes, expiry, cached = self._new.get(model, (-1, 0.0, None))
+        key = (sender.model, sender.window)
+        writes, expiry, cached = self._new.get(key, (-1, 0.0, None))
         if cached is None or writes != self._store.writes or monotonic() >= expiry:
             settings, empty = self._engine.static_settings, ClientHistory((), ())
-            reading = self._store.read(recognise_history, "", None, empty, model, settings)
+            reading = self._store.read(recognise_history, "", None, empty, sender, settings)
             cached = asyncio.ensure_future(reading)
-            cached.add_done_callback(lambda done: self._drop_failed(model, done))
+            cached.add_done_callback(lambda done: self._drop_failed(key, done))
             if len(self._new) >= _MAX_CACHED_MODELS:
                 self._new.clear()
-            self._new[model] = (self._store.writes, monotonic() + _CACHE_SECONDS, cached)
+            self._new[key] = (self._store.writes, monotonic() + _CACHE_SECONDS, cached)
         # Other requests may wait for the same result: a cancelled one must not cancel it.
         return cached.result() if cached.done() else await asyncio.shield(cached)
 
-    def _drop_failed(self, model: str, reading: asyncio.Future[RecognisedHistory]) -> None:
+    def _drop_failed(self, key: _NewKey, reading: asyncio.Future[RecognisedHistory]) -> None:
         if reading.cancelled() or reading.exception() is not None:
-            self._new.pop(model, None)
+            self._new.pop(key, None)
 
     async def record(
         self,
@@ -156,9 +168,14 @@ class ProxiedConversations:
         messages: Sequence[Message],
     ) -> Session:
         """Append the messages that are not recorded yet; return the session at their end."""
-        values = records.SessionUpdate(model=sender.model, client=sender.client)
+        values = records.SessionUpdate(
+            title=title_of(messages),
+            model=sender.model,
+            client=sender.client,
+            settings={} if sender.window is None else {"window": sender.window},
+        )
         record = await self._store.write(
-            _open_for_recording, namespace, name, values, title_of(messages)
+            _open_for_recording, namespace, name, values, recognised.settings
         )
         session = Session(self._engine, record)
         if not messages:
@@ -187,17 +204,28 @@ def title_of(messages: Iterable[Message]) -> str | None:
     return None
 
 
+def _has_chosen_window(settings: Settings) -> bool:
+    """Return True if a person set the window, not the proxy for a client."""
+    is_clients = settings.sources.get("window") == "session"
+    return settings.window is not None and not (
+        is_clients and settings.window in CLIENT_WINDOWS.values()
+    )
+
+
 def _open_for_recording(
-    db: Database, namespace: str, name: str, values: records.SessionUpdate, title: str | None
+    db: Database, namespace: str, name: str, values: records.SessionUpdate, settings: Settings
 ) -> records.SessionRecord:
-    """Return the session with these values; it gets the title if it has none."""
-    session = sessions.get_or_create(db, namespace, name, replace(values, title=title))
-    if session.title:
-        title = None
+    """Return the session with these values; its title and a window that a person set stay."""
+    session = sessions.get_or_create(db, namespace, name, replace(values, settings={}))
+    title = None if session.title else values.title
+    stored = {key: value for key, value in session.settings.items() if key != "window"}
+    stored |= values.settings or {}
+    if _has_chosen_window(settings):
+        stored = dict(session.settings)
     is_same = session.model == values.model and values.client in {None, session.client}
-    if is_same and title is None:
+    if is_same and title is None and stored == session.settings:
         return session
-    return sessions.update(db, session.key, replace(values, title=title))
+    return sessions.update(db, session.key, replace(values, title=title, settings=stored))
 
 
 def recognise_history(
@@ -205,14 +233,16 @@ def recognise_history(
     namespace: str,
     name: str | None,
     history: ClientHistory,
-    model_id: str,
+    sender: Sender,
     static_settings: Sequence[SettingsLevel],
 ) -> RecognisedHistory:
     """Return what the store has of the history in the session with that name."""
     session = sessions.find(db, namespace, name) if name is not None else None
     settings, fields, _, _ = effective_settings(db, session, BY_CUTOFF, static_settings)
-    model = model_of(db, model_id)
+    model = model_of(db, sender.model)
     threshold = threshold_of(fields, model, settings)
+    if model is not None:
+        model = model.within(settings.window).within(sender.window)
     if session is None:
         return RecognisedHistory(settings, model, policy_of(settings, threshold))
     found = tree.recognise(db, history.ids, session=session.key)

@@ -442,7 +442,10 @@ class Session:
         state = await self._store.read(
             read_state, self.key, call or {}, static, tip=self.tip, without=without
         )
-        return state, state.model or await self._engine.models.get(state.model_id)
+        if state.model is not None:
+            return state, state.model
+        model = await self._engine.models.get(state.model_id)
+        return state, model.within(state.settings.window)
 
     async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
         state, model = await self._state(options.settings, without=without)

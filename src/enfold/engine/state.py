@@ -260,7 +260,7 @@ def read_state(
         ),
         settings=settings,
         model_id=model_id,
-        model=model,
+        model=None if model is None else model.within(settings.window),
         threshold=threshold_of(fields, model, settings),
         undo=snapshots.last_undo(db, key, tip),
         pins=pins.read(db, key),
@@ -455,7 +455,7 @@ def read_effective(
     """The threshold in force, in a session or where no session says otherwise."""
     record = None if session is None else sessions.get(db, session)
     settings, profile, model_id, _ = effective_settings(db, record, {}, static_settings)
-    model = model_of(db, model_id) or detect(model_id)
+    model = (model_of(db, model_id) or detect(model_id)).within(settings.window)
     threshold = threshold_of(profile, model, settings)
     decision = decide(Load(0), model.limits, policy_of(settings, threshold))
     setting = _setting(settings)

@@ -8,9 +8,13 @@ Some models cost more from a certain length on. The higher prices then apply to 
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -167,14 +171,48 @@ _REPLY_SHARE = 8
 
 
 def detect(id: str) -> ModelConfig:
-    """Return the config of `provider:model`: shipped, else from the library, else the default."""
+    """Return the config of `provider:model`.
+
+    It is the shipped one, else the published limits, else the library's, else the default.
+    """
     shipped = {config.id: config for config in SHIPPED}
     if id in shipped:
         return shipped[id]
+    provider, _, model = id.partition(":")
+    for limits in published_limits():
+        if limits.provider == provider and limits.pattern.fullmatch(model):
+            return _config(id, limits.max_input, limits.max_output, "library")
     window = _window(id)
     if window is None:
         return _config(id, FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, "default")
     return of_window(id, window)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedLimits:
+    """The limits of a family of models, as their provider publishes them."""
+
+    provider: str
+    pattern: re.Pattern[str]
+    """Matches the models' whole names."""
+    max_input: int
+    max_output: int
+    models: tuple[str, ...]
+    """Examples."""
+    source: str
+    """The page that publishes the limits."""
+
+
+@cache
+def published_limits() -> tuple[PublishedLimits, ...]:
+    """Return the table of published limits."""
+    table = tomllib.loads(files(__package__).joinpath("limits.toml").read_text("utf-8"))
+    return tuple(
+        PublishedLimits(
+            **{**row, "pattern": re.compile(row["pattern"]), "models": tuple(row["models"])}
+        )
+        for row in table["limits"]
+    )
 
 
 def of_window(

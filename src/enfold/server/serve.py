@@ -155,7 +155,11 @@ async def _serve(
     async with (
         open_engine(options.db) as engine,
         open_proxy(
-            engine, body_limit=given.body_limit, on_usage=metrics.used, on_warning=metrics.warned
+            engine,
+            body_limit=given.body_limit,
+            read_timeout=given.read_timeout,
+            on_usage=metrics.used,
+            on_warning=metrics.warned,
         ) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):

@@ -37,6 +37,7 @@ __all__ = [
     "image_tokens",
     "match_count_path",
     "match_path",
+    "overflow_limit",
     "parse",
     "render",
     "says_overflow",
@@ -119,6 +120,35 @@ def find_upstream(path: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
 def says_overflow(text: str) -> bool:
     """Return True if a provider's error says that the request is too long for the model."""
     return _OVERFLOW.search(text) is not None
+
+
+_NAMED_LIMITS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        r"maximum context length (?:is|of) (?:only )?([\d,]+)",
+        r"tokens > ([\d,]+) maximum",
+        r"number of tokens allowed \(?([\d,]+)",
+        r"maximum prompt length is ([\d,]+)",
+        r"context (?:length|window|size|limit) (?:of|is) (?:only )?([\d,]+)",
+        r"exceed context limit: [^.]* > ([\d,]+)",
+        r"available context size \(?([\d,]+)",
+        r"context (?:length|window|size) \(([\d,]+)",
+        r'"n_ctx": ?([\d,]+)',
+        r"model'?s? max(?:imum)? (?:length|limit)[^\d]{0,20}([\d,]+)",
+    )
+)
+"""How errors name the model's window, in tokens."""
+_SMALLEST_WINDOW = 1_000
+"""A smaller number is not a window."""
+
+
+def overflow_limit(text: str) -> int | None:
+    """Return the window that a provider's error names, in tokens; None if it names none."""
+    for pattern in _NAMED_LIMITS:
+        if found := pattern.search(text):
+            window = int(found[1].replace(",", ""))
+            return window if window >= _SMALLEST_WINDOW else None
+    return None
 
 
 def has_inline_system(dialect: str) -> bool:

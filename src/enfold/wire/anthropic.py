@@ -551,7 +551,12 @@ def _image_tokens(width: int, height: int) -> int:
     return min(1_600, ceil(width * height / 750))
 
 
-OVERFLOW_WORDINGS = (r"(prompt|input) is too long", r"request_too_large")
+OVERFLOW_WORDINGS = (
+    r"(prompt|input) is too long",
+    r"request_too_large",
+    r"input length and `max_tokens` exceed",
+    r"dimensions exceed max allowed size",
+)
 """What the provider says of a request that is too long for the model."""
 
 WIRE = Wire(

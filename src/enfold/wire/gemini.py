@@ -598,7 +598,11 @@ def _is_array_stream(path: str) -> bool:
     return ":streamGenerateContent" in path and "alt=sse" not in path
 
 
-OVERFLOW_WORDINGS = (r"number of tokens allowed", r"input token count")
+OVERFLOW_WORDINGS = (
+    r"number of tokens allowed",
+    r"input token count",
+    r"request payload size exceeds",
+)
 """What the provider says of a request that is too long for the model."""
 
 WIRE = Wire(

@@ -707,8 +707,21 @@ def image_tokens(width: int, height: int) -> int:
 
 OVERFLOW_WORDINGS = (
     r"exceed_context_size",  # llama.cpp
-    r"context[ _](size|length|window|limit)",
+    r"contextwindowexceeded",  # LiteLLM
+    r"context[ _-]?(size|length|window|limit)",
+    r"(prompt|input|request|messages?)( is| are|:)? too (long|large)",
     r"too many (input )?tokens",
+    r"too large for model",
+    r"maximum (prompt|input|sequence|model) (length|tokens)",
+    r"(input|prompt).{0,60}(exceeds|longer than|larger than).{0,40}(token|length)",
+    r"(token (limit|count)|tokens).{0,40}exceed",
+    r"exceed.{0,60}(token limit|max_model_len|maximum.{0,20}tokens|n_ctx)",
+    r"reduce the length of (the|your) (messages|prompt|input)",
+    r"(string|array)_above_max_length",
+    r"too many images",
+    r"(image|file|attachment).{0,80}(exceeds|larger than|too large)",
+    r"(request|payload|body|entity|content)( entity)?( is)? too large",
+    r"(request|payload|body).{0,40}exceeds.{0,40}(size|limit|bytes|mb)\b",
 )
 """What the provider and compatible servers say of a request that is too long for the model."""
 ADDRESS = "https://api.openai.com"

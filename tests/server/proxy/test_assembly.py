@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from enfold.engine import Engine
-from enfold.engine.recognition import ClientHistory, recognise_history
+from enfold.engine.recognition import ClientHistory, Sender, recognise_history
 from enfold.records import ROOT
 from enfold.server.proxy.assembly import OutgoingMessage, ViewFormat, assemble_view
 from enfold.server.proxy.bodies import MessageFactsCache, parse_message
@@ -46,7 +46,7 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
     assert done.compressed
     history = ClientHistory(tuple(fact.role for fact in facts), contents)
     known = await engine.store.read(
-        recognise_history, "", "s", history, "openai:gpt-4o", engine.static_settings
+        recognise_history, "", "s", history, Sender("openai:gpt-4o"), engine.static_settings
     )
     assert known.snapshot is not None
     wording = ViewFormat("anthropic", TOKENIZER)

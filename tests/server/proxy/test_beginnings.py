@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from enfold.engine import Engine
-from enfold.engine.recognition import ClientHistory, ProxiedConversations, RecognisedHistory
+from enfold.engine.recognition import (
+    ClientHistory,
+    ProxiedConversations,
+    RecognisedHistory,
+    Sender,
+)
 from enfold.errors import InputError
 from enfold.wiring import open_engine
 
@@ -23,7 +28,7 @@ class NewConversations:
 
     async def recognise(self, model: str) -> RecognisedHistory:
         """Return what applies to a new conversation with the model."""
-        return await self._conversations.recognise("", None, ClientHistory((), ()), model)
+        return await self._conversations.recognise("", None, ClientHistory((), ()), Sender(model))
 
 
 @pytest.fixture

@@ -55,13 +55,14 @@ from enfold.server.proxy.upstream import (
     buffer_response,
     is_stream,
 )
-from enfold.server.proxy.user_agents import client_name
+from enfold.server.proxy.user_agents import client_name, client_window
 from enfold.settings import ServerSettings, upstreams
 from enfold.wire.replies import Reply
 
 FindNamespace: TypeAlias = Callable[[Scope], Awaitable[str]]
 
 BODY_LIMIT = ServerSettings().body_limit
+READ_TIMEOUT = ServerSettings().read_timeout
 NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
 _SAVE_TIMEOUT = 2.0
@@ -115,7 +116,8 @@ class Proxy:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, unless the client disconnects."""
         if scope["type"] == "websocket":
-            return await _refuse_websocket(send)
+            await _refuse_websocket(send)
+            return
         http = await read_http_request(scope, receive)
         if http is not None:
             await run_while_connected(self._answer(http, scope, ClientResponse(send)), receive)
@@ -153,11 +155,13 @@ class Proxy:
             return None, NOT_UNDERSTOOD
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
+        client = client_name(http.headers)
         request = ProxyRequest(
             body,
             f"{http.wire.provider}:{model}",
             namespace,
-            client_name(http.headers),
+            client,
+            client_window(client, http.headers),
             name,
             may_recall=not http.wire.is_array_stream(http.path),
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),
@@ -218,6 +222,7 @@ class Proxy:
             body = await response.read()
         retry = None
         if is_overflow_response(response.status, body):
+            await self._pipeline.learn_limit(request, body.decode("utf-8", "replace"))
             retry = await run_to_completion(self._pipeline.prepare_after_overflow(request))
         if retry is None:
             headers = [*response.headers, *_response_headers(forwarded)]
@@ -379,13 +384,14 @@ async def open_proxy(
     engine: Engine,
     *,
     body_limit: int = BODY_LIMIT,
+    read_timeout: float = READ_TIMEOUT,
     on_usage: Callable[[UsageEvent], None] | None = None,
     on_warning: Callable[[str], None] = _log.debug,
 ) -> AsyncIterator[Proxy]:
     """Open the proxy in front of the upstream servers that the environment names."""
     proxy = Proxy(
         engine,
-        Upstream(upstreams()),
+        Upstream(upstreams(), read_timeout=read_timeout),
         await open_proxy_namespaces(engine),
         body_limit=body_limit,
         on_usage=on_usage,

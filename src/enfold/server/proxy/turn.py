@@ -17,6 +17,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal, TypeAlias, TypeVar
 
+from enfold import wire
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
 from enfold.engine.background import queue_compression
@@ -97,6 +98,8 @@ class ProxyRequest:
     namespace: str = ""
     client: str | None = None
     """The name of the program that sent it; None if it is not known."""
+    window: int | None = None
+    """The context window that the program works with; None if it uses the model's."""
     session: str | None = None
     """The session's name, if the request names it. None: the conversation is recognised."""
     provider_has_view: bool = False
@@ -109,6 +112,11 @@ class ProxyRequest:
     """The time of the messages in it that are new: clients send none."""
     connect: Callable[[], Connection | None] = field(default=_no_connection, repr=False)
     """Returns a connection to the model with the client's key, if there is one."""
+
+    @property
+    def sender(self) -> Sender:
+        """The program and the model."""
+        return Sender(self.model, self.client, self.window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +252,16 @@ class ProxyPipeline:
         after = await self._analyse(replace(request, session=session.id))
         return replace(after.forward(), decision="compressed")
 
+    async def learn_limit(self, request: ProxyRequest, error: str) -> None:
+        """Store the window that a provider's error names."""
+        window = wire.overflow_limit(error)
+        if window is None:
+            return
+        try:
+            await self._engine.models.learn_limit(request.model, window)
+        except StoreError as failure:
+            _log.warning("the limit of %s was not stored: %s", request.model, failure)
+
     async def save_reply(self, analysis: RequestAnalysis, reply: Reply) -> None:
         """Store a reply that a later request may continue from."""
         if not analysis.sent or not is_complete_reply(reply):
@@ -278,9 +296,12 @@ class ProxyPipeline:
         history = _client_history(request.prefix, facts, lead)
         name = request.session or history.session_name(request.namespace)
         recognised = await self._conversations.recognise(
-            request.namespace, name, history, request.model
+            request.namespace, name, history, request.sender
         )
-        model = recognised.model or await self._engine.models.get(request.model)
+        model = recognised.model
+        if model is None:
+            known = await self._engine.models.get(request.model)
+            model = known.within(recognised.settings.window).within(request.window)
         if model.tokenizer != tokenizer:
             self._tokenizers[request.model] = model.tokenizer
             facts = await self._facts(request, model.tokenizer)
@@ -344,12 +365,12 @@ class ProxyPipeline:
         self, analysis: RequestAnalysis, offer: RecallOffer, model: ModelConfig
     ) -> RequestAnalysis:
         """Add the exchanges of earlier recalls, and the context for new ones."""
-        recognised, wire = analysis.recognised, analysis.body.wire
+        recognised, form = analysis.recognised, analysis.body.wire
         replacements = find_replacements(
             recognised.exchanges,
             analysis.history,
             analysis.sent,
-            dialect=wire.dialect,
+            dialect=form.dialect,
             name=offer.name,
         )
         if replacements:
@@ -359,7 +380,7 @@ class ProxyPipeline:
             return analysis
         make_recall = partial(
             RecallContext,
-            wire=wire,
+            wire=form,
             name=offer.name,
             session=session,
             message=analysis.history.ids[-1],
@@ -436,7 +457,7 @@ class ProxyPipeline:
         return await self._conversations.record(
             request.namespace,
             name or analysis.name or analysis.history.whole_name(request.namespace),
-            Sender(request.model, request.client),
+            request.sender,
             recognised,
             [
                 replace(parse_message(raw, request.body.wire.dialect), at=request.arrived_at)

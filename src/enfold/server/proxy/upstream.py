@@ -41,6 +41,7 @@ _CONNECTION_HEADERS = frozenset(
 _AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
 """Headers that aiohttp adds unless it is told not to."""
 _CONNECT_SECONDS = 30.0
+_MAX_HEADER_BYTES = 64 * 1024
 
 
 class RelayedResponse(Protocol):
@@ -142,8 +143,10 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
 class Upstream:
     """Forwards requests to the providers over connections that stay open."""
 
-    def __init__(self, addresses: Mapping[str, str]) -> None:
+    def __init__(self, addresses: Mapping[str, str], *, read_timeout: float | None = None) -> None:
+        """`read_timeout` is how many seconds a provider may send nothing; None is without limit."""
         self._addresses = addresses
+        self._read_timeout = read_timeout
         self._client: aiohttp.ClientSession | None = None
 
     def address(self, name: str) -> str:
@@ -175,7 +178,11 @@ class Upstream:
                 auto_decompress=False,
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._read_timeout
+                ),
+                max_line_size=_MAX_HEADER_BYTES,
+                max_field_size=_MAX_HEADER_BYTES,
             )
         return self._client
 
@@ -197,6 +204,11 @@ def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
 
 def _unavailable_error(url: URL, error: Exception) -> UnavailableError:
     reason = str(error) or type(error).__name__
-    return UnavailableError(
-        f"the provider at {url.origin()} cannot be reached: {reason}; try again"
-    )
+    provider = f"the provider at {url.origin()}"
+    if isinstance(error, aiohttp.SocketTimeoutError):
+        return UnavailableError(f"{provider} sent nothing for too long: {reason}; try again")
+    if isinstance(error, aiohttp.ClientResponseError):
+        return UnavailableError(f"{provider} sent an invalid response: {reason}; try again")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return UnavailableError(f"{provider} broke off its response: {reason}; try again")
+    return UnavailableError(f"{provider} cannot be reached: {reason}; try again")

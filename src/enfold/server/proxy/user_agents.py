@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from enfold.engine.recognition import CLIENT_WINDOWS
 from enfold.server.headers import Header, find
 
 _BY_HEADER = (
@@ -44,6 +45,8 @@ _BY_USER_AGENT = tuple(
         (r"google-genai-sdk", "Google Gen AI SDK (JavaScript)"),
     )
 )
+_LONG_CONTEXT = b"context-1m"
+"""The beta feature with which the window of a million tokens is enabled."""
 _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 """The first word of any other user agent, such as `curl` in `curl/8.5.0`."""
 
@@ -56,6 +59,12 @@ def client_name(headers: Iterable[Header]) -> str | None:
         if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
             return name
     return _name_of((find(sent, b"user-agent") or b"").decode("latin-1"))
+
+
+def client_window(client: str | None, headers: Iterable[Header]) -> int | None:
+    """Return the context window that a program works with; None if it uses the model's."""
+    betas = find(headers, b"anthropic-beta") or b""
+    return None if _LONG_CONTEXT in betas else CLIENT_WINDOWS.get(client or "")
 
 
 @lru_cache(maxsize=1_000)

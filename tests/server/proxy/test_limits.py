@@ -1,0 +1,170 @@
+"""Limits in the proxy: the client's window, limits that errors name, and silent providers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+
+from enfold.budget import DEFAULT_POLICY
+from enfold.errors import UnavailableError
+from enfold.llm.prices import detect, find, published_limits
+from enfold.server.proxy.upstream import Upstream
+from tests.server.proxy.stage import Provider, Stage, question, stage
+from tests.server.serving import serving
+
+CLAUDE_CODE = {"user-agent": "claude-cli/2.1.0 (external, cli)", "x-api-key": "k"}
+BIG = "claude-opus-4-8"
+
+
+@pytest.fixture
+async def on(tmp_path: Path) -> AsyncIterator[Stage]:
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as opened:
+        yield opened
+
+
+def _talk(turns: int) -> list[dict[str, str]]:
+    roles = ("user", "assistant")
+    return [{"role": roles[n % 2], "content": question(n)} for n in range(2 * turns - 1)]
+
+
+async def _send(on: Stage, path: str, model: str, turns: int, **headers: str) -> httpx.Response:
+    body = {"model": model, "max_tokens": 100, "messages": _talk(turns)}
+    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client:
+        response = await client.post(path, json=body)
+    await on.proxy.idle()
+    return response
+
+
+async def test_the_window_of_claude_code_is_the_sessions(on: Stage) -> None:
+    await _send(on, "/v1/messages", BIG, 3, **CLAUDE_CODE)
+    (record,) = await on.engine.sessions()
+    session = await on.engine.find(record.id)
+    assert (await session.status()).context_limit == await _limit(on, 175_000)
+    assert (await on.engine.models.get(f"anthropic:{BIG}")).max_input > 175_000
+
+
+async def _limit(on: Stage, max_input: int) -> int:
+    """Return the limit in counted tokens, without the margin."""
+    model = await on.engine.models.get(f"anthropic:{BIG}")
+    counted = replace(model, max_input=max_input).limits.input
+    return counted - int(counted * DEFAULT_POLICY.margin)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {**CLAUDE_CODE, "anthropic-beta": "oauth-2025-04-20,context-1m-2025-08-07"},
+        {"user-agent": "Anthropic/Python 0.60.0", "x-api-key": "k"},
+    ],
+    ids=["a million enabled", "another client"],
+)
+async def test_other_requests_use_the_window_of_the_model(
+    on: Stage, headers: dict[str, str]
+) -> None:
+    await _send(on, "/v1/messages", BIG, 3, **headers)
+    (record,) = await on.engine.sessions()
+    status = await (await on.engine.find(record.id)).status()
+    model = await on.engine.models.get(f"anthropic:{BIG}")
+    assert status.context_limit == await _limit(on, model.max_input)
+
+
+async def test_a_window_that_a_person_set_stays(on: Stage) -> None:
+    await on.engine.set("window", 50_000)
+    await _send(on, "/v1/messages", BIG, 3, **CLAUDE_CODE)
+    (record,) = await on.engine.sessions()
+    session = await on.engine.find(record.id)
+    assert (await session.status()).context_limit == await _limit(on, 50_000 - 50_000 // 8)
+    await session.configure(window=30_000)
+    await _send(on, "/v1/messages", BIG, 4, **CLAUDE_CODE)
+    assert (await session.settings()).window == 30_000
+
+
+async def test_a_request_above_the_clients_window_is_compressed(on: Stage) -> None:
+    await on.engine.models.edit(f"anthropic:{BIG}", max_input=936_000, max_output=64_000)
+    # About 180,000 tokens: the model would take them, the client would compact.
+    response = await _send(on, "/v1/messages", BIG, 225, **CLAUDE_CODE)
+    assert response.headers["x-enfold-decision"] == "compressed"
+
+
+async def test_a_limit_that_an_error_names_is_stored(on: Stage) -> None:
+    refusals = 0
+
+    def refuse_once(_: Any, body: Any) -> Response | None:
+        nonlocal refusals
+        if body["model"] != "unknown-llama" or refusals:
+            return None
+        refusals += 1
+        words = "This model's maximum context length is 8192 tokens. Reduce the messages."
+        return JSONResponse({"error": {"message": words, "code": None}}, 400)
+
+    on.provider.script = refuse_once
+    authorization = {"authorization": "Bearer k"}
+    response = await _send(on, "/v1/chat/completions", "unknown-llama", 14, **authorization)
+    assert response.status_code == 200
+    assert response.headers["x-enfold-decision"] == "compressed"
+    learnt = await on.engine.models.get("openai:unknown-llama")
+    assert (learnt.max_input + learnt.max_output, learnt.source) == (8_192, "api")
+
+
+async def test_a_limit_that_a_person_set_is_not_replaced(on: Stage) -> None:
+    def refuse(_: Any, body: Any) -> Response:
+        words = "This model's maximum context length is 8192 tokens."
+        return JSONResponse({"error": {"message": words, "code": None}}, 400)
+
+    on.provider.script = refuse
+    await _send(on, "/v1/chat/completions", "small", 3, authorization="Bearer k")
+    assert (await on.engine.models.get("openai:small")).max_input == 10_000
+
+
+@pytest.mark.parametrize(
+    ("model", "limits"),
+    [
+        ("openai:gpt-5-codex", (272_000, 128_000)),
+        ("openai:gpt-5.1-codex-max", (272_000, 128_000)),
+        ("openai:gpt-5-mini", (272_000, 128_000)),
+        ("anthropic:claude-sonnet-4-5", (136_000, 64_000)),
+        ("google:gemini-3-pro-preview", (983_040, 65_536)),
+    ],
+)
+def test_limits_of_current_models_are_the_published_ones(
+    model: str, limits: tuple[int, int]
+) -> None:
+    found = detect(model)
+    assert (found.max_input, found.max_output) == limits
+
+
+def test_published_windows_are_the_librarys() -> None:
+    compared = 0
+    for row in published_limits():
+        for model in row.models:
+            assert row.pattern.fullmatch(model)
+            known = find(row.provider, model)
+            if known is not None and known.context_window is not None:
+                assert known.context_window == row.max_input + row.max_output, model
+                compared += 1
+    assert compared >= 4
+
+
+async def test_a_provider_that_falls_silent_is_an_error() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"hi"
+        await asyncio.Event().wait()
+
+    def answer(*_: Any) -> Response:
+        return StreamingResponse(pieces())
+
+    async with serving(Provider(script=answer).app()) as address:
+        upstream = Upstream({"openai": address}, read_timeout=0.2)
+        async with upstream.call("openai", "GET", "/v1/models", [], None) as response:
+            chunks = aiter(response.chunks())
+            assert await anext(chunks) == b"hi"
+            with pytest.raises(UnavailableError, match="sent nothing for too long"):
+                await anext(chunks)
+        await upstream.close()
