@@ -715,6 +715,10 @@ class MessageLocation:
     role: str
     name: str | None
     tokens: int
+    created_at: int = 0
+    """Milliseconds since 1970."""
+    is_dated: bool = False
+    """False if `created_at` only says when the message was stored."""
 
 
 @dataclass(frozen=True, slots=True)

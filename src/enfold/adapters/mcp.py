@@ -54,9 +54,11 @@ class Recalled:
 
     session: str
     passages: list[Passage]
+    fits: bool = True
+    """False if the history has nothing about the query; the passages are the nearest then."""
 
     def __str__(self) -> str:
-        return quote(self.passages)
+        return quote(self.passages, fits=self.fits)
 
 
 @dataclass(frozen=True)
@@ -195,8 +197,9 @@ class HistoryTools:
         """Return the exact text of earlier messages, also of those that were summarized.
 
         Name one message by its reference, or ask in plain words with query: the answer then has
-        short passages of many messages, each with its reference. A long message comes in pieces:
-        continue with start. The answer has at most max_tokens tokens.
+        the messages that fit best, each with its reference and date; fits is false if the history
+        has nothing about it. A long message comes in pieces: continue with start. The answer has
+        at most max_tokens tokens.
         """
         if bool(reference) == bool(query):
             raise InputError("use either a reference or a query")
@@ -207,8 +210,8 @@ class HistoryTools:
             limit = text_budget(1, max_tokens)
             passage = await recall(found, reference, start=start, max_tokens=limit)
             return Recalled(found.id, [passage])
-        best = await recall_found(found, query, max_tokens=text_budget(0, max_tokens))
-        return Recalled(found.id, list(best))
+        answer = await recall_found(found, query, max_tokens=text_budget(0, max_tokens))
+        return Recalled(found.id, list(answer.passages), answer.fits)
 
     async def search_history(self, query: str, limit: int = 10, session: str = "") -> FoundMessages:
         """Search all messages of the conversation, summarized or not; newest first.

@@ -46,6 +46,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "sessions": ("sessions", "List, show, compress, pin in and delete sessions."),
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
+        "recall": ("recall", "Show the messages of a session that answer a question."),
         "serve": (
             "serve",
             "Serve the web UI, the API and the proxy; Ctrl+C stops it.",

@@ -13,6 +13,7 @@ from enfold.budget import AUTO_FLOOR, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
 from enfold.engine.presets import check_strategies
+from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, recall_found
 from enfold.engine.results import Prepared, Preview, StandingMessage, Status
 from enfold.engine.state import (
     CallOptions,
@@ -289,7 +290,7 @@ class Session:
         return found
 
     async def message(self, id: str) -> records.StoredMessage:
-        """One message of the branch as it was said, folded or not."""
+        """Return one message of the branch as it was written, summarized or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
     async def look(self, reading: Callable[[Database, SearchScope], Result]) -> Result:
@@ -299,11 +300,22 @@ class Session:
     async def search(
         self, query: str, *, limit: int = 20, best_first: bool = False, on_branch: bool = False
     ) -> Sequence[records.Hit]:
-        """Where in the whole history, or on this branch, the words occur, newest or best first."""
+        """Return the messages of the history, or of this branch, that have all the words."""
         where = SearchScope(
             session=self.key, tip=self.tip if on_branch else None, on_branch=on_branch
         )
         return await self._store.read(search, query, where, limit=limit, best_first=best_first)
+
+    async def recall(self, question: str, *, tokens: int = RECALL_TOKENS) -> RecallAnswer:
+        """Return the passages of this branch that answer a question, verbatim and in order.
+
+        Their lines have at most `tokens` tokens. `str` of the answer is what a model is shown.
+        """
+        if not question.strip():
+            raise InputError("the question has no words")
+        if tokens < 1:
+            raise InputError(f"tokens is {tokens}, at least 1 expected")
+        return await recall_found(self, question, max_tokens=tokens)
 
     async def pin(self, message: str) -> None:
         """Keep a message of this branch in the view, word for word, in every later compression."""

@@ -365,7 +365,8 @@ async def measure_evidence(
     for probe in case.probes:
         if not probe.evidence:
             continue
-        passages = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
+        answer = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
+        passages = answer.passages
         found = TextIndex(passage.text for passage in passages)
         for rule in RULES:
             wanted = [i for i in probe.evidence if rule.counts(case.messages[i])]
@@ -567,8 +568,8 @@ async def _left(session: Session, view: Sequence[Message], kept: _KeptItems) -> 
 
 
 async def _is_found(session: Session, words: str) -> bool:
-    passages = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
-    return any(words in " ".join(passage.text.split()) for passage in passages)
+    answer = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
+    return any(words in " ".join(passage.text.split()) for passage in answer.passages)
 
 
 def _text(message: Message) -> str:

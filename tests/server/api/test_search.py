@@ -31,3 +31,15 @@ async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: 
     query = {"q": "harbour", "session": "chat"}
     assert (await ben.get("/api/search", params=query)).json() == []
     assert len((await ann.get("/api/search", params=query)).json()) == 1
+
+
+async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client) -> None:
+    await _said(ann, "chat", "the spare key hangs in the galley")
+    await _said(ben, "chat", "nothing of interest")
+    query = {"question": "Where does the spare key hang?", "tokens": 200}
+    answer = (await ann.get("/api/sessions/chat/recall", params=query)).json()
+    assert answer["fits"]
+    assert [each["text"] for each in answer["passages"]] == ["the spare key hangs in the galley"]
+    assert not (await ben.get("/api/sessions/chat/recall", params=query)).json()["fits"]
+    assert (await ann.get("/api/sessions/chat/recall")).status_code == 400
+    assert (await ann.get("/api/sessions/none/recall", params=query)).status_code == 404

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from enfold import wire
+from enfold.engine.recall import RECALL_TOKENS, RecallAnswer
 from enfold.engine.results import StandingMessage
 from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
@@ -297,3 +298,23 @@ async def find(
         place = await engine.find(session, namespace=caller.namespace)
         return await place.search(q, limit=limit, best_first=best)
     return await engine.search(q, namespace=caller.namespace, limit=limit, best_first=best)
+
+
+@search_router.get("/sessions/{session}/recall", name="recall", summary="Recall")
+async def recall(
+    session: TheSession,
+    question: Annotated[
+        str,
+        Query(
+            min_length=1,
+            max_length=4_000,
+            description="A question in plain words.",
+            examples=["Who brings the lanterns?"],
+        ),
+    ],
+    tokens: Annotated[
+        int, Query(ge=1, le=100_000, description="Tokens of the answer, at most.")
+    ] = RECALL_TOKENS,
+) -> RecallAnswer:
+    """Return the messages of the session's branch that answer a question, summarized or not."""
+    return await session.recall(question, tokens=tokens)

@@ -112,7 +112,7 @@ async def _find_passages(session: Session, given: dict[str, Any], max_tokens: in
         passage = await recall(session, reference.strip(), start=begin, max_tokens=budget)
         return quote([passage])
     if isinstance(query, str) and query.strip():
-        return quote(await recall_found(session, query, max_tokens=text_budget(0, max_tokens)))
+        return str(await recall_found(session, query, max_tokens=text_budget(0, max_tokens)))
     raise InputError("neither a query nor a reference was given")
 
 

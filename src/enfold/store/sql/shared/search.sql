@@ -32,6 +32,6 @@ WITH RECURSIVE line (seq) AS (
     SELECT m.parent FROM line JOIN chat_messages AS m ON m.seq = line.seq
     WHERE m.depth > :above + 1
 )
-SELECT m.seq AS key, m.id, m.depth, m.role, m.name, m.tokens
+SELECT m.seq AS key, m.id, m.depth, m.role, m.name, m.tokens, m.created_at, m.is_dated
 FROM line JOIN chat_messages AS m ON m.seq = line.seq
 WHERE m.depth > :above

@@ -1,0 +1,167 @@
+"""Recall: the evidence of questions that one recall returns, beside BM25 in the same tokens.
+
+    python benchmarks/recall.py [--sets qmsum qmsum_train] [--tokens 1500] [--json FILE]
+
+Every conversation with questions is stored and asked each of them once. Evidence counts as found
+
+- word for word: the whole message is in one passage;
+- in 25 words: 25 words of it in a row are in one passage, or the whole of a shorter message.
+
+Only evidence of at least three content words counts, because "Yeah, exactly." occurs anywhere. A
+question's share is the share of its evidence that is found; the table has the mean over questions.
+
+BM25 ranks whole messages (k1 1.2, b 0.75, lower-case words without function words) and takes each
+message with its two neighbours, in the order of rank, as long as their lines fit the tokens.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import math
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from recorded import DATA
+
+import enfold
+from enfold.engine.recall import recall_found
+from enfold.evaluation import cases
+from enfold.evaluation.measures import says_something
+from enfold.messages import Message, text_of
+from enfold.text.cues import is_content_word
+from enfold.text.words import texts_of_terms
+from enfold.tokens import get
+
+TOKENIZER = "o200k_base"
+IN_A_ROW = 25
+K1, B = 1.2, 0.75
+
+
+class Found:
+    """The texts that one answer shows."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = [" ".join(text.split()) for text in texts]
+
+    def has_whole(self, message: Message) -> bool:
+        """Return True if one text has the whole message."""
+        wanted = " ".join(text_of(message.parts).split())
+        return any(wanted in text for text in self._texts)
+
+    def has_row(self, message: Message) -> bool:
+        """Return True if one text has 25 words of the message in a row, or all of a shorter one."""
+        words = text_of(message.parts).split()
+        rows = {
+            " ".join(words[at : at + IN_A_ROW]) for at in range(max(1, len(words) - IN_A_ROW + 1))
+        }
+        return any(row in text for row in rows for text in self._texts)
+
+
+class Bm25:
+    """BM25 over the messages of one conversation, with neighbours."""
+
+    def __init__(self, case: cases.Case) -> None:
+        texts = [text_of(message.parts) for message in case.messages]
+        names = [message.name or message.role for message in case.messages]
+        lines = [
+            f"{at} {name}: {' '.join(text.split())}\n"
+            for at, (name, text) in enumerate(zip(names, texts, strict=True), start=1)
+        ]
+        self.texts = texts
+        self.costs = get(TOKENIZER).count_many(lines)
+        self._terms = [Counter(_words(text)) for text in texts]
+        self._lengths = [sum(each.values()) for each in self._terms]
+        self._mean = mean(self._lengths) or 1
+        self._holders = Counter(word for each in self._terms for word in each)
+
+    def answer(self, question: str, tokens: int) -> list[str]:
+        """Return the best messages with their neighbours, within the tokens."""
+        scores = [self._score(at, set(_words(question))) for at in range(len(self.texts))]
+        chosen: set[int] = set()
+        for at in sorted(range(len(scores)), key=lambda at: -scores[at]):
+            if not scores[at]:
+                break
+            for near in (at, at - 1, at + 1):
+                if 0 <= near < len(scores) and near not in chosen and self.costs[near] <= tokens:
+                    chosen.add(near)
+                    tokens -= self.costs[near]
+        return [self.texts[at] for at in sorted(chosen)]
+
+    def _score(self, at: int, words: set[str]) -> float:
+        score, total = 0.0, len(self.texts)
+        for word in words:
+            if times := self._terms[at].get(word):
+                holders = self._holders[word]
+                weight = math.log(1 + (total - holders + 0.5) / (holders + 0.5))
+                length = 1 - B + B * self._lengths[at] / self._mean
+                score += weight * times * (K1 + 1) / (times + K1 * length)
+        return score
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in texts_of_terms(text) if is_content_word(word)]
+
+
+async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        shares: dict[tuple[str, str], list[float]] = {}
+        cpu = 0.0
+        for case in cases.read(DATA / f"{name}.jsonl"):
+            with tempfile.TemporaryDirectory() as folder:
+                async with enfold.open(f"sqlite:///{folder}/recall.db") as engine:
+                    session = await engine.session(case.id, model="openai:gpt-5")
+                    await session.append(*case.messages)
+                    peer = Bm25(case)
+                    for probe in case.probes:
+                        wanted = [
+                            case.messages[at]
+                            for at in probe.evidence
+                            if says_something(case.messages[at])
+                        ]
+                        if not wanted:
+                            continue
+                        start = time.process_time()
+                        answer = await recall_found(session, probe.question, max_tokens=tokens)
+                        cpu += time.process_time() - start
+                        answers = {
+                            "recall": Found([passage.text for passage in answer.passages]),
+                            "BM25": Found(peer.answer(probe.question, tokens)),
+                        }
+                        for who, found in answers.items():
+                            for rule in (Found.has_whole, Found.has_row):
+                                share = mean(rule(found, message) for message in wanted)
+                                shares.setdefault((who, rule.__name__), []).append(share)
+        rows += [
+            {"set": name, "by": who, "rule": rule, "questions": len(each), "share": mean(each)}
+            for (who, rule), each in shares.items()
+        ]
+        asked = len(next(iter(shares.values()), []))
+        if asked:
+            print(f"{name}: {asked} questions, {1000 * cpu / asked:.1f} ms of CPU per recall")
+    return rows
+
+
+def main() -> None:
+    """Print the shares by set and rule."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", nargs="+", default=["qmsum", "qmsum_train"])
+    parser.add_argument("--tokens", type=int, default=1_500)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    rows = asyncio.run(_measure(options.sets, options.tokens))
+    for row in rows:
+        print(f"{row['set']:<14} {row['by']:<8} {row['rule']:<10} {100 * row['share']:5.1f} %")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""`enfold recall`: answers a question with messages, summarized or not."""
+
+from __future__ import annotations
+
+from tests.cli.conftest import Enfold
+
+QUESTION = "Which error did the E-4031 machine show?"
+
+
+def test_a_question_is_answered_with_messages(festival: Enfold) -> None:
+    told = festival("recall", "festival", QUESTION)
+    assert "E-4031" in told.text
+    assert told.said.endswith("found\n")
+
+
+def test_summarized_messages_answer_too(festival: Enfold) -> None:
+    before = festival("recall", "--json", "festival", QUESTION).json
+    assert before["fits"]
+    festival("sessions", "compress", "festival")
+    assert festival("recall", "--json", "festival", QUESTION).json == before
+
+
+def test_nothing_fits_a_question_about_something_else(festival: Enfold) -> None:
+    told = festival("recall", "festival", "Xylophone zeppelin quasar?")
+    assert told.said == "nothing fits the question\n"
+
+
+def test_an_unknown_session_is_refused(festival: Enfold) -> None:
+    refused = festival("recall", "nowhere", QUESTION)
+    assert refused.code != 0
+    assert "nowhere" in refused.said
