@@ -19,7 +19,14 @@ from enfold.ui.dashboard import dashboard
 from enfold.ui.frame import ICON, frame, install_theme
 from enfold.ui.history import history
 from enfold.ui.settings.page import settings
-from enfold.ui.window import Visitor, Window, notify_error, redact_log_record, show_error
+from enfold.ui.window import (
+    Visitor,
+    Window,
+    namespace_in,
+    notify_error,
+    redact_log_record,
+    show_error,
+)
 
 PageBuilder: TypeAlias = Callable[..., Awaitable[None]]
 
@@ -71,7 +78,8 @@ def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
 def _page(build: PageBuilder, engine: Engine, visitor_of: VisitorOf) -> Callable[[], Any]:
     async def page() -> None:
         request = ui.context.client.request
-        window = Window(engine, visitor_of(request.scope))
+        visitor = visitor_of(request.scope)
+        window = Window(engine, visitor, namespace_in(request.cookies, visitor))
         ui.on_exception(notify_error)
         # The server replaces a slash inside a path segment by a zero byte.
         names = {key: value.replace("\0", "/") for key, value in request.path_params.items()}

@@ -17,7 +17,7 @@ from enfold.records import Hit, SessionRecord, check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
 from enfold.ui.widgets import confirm, prompt_for_text
-from enfold.ui.window import Window, notify_failure, path_of
+from enfold.ui.window import Window, look_into, notify_failure, path_of
 
 LARGEST = 60 * 2**20
 """Bytes of an imported file; larger ones need `enfold import`."""
@@ -91,6 +91,8 @@ class SessionList:
 
     async def show(self) -> None:
         """Show the list."""
+        if self._window.looked_into:
+            await self._show_namespace()
         with ui.element("div").classes("ef-sessions-head"):
             new = ui.button("New", icon="add", on_click=self._start).props("unelevated no-wrap")
             new.props("color=primary").props["aria-label"] = "New conversation"
@@ -102,6 +104,16 @@ class SessionList:
         await self.refresh()
         import_field(self._window)
         ui.timer(_SECONDS, self._follow)
+
+    async def _show_namespace(self) -> None:
+        """Show that the sessions are those of another namespace, and the way back."""
+        namespace = self._window.looked_into
+        tokens = await self._window.engine.access.tokens()
+        names = {token.namespace: token.name for token in tokens}
+        with ui.element("div").classes("ef-looked-into ef-small").props("role=status"):
+            ui.label(f"Sessions of {names.get(namespace, namespace)}").classes("ef-wrap ef-grow")
+            back = ui.button("Back to yours", on_click=lambda: look_into(""))
+            back.props("flat dense color=primary no-wrap")
 
     async def refresh(self) -> None:
         """Read and show the sessions again."""

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import traceback
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from nicegui import ui
 
 from enfold.engine import Engine, Session
 from enfold.errors import AccessError, EnfoldError, facts
 from enfold.records import AuditDraft
+from enfold.text.words import is_storable
 
 _SUCCESS = 200
+NAMESPACE_COOKIE = "enfold-namespace"
+"""The cookie with the namespace that the owner looks into."""
 
 
 class Visitor(Protocol):
@@ -41,14 +45,16 @@ class Window:
 
     engine: Engine
     visitor: Visitor
+    looked_into: str = ""
+    """The namespace that the owner looks into. Empty for the visitor's."""
 
     @property
     def namespace(self) -> str:
-        """The namespace of the visitor's sessions."""
-        return self.visitor.namespace
+        """The namespace of the sessions that are shown."""
+        return self.looked_into or self.visitor.namespace
 
     async def session(self, id: str) -> Session:
-        """Return one of the visitor's sessions; raise `NotFoundError` if it does not exist."""
+        """Return a session of the namespace; raise `NotFoundError` if it does not exist."""
         return await self.engine.find(id, namespace=self.namespace)
 
     @asynccontextmanager
@@ -87,6 +93,19 @@ class Window:
         """Return the session's title, or its id if it has none."""
         record = await session.record()
         return record.title or record.id
+
+
+def namespace_in(cookies: Mapping[str, str], visitor: Visitor) -> str:
+    """Return the namespace that the owner looks into; empty for other visitors."""
+    name = unquote(cookies.get(NAMESPACE_COOKIE, "")) if visitor.is_owner else ""
+    return name if is_storable(name) else ""
+
+
+def look_into(namespace: str) -> None:
+    """Show the sessions of a namespace from now on; an empty one is the visitor's."""
+    # A cookie, so that every page of this browser shows the same namespace.
+    cookie = f"{NAMESPACE_COOKIE}={quote(namespace, safe='')};path=/;samesite=strict"
+    ui.run_javascript(f"document.cookie={json.dumps(cookie)};location.href='/'")
 
 
 def path_of(session: str, view: str = "") -> str:

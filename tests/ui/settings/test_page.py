@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, Page, expect
 
-from tests.server.processes import serve
+from tests.server.processes import Process, serve
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit
 
-SECTIONS = ("General", "Strategy", "Presets", "Profiles", "Prompts", "Models")
+SECTIONS = ("General", "Strategy", "Presets", "Profiles", "Prompts", "Models", "Access")
 TOKEN = "the-first-token-of-this-server"
 
 
@@ -29,18 +31,28 @@ async def test_a_section_that_is_not_there(visit: Visit) -> None:
     await expect(page.get_by_role("alert")).to_contain_text("no section 'nonsense'")
 
 
-async def test_only_the_owner_changes_what_holds_for_everybody(
+@asynccontextmanager
+async def signed_in(browser: Browser, server: Process, token: str) -> AsyncIterator[Page]:
+    """A window on the settings of somebody who signed in."""
+    async with window(browser) as (page, watch):
+        watch.expected = ("401",)
+        await page.goto(f"{server.address}/settings")
+        await page.get_by_label("Access token").fill(token)
+        await page.keyboard.press("Enter")
+        yield page
+
+
+async def test_only_the_owner_changes_what_holds_for_everybody_and_sees_all(
     browser: Browser, tmp_path: Path
 ) -> None:
     with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN, ENFOLD_THRESHOLD="0.7") as server:
-        owner = {"x-enfold-token": TOKEN}
-        with httpx.Client(base_url=f"{server.address}/api", headers=owner) as client:
+        address = f"{server.address}/api"
+        with httpx.Client(base_url=address, headers={"x-enfold-token": TOKEN}) as client:
             anns = Api(client).ask("POST", "/tokens", json={"name": "ann"})["token"]
-        async with window(browser) as (page, watch):
-            watch.expected = ("401",)
-            await page.goto(f"{server.address}/settings")
-            await page.get_by_label("Access token").fill(anns)
-            await page.keyboard.press("Enter")
+            Api(client).ask("POST", "/sessions", json={"id": "owners"})
+        with httpx.Client(base_url=address, headers={"x-enfold-token": anns}) as client:
+            Api(client).ask("POST", "/sessions", json={"id": "the ferry"})
+        async with signed_in(browser, server, anns) as page:
             await expect(page.get_by_text("You can read all settings")).to_be_visible()
             threshold = page.get_by_role("textbox", name="Threshold", exact=True)
             await expect(threshold).to_be_disabled()
@@ -48,3 +60,23 @@ async def test_only_the_owner_changes_what_holds_for_everybody(
             effective = page.get_by_role("region", name="Effective threshold")
             await expect(effective).to_contain_text("from: environment")
             await expect(page.get_by_role("button", name="Reset Threshold")).not_to_be_visible()
+            await page.goto(f"{server.address}/settings/access")
+            await expect(page.get_by_text("You see the sessions of the token ann")).to_be_visible()
+            # The cookie of an owner who looks into a namespace has no effect for others.
+            await page.evaluate("document.cookie = 'enfold-namespace=other;path=/'")
+            await page.reload()
+            await expect(page.get_by_role("list", name="Sessions")).to_contain_text("the ferry")
+        async with signed_in(browser, server, TOKEN) as page:
+            sessions = page.get_by_role("list", name="Sessions")
+            await expect(sessions).to_contain_text("owners")
+            await page.get_by_role("link", name="Access", exact=True).click()
+            await expect(page.get_by_text("Every access token has a namespace")).to_be_visible()
+            await page.get_by_role("button", name="Look into the sessions of ann").click()
+            await expect(page.get_by_text("Sessions of ann")).to_be_visible()
+            await expect(sessions).to_contain_text("the ferry")
+            await expect(sessions).not_to_contain_text("owners")
+            await sessions.get_by_role("link", name="the ferry").click()
+            await expect(page.get_by_role("heading", name="the ferry")).to_be_visible()
+            await page.get_by_role("button", name="Back to yours").click()
+            await expect(sessions).to_contain_text("owners")
+            await expect(sessions).not_to_contain_text("the ferry")

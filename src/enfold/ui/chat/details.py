@@ -166,7 +166,7 @@ class SessionDetails:
                 changes = path_of(self._session.id, f"changes/{snapshot.id}")
                 ui.link("Show changes", changes).classes("ef-link-button")
                 if is_used:
-                    undo = ui.button("Undo", on_click=self._undo).props("flat dense size=sm")
+                    undo = ui.button("Undo", on_click=self._undo).props("flat dense")
                     labelled(undo, f"Undo: {title_of(snapshot)}")
 
 

@@ -10,6 +10,7 @@ from nicegui import ui
 
 from enfold.errors import NotFoundError
 from enfold.ui.frame import frame
+from enfold.ui.settings.access import AccessSection
 from enfold.ui.settings.general import GeneralSection
 from enfold.ui.settings.models import ModelsSection
 from enfold.ui.settings.presets import PresetsSection
@@ -34,6 +35,7 @@ SECTIONS: Mapping[str, tuple[str, str, Callable[[Window], SectionBuilder]]] = {
     "profiles": ("Profiles", "key", ProfilesSection),
     "prompts": ("Prompts", "edit_note", PromptsSection),
     "models": ("Models", "memory", ModelsSection),
+    "access": ("Access", "group", AccessSection),
 }
 """Name -> title, icon and class."""
 
