@@ -10,7 +10,7 @@ never stands.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
 from typing import Literal, TypeAlias
@@ -103,7 +103,7 @@ def find_standing(
     left_out = 0
     for index, each in list(found.items()):
         if each.why == "context" and limits.context is not None and each.tokens > limits.context:
-            found[index] = _beginning(each, messages[index], limits.context, tokenizer)
+            found[index] = _in_part(each, messages[index], limits.context, tokenizer)
             left_out += 1
     typed = {
         index: text
@@ -266,20 +266,50 @@ def _rules_only(
     return _excerpt(standing, message, excerpt, tokenizer, is_forced=is_forced)
 
 
-def _beginning(standing: Standing, message: Message, limit: int, tokenizer: str) -> Standing:
-    """Return a message with the first lines of its texts, as many as the limit allows."""
+def _in_part(standing: Standing, message: Message, limit: int, tokenizer: str) -> Standing:
+    """Return a context block with as many lines as the limit allows.
+
+    A person's words come first, then lines that state a rule, then the beginning.
+    """
     shown = standing.excerpt or message
-    share = limit / standing.tokens
+    texts = [part.text if isinstance(part, Text) else "" for part in shown.parts]
+    lines = [
+        (importance, place, start, end)
+        for place, text in enumerate(texts)
+        for importance, start, end in _lines_by_importance(text)
+    ]
+    room = limit / standing.tokens * sum(map(len, texts))
+    chosen: list[tuple[int, int, int]] = []
+    for importance, place, start, line_end in sorted(lines):
+        end = min(line_end, start + int(room)) if importance == 0 else line_end
+        if start < end <= start + room:
+            chosen.append((place, start, end))
+            room -= end - start
     parts: list[Part] = []
-    for part in shown.parts:
-        if isinstance(part, Text) and not _is_marker(part):
-            lines = part.text[: int(len(part.text) * share)].splitlines(keepends=True)
-            part = replace(part, text="".join(lines[:-1] or lines).rstrip())  # noqa: PLW2901
-        if not _is_marker(part):
+    for place, part in enumerate(shown.parts):
+        if not isinstance(part, Text):
             parts.append(part)
+            continue
+        kept = (part.text[start:end] for at, start, end in sorted(chosen) if at == place)
+        # Providers refuse empty texts.
+        if not _is_marker(part) and (text := "".join(kept).strip()):
+            parts.append(replace(part, text=text))
     whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
-    kept = replace(message, parts=tuple(parts))
-    return _excerpt(whole, message, kept, tokenizer, is_forced=True)
+    kept_parts = replace(message, parts=tuple(parts))
+    return _excerpt(whole, message, kept_parts, tokenizer, is_forced=True)
+
+
+def _lines_by_importance(text: str) -> Iterator[tuple[int, int, int]]:
+    """Yield the importance (0 is the highest), start and end of each line of a text."""
+    for span in spans(text):
+        start = span.start
+        for line in text[span.start : span.end].splitlines(keepends=True):
+            end = start + len(line)
+            if span.kind == "person":
+                yield 0, start, end
+            else:
+                yield 1 if find_rules(line.strip("-*#> \t\n")) else 2, start, end
+            start = end
 
 
 def _excerpt(

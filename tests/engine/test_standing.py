@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from enfold.engine import Session
-from enfold.messages import Message, Text, ToolCall, ToolResult
+from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.testing import assistant, call, result, system, user
 from tests.engine.conftest import MODEL, Bench, talk
 
@@ -171,3 +171,22 @@ async def test_of_a_large_context_block_the_beginning_stays(bench: Bench) -> Non
     assert "- Rule 899" not in shown
     assert any("left out" in each for each in texts(prepared.view.messages))
     assert any("rules or context" in each for each in prepared.warnings)
+
+
+async def test_of_a_context_block_that_is_too_large_typed_words_and_rules_stay(
+    bench: Bench,
+) -> None:
+    session = await bench.session()
+    facts = "\n".join(
+        f"Module {number} holds the parser of form {number}." for number in range(900)
+    )
+    file = f"# claudeMd\nContents of CLAUDE.md:\n\n{facts}\n- Never push to main."
+    blocks = [f"<system-reminder>\n{text}\n</system-reminder>" for text in (file, "Be brief.")]
+    context = Message("user", tuple(map(Text, (*blocks, "Mend the parser of form 7."))))
+    await session.append(context, assistant("Read."))
+    await talk(session, 10)
+    prepared = await session.prepare("And now?")
+    (shown,) = [each for each in prepared.view.messages if "Mend the parser" in text_of(each.parts)]
+    assert "- Never push to main." in text_of(shown.parts)
+    assert "left out here" in text_of(shown.parts)
+    assert all(part.text for part in shown.parts if isinstance(part, Text))
