@@ -162,3 +162,26 @@ async def test_any_history_in_any_dialect_is_restored_and_valid(
     assert dumps(enfold.restore(done.messages, done.ledger)) == dumps(wire)
     again = dialects.parse(done.messages, dialect)
     assert dumps(dialects.render(again)) == dumps(done.messages)
+
+
+async def test_a_target_far_below_a_short_chat_is_met_without_its_first_message() -> None:
+    small_talk = [
+        {"role": role, "content": text}
+        for number in range(14)
+        for role, text in (
+            ("user", f"By the way, what do you think of the novel number {number} of that series?"),
+            ("assistant", "I can answer, but tell me when we should go on."),
+        )
+    ]
+    start = [
+        {"role": "user", "content": "Let us plan the launch of the harbour site."},
+        {"role": "assistant", "content": "With pleasure."},
+        {"role": "user", "content": "Never log passwords. That is a hard rule."},
+        {"role": "assistant", "content": "Understood."},
+    ]
+    chat = [*start, *small_talk, {"role": "user", "content": "What is the next step?"}]
+    target = enfold.count(chat) // 6
+    done = await enfold.condense(chat, "native", target=target)
+    assert done.report.tokens_after <= target
+    assert "Never log passwords." in str(done.messages)
+    assert done.messages[-1] == chat[-1]

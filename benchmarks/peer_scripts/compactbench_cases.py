@@ -14,8 +14,10 @@ compactbench asks a model each question with the artifact as its only context, a
 reply for a phrase. There is no model here, so a perfect reader takes its place: it answers with the
 phrase if the artifact has it. Asked about something that must not be done or is no longer true, it
 answers rightly if the artifact has all that the case asks for, with an overridden decision before
-the one that replaces it, and else names the forbidden phrase. Its scores are the most that a model
-could reach. All else is compactbench's own: cases, drift cycles, weights, penalties, cl100k_base.
+the one that replaces it wherever the transcript has them in this order, and else names the
+forbidden phrase. With the whole transcript as the artifact its score is 1. Its scores are the most
+that a model could reach. All else is compactbench's own: cases, drift cycles, weights, penalties,
+cl100k_base.
 
 The artifact is the text of the messages that enfold gives back. The ratio is given with the fixed
 words of the fence, which a model is sent too, and without them; the target counts them.
@@ -117,9 +119,14 @@ class PerfectReader(Provider):
         ]
         if not all(value in context for value in values):
             return False
-        decisions = [_plain(each) for each in self._case.ground_truth.locked_decisions]
-        last = [context.rfind(each) for each in decisions if each in context]
-        return not decisions or context.rfind(forbidden) < max(last, default=-1)
+        transcript = _plain("\n".join(turn.content for turn in self._case.transcript.turns))
+        return self._is_replaced(context, forbidden) or not self._is_replaced(transcript, forbidden)
+
+    def _is_replaced(self, text: str, forbidden: str) -> bool:
+        """True if a decision of the case follows the forbidden phrase in a text."""
+        decisions = map(_plain, self._case.ground_truth.locked_decisions)
+        last = [text.rfind(each) for each in decisions if each in text]
+        return text.rfind(forbidden) < max(last, default=-1)
 
 
 def main() -> None:

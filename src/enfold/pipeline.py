@@ -51,7 +51,7 @@ from enfold.standing import (
 )
 from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
-from enfold.summaries import fence_tokens
+from enfold.summaries import SHORT_TOKENS, fence_tokens
 from enfold.summaries.words import words_tokens
 from enfold.view import ShownMessage, View
 
@@ -64,6 +64,8 @@ SUMMARY_SHARE = 10
 """One token of summary for this many tokens of the messages it replaces."""
 SMALLEST_SUMMARY = 256
 """The lowest limit of a summary that is not tightened, in tokens."""
+SHORTEST_SUMMARY = 48
+"""The lowest limit of a summary where a target is given, in tokens."""
 
 Fallback: TypeAlias = Literal["local", "truncate"]
 FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
@@ -412,7 +414,9 @@ def _with_limit(
     if request.fills and request.summary_tokens is None and summary_share == 1:
         # Far below the history a summary tells more than a few more messages do.
         limit = max(limit, min(request.goal * 3 // 4, middle // 6))
-    limit = max(TIGHTEST_SUMMARY, limit)
+    # With a target one line is enough; elsewhere a summary must be able to say something.
+    limit = max(SHORTEST_SUMMARY if request.fills else TIGHTEST_SUMMARY, limit)
+    kept -= fence_tokens(plan.tokenizer) - fence_tokens(plan.tokenizer, limit)
     return replace(plan, summary_tokens=limit, expected_tokens=kept + limit)
 
 
@@ -434,14 +438,16 @@ def _filled(plan: Plan, request: Request, standing: StandingMessages) -> Plan:
     if best.split.is_empty or request.summary_tokens is not None:
         return best
     middle = sum(best.counts[index] for index in best.split.summarized)
-    longer = min(request.goal - best.expected_tokens, max(0, middle // 2 - best.summary_tokens))
-    if longer <= 0:
-        return best
-    return replace(
-        best,
-        summary_tokens=best.summary_tokens + longer,
-        expected_tokens=best.expected_tokens + longer,
-    )
+    room = request.goal - best.expected_tokens + best.summary_tokens
+    short_fence = fence_tokens(plan.tokenizer, best.summary_tokens)
+    more = fence_tokens(plan.tokenizer, room) - short_fence
+    if more:
+        # A longer summary has a longer fence, which must fit too.
+        room = max(SHORT_TOKENS, room - more)
+    longest = min(room, max(best.summary_tokens, middle // 2))
+    fence = fence_tokens(plan.tokenizer, longest) - short_fence
+    longer = longest - best.summary_tokens + fence
+    return replace(best, summary_tokens=longest, expected_tokens=best.expected_tokens + longer)
 
 
 def _summary_limit(request: Request, middle: int, kept: int) -> int:

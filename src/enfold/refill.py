@@ -146,9 +146,9 @@ def _shown_tokens(plan: Plan, entries: Entries, index: int) -> int:
 
 def _shortened_group(plan: Plan, group: Sequence[int], most: int) -> dict[int, EditedMessage]:
     """Return the messages of a group, cut so that they take no more tokens; empty if impossible."""
-    protected = plan.protected
+    editable = set(plan.editable)
     whole = sum(plan.counts[index] for index in group)
-    if any(index in protected for index in group):
+    if not editable.issuperset(group):
         return {}
     for share in _TIGHTER:
         edits = {index: _shortened_message(plan, index, share * most / whole) for index in group}

@@ -137,7 +137,7 @@ async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentenc
     assert accepted.summary is not None
     assert accepted.summary.text == text
     room = accepted.tokens(plan) - accepted.summary.tokens
-    fenced = room + fence_tokens("o200k_base")
+    fenced = room + fence_tokens("o200k_base", plan.summary_tokens)
     tight = replace(plan, target=fenced + plan.summary_tokens)
     shortened = await native(writer).condense(tight)
     assert shortened.summary is not None

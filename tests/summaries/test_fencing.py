@@ -38,6 +38,13 @@ def test_a_summary_in_a_view_is_marked() -> None:
     assert lines[2:] == ["<summary>", "- The deadline is 5 May.", CLOSE]
 
 
+def test_the_fence_of_a_short_summary_takes_less_than_half() -> None:
+    long = fence("The deadline is 5 May. " * 40)
+    assert "what reads like one is quoted" in long
+    assert "what reads like one is quoted" not in fence("The deadline is 5 May.")
+    assert fence_tokens("o200k_base", 50) <= fence_tokens("o200k_base") * 0.6
+
+
 def test_a_note_precedes_the_fence() -> None:
     text = fence("- x", note="Ask for more with recall.")
     assert text.index("Ask for more with recall.") < text.index("<summary>")

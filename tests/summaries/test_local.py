@@ -403,3 +403,25 @@ def test_a_quoted_file_is_no_word_of_the_user() -> None:
     (line,) = [each for each in shown.splitlines() if "harbour master" in each]
     assert "User:" not in line
     assert "User: Have a look at our notes" in shown
+
+
+def test_asides_give_way_to_rules_and_decisions() -> None:
+    asides = [
+        "By the way, have the pandas at our zoo eaten their bamboo today?",
+        "Side note, the weather on the coast is wonderful this week.",
+        "Off topic, which novel would suit a long train journey?",
+    ]
+    rule = "Never store passwords in plain text."
+    decision = "Let's go with the blue layout for the start page."
+    talk = [asides[0], rule, asides[1], decision, asides[2]] * 2
+    messages = tuple(m for text in talk for m in (user(text), assistant("Fine.")))
+    shown = summarize(SummaryRequest(messages, max_tokens=48)).text
+    assert rule in shown
+    assert decision in shown
+    assert not any(aside in shown for aside in asides)
+
+
+def test_an_aside_with_an_exact_item_is_no_small_talk() -> None:
+    fact = "By the way, the server listens on port 8443 and logs to /var/log/harbour.log."
+    messages = (user("Plan the launch."), assistant("Sure."), user(fact), assistant("Noted."))
+    assert "/var/log/harbour.log" in summarize(SummaryRequest(messages, max_tokens=80)).text

@@ -371,7 +371,8 @@ class Native:
             review = await asyncio.to_thread(review_for, plan, frame)
         most = None
         if plan.target is not None:
-            most = plan.target - frame.tokens(plan) - fence_tokens(plan.tokenizer)
+            most = plan.target - frame.tokens(plan)
+            most -= fence_tokens(plan.tokenizer, plan.summary_tokens)
         with track_spending() as spent:
             written = await write_summary(self.means.summarizer, request, review, most=most)
         summary, text = written.summary, add_words(written.summary.text, quotes)

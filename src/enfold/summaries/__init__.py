@@ -6,11 +6,12 @@ form of a summary in a view, and `local` the summarizer that needs no model, key
 
 from __future__ import annotations
 
-from enfold.summaries.fence import HEADING, fence, fence_tokens, summary_tokens
+from enfold.summaries.fence import HEADING, SHORT_TOKENS, fence, fence_tokens, summary_tokens
 from enfold.summaries.request import Style, Summarizer, Summary, SummaryRequest, Usage
 
 __all__ = [
     "HEADING",
+    "SHORT_TOKENS",
     "Style",
     "Summarizer",
     "Summary",

@@ -29,13 +29,17 @@ class Cue:
     ANNOUNCEMENT = 1 << 9
     PLEASANTRY = 1 << 10
     QUESTION = 1 << 11
-    POINTER = 1 << 12
+    ASIDE = 1 << 12
+    """The speaker says that it has nothing to do with the subject."""
+    RULE = 1 << 13
+    """A sentence in which a user states a rule, a correction or a decision."""
+    POINTER = 1 << 14
     """Refers to an earlier sentence."""
-    FILLER = 1 << 13
-    NUMBER = 1 << 14
+    FILLER = 1 << 15
+    NUMBER = 1 << 16
     """A number in words."""
-    COMMON = 1 << 15
-    ANCHOR = 1 << 16
+    COMMON = 1 << 17
+    ANCHOR = 1 << 18
     """The longest word of at least one phrase; the phrase is looked for only if it occurs."""
 
 

@@ -71,6 +71,8 @@ _CASUAL_END = re.compile(r"(?<=[?!] )(?=[a-z])|(?<=[a-z]{3}\. )(?=[a-z])")
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
 _CLOSING = "\"'”»)*_ "
 
+_MOST_WORDS = 50_000
+"""Words whose entries are remembered."""
 _SAMPLE = 2000
 """Characters that tell the language of a text."""
 _GAP = 6
@@ -88,7 +90,7 @@ _SHORT = 10
 _VERY_SHORT = 8
 _LONG = 35
 _EARLY = 3
-"""Words before the cue of a decision."""
+"""Words before the cue of a decision in its clause."""
 
 _DIRECTIVES = ("certain", "must", "forbid", "none", "wish", "consult", "act", "stance", "lasting")
 """Cues that address the reader; a rule has at least one."""
@@ -113,6 +115,8 @@ _UNHIDDEN = frozenset(
     }
 )
 """Cues that count inside a phrase which only looks like a rule."""
+_CHANGES = ("revoke", "allow", "instead")
+"""Cues of sentences that withdraw or replace a rule."""
 _NO_SUBJECT = (
     *("lasting", "always", "must", "scope", "wish", "you", "request", "generic", "revoke", "allow"),
     *("instead", "correct", "decide", "subject", "question", "common"),
@@ -169,6 +173,22 @@ class _Lexicon:
     """By the last letter of the first word."""
     unspaced: list[tuple[str, str, re.Pattern[str] | None]] = field(default_factory=list)
     """Cue, entry and, where a plain search does not do, its pattern."""
+    begun: dict[str, tuple[_Entry, ...]] = field(default_factory=dict)
+    """The entries that may begin with a word, for words that occurred."""
+
+    def beginning_with(self, word: str) -> tuple[_Entry, ...]:
+        """Return the entries whose first word stands for this one."""
+        found = self.begun.get(word)
+        if found is None:
+            inflected = (*self.stems.get(word[0], ()), *self.endings.get(word[-1], ()))
+            found = (
+                *self.entries.get(word, ()),
+                *(entry for entry in inflected if _is_word(entry.words[0], word)),
+            )
+            if len(self.begun) >= _MOST_WORDS:
+                self.begun.clear()
+            self.begun[word] = found
+        return found
 
     def add(self, found: _Entry) -> None:
         """Add an entry of a language with spaces."""
@@ -282,14 +302,42 @@ def _tokens(sentence: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=16_384)
 def find_rules(text: str) -> tuple[RuleSpan, ...]:
     """Return the rules, corrections and decisions that a person states in a text."""
+    return _read(text).rules
+
+
+class _Sentence(NamedTuple):
+    """A sentence that states, withdraws or replaces a rule."""
+
+    start: int
+    text: str
+    cues: _Cues
+
+    @property
+    def end(self) -> int:
+        return self.start + len(self.text)
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The rules of a text, and its sentences that state or change one."""
+
+    rules: tuple[RuleSpan, ...] = ()
+    sentences: tuple[_Sentence, ...] = ()
+
+
+# The same messages are read by every compression of a session.
+@lru_cache(maxsize=16_384)
+def _read(text: str) -> _Reading:
     found: list[RuleSpan] = []
+    sentences: list[_Sentence] = []
     for span in harness.spans(text):
         if span.kind == "person":
-            _find_in_prose(text, span.start, span.end, found)
-    return tuple(found)
+            _find_in_prose(text, span.start, span.end, found, sentences)
+    ends = {rule.end for rule in found}
+    kept = (each for each in sentences if each.end in ends or each.cues.any(*_CHANGES))
+    return _Reading(tuple(found), tuple(kept))
 
 
 class _Paragraph(NamedTuple):
@@ -300,7 +348,9 @@ class _Paragraph(NamedTuple):
     is_item: bool
 
 
-def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> None:
+def _find_in_prose(
+    text: str, start: int, end: int, found: list[RuleSpan], sentences: list[_Sentence]
+) -> None:
     likely = _languages(_tokens(text[start : min(start + _SAMPLE, end)]))
     usual = likely[0] if len(likely) == 1 else ""
     header = -1
@@ -314,10 +364,18 @@ def _find_in_prose(text: str, start: int, end: int, found: list[RuleSpan]) -> No
                 found.pop()
             is_first = not found or found[-1].start < header
             found.append(RuleSpan(header if is_first else paragraph.start, paragraph.end, "rule"))
+            for low, sentence in _sentences(text, paragraph):
+                bare = _QUOTED.sub(_PLACEHOLDER, sentence)
+                cues = _cues_of(bare, _tokens(bare), usual)
+                sentences.append(_Sentence(low, sentence, cues))
             continue
         for low, sentence in _sentences(text, paragraph):
             high = low + len(sentence)
-            judgement = _judge(sentence, usual)
+            bare = _QUOTED.sub(_PLACEHOLDER, sentence)
+            tokens = _tokens(bare)
+            cues = _cues_of(bare, tokens, usual)
+            sentences.append(_Sentence(low, sentence, cues))
+            judgement = _judge(sentence, tokens, cues)
             if judgement.announces:
                 header = low
             if judgement.kind:
@@ -413,12 +471,9 @@ class _Cues:
         return any(cue in self for cue in cues)
 
 
-def _judge(sentence: str, usual: str) -> _Judgement:
-    bare = _QUOTED.sub(_PLACEHOLDER, sentence)
-    tokens = _tokens(bare)
+def _judge(sentence: str, tokens: list[str], cues: _Cues) -> _Judgement:
     if not tokens:
         return _Judgement(None)
-    cues = _cues_of(bare, tokens, usual)
     asks = sentence.rstrip(_CLOSING).endswith(tuple(QUESTION_MARKS))
     kind: RuleKind | None = None
     needed = _RULE if cues.size <= _LONG else _RULE + 1
@@ -509,10 +564,19 @@ def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
         is_reply = places[0] > 0 or tokens[1] in _PAUSE or len(places) > 1
         if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide"):
             return "correction"
-    is_early = "decide" in cues and cues.places["decide"][0] <= _EARLY
-    if is_early and not cues.any("question", "guess", "past", "report"):
+    is_early = any(
+        _words_before(tokens, place) <= _EARLY for place in cues.places.get("decide", ())
+    )
+    asks = "question" in cues.begins
+    if is_early and not asks and not cues.any("guess", "past", "report"):
         return "decision"
     return None
+
+
+def _words_before(tokens: list[str], place: int) -> int:
+    """Return the number of words between the beginning of a clause and a place in it."""
+    before = tokens[:place][::-1]
+    return next((number for number, token in enumerate(before) if token in _PAUSE), place)
 
 
 def _languages(tokens: Sequence[str], usual: str = "") -> tuple[str, ...]:
@@ -553,22 +617,16 @@ def _cues(tokens: list[str], language: str) -> _Cues:
     anchored: list[tuple[str, int, int]] = []
     for place, token in enumerate(tokens):
         pair = f"{token} {tokens[place + 1]}" if place + 1 < len(tokens) else ""
-        for candidates in (
-            lexicon.entries.get(token),
-            lexicon.entries.get(pair),
-            lexicon.stems.get(token[0]),
-            lexicon.endings.get(token[-1]),
-        ):
-            for entry in candidates or ():
-                end = _match(entry.words, tokens, place) if len(entry.words) > 1 else place + 1
-                if not end or (end == place + 1 and not _is_word(entry.words[0], token)):
-                    continue
-                (anchored if entry.at_start else hits).append((entry.cue, place, end))
-                # A verb may follow an adverb or a negation: "always use", "don't touch".
-                if entry.cue in _BEFORE_VERBS and place in starts:
-                    starts.add(end)
-                elif entry.cue == "always":
-                    verbs.add(end)
+        for entry in (*lexicon.beginning_with(token), *lexicon.entries.get(pair, ())):
+            end = _match(entry.words, tokens, place) if len(entry.words) > 1 else place + 1
+            if not end:
+                continue
+            (anchored if entry.at_start else hits).append((entry.cue, place, end))
+            # A verb may follow an adverb or a negation: "always use", "don't touch".
+            if entry.cue in _BEFORE_VERBS and place in starts:
+                starts.add(end)
+            elif entry.cue == "always":
+                verbs.add(end)
     hits += (
         hit
         for hit in anchored
@@ -730,31 +788,30 @@ def withdrawn(texts: Sequence[str]) -> dict[tuple[int, int], Withdrawal]:
     in_force: list[_Stated] = []
     gone: dict[tuple[int, int], Withdrawal] = {}
     for index, text in enumerate(texts):
-        ends = {rule.end: number for number, rule in enumerate(find_rules(text))}
-        for start, sentence in _person_sentences(text):
-            number = ends.get(start + len(sentence))
-            new = None if number is None else _Stated(index, number, *_subject(sentence))
+        reading = _read(text)
+        ends = {rule.end: number for number, rule in enumerate(reading.rules)}
+        for sentence in reading.sentences:
+            number = ends.get(sentence.end)
+            new = None
+            if number is not None:
+                forbids = sentence.cues.any("forbid", "consult")
+                new = _Stated(index, number, _subject(sentence.text), forbids)
             old = {(each.text, each.number) for each in _withdrawn_by(sentence, new, in_force)}
             in_force = [each for each in in_force if (each.text, each.number) not in old]
-            gone |= dict.fromkeys(old, Withdrawal(index, start, start + len(sentence)))
+            gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
             if new:
                 in_force.append(new)
     return gone
 
 
-def _person_sentences(text: str) -> Iterator[tuple[int, str]]:
-    for span in harness.spans(text):
-        if span.kind == "person":
-            for paragraph in _paragraphs(text, span.start, span.end):
-                yield from _sentences(text, paragraph)
-
-
-def _withdrawn_by(sentence: str, new: _Stated | None, in_force: list[_Stated]) -> list[_Stated]:
+def _withdrawn_by(
+    sentence: _Sentence, new: _Stated | None, in_force: list[_Stated]
+) -> list[_Stated]:
     """Return the rules in force that a later sentence withdraws, allows or replaces."""
-    if not in_force or sentence.endswith(tuple(QUESTION_MARKS)):
+    if not in_force or sentence.text.endswith(tuple(QUESTION_MARKS)):
         return []
-    cues = _cues_of(sentence, _tokens(_QUOTED.sub(_PLACEHOLDER, sentence)))
-    terms, _ = _subject(sentence)
+    cues = sentence.cues
+    terms = _subject(sentence.text)
     if "revoke" in cues and not (new and "forbid" in cues):
         if terms:
             return [old for old in in_force if _covers(terms, old.terms)]
@@ -762,7 +819,7 @@ def _withdrawn_by(sentence: str, new: _Stated | None, in_force: list[_Stated]) -
         return in_force if is_general else in_force[-1:]
     if "allow" in cues and new is None:
         return [old for old in in_force if old.forbids and _covers(terms, old.terms)]
-    named = _replaced_terms(sentence) if "instead" in cues else frozenset()
+    named = _replaced_terms(sentence.text) if "instead" in cues else frozenset()
     changes = cues.any("lasting", "correct", "instead")
     return [
         old
@@ -794,12 +851,12 @@ def _replaces(new: _Stated, old: _Stated, *, changes: bool) -> bool:
     return changes and len(dropped) <= min(len(shared), _MAX_DROPPED)
 
 
-def _subject(sentence: str) -> tuple[frozenset[str], bool]:
-    """Return the terms that name the subject of a rule, and whether it forbids."""
+@lru_cache(maxsize=16_384)
+def _subject(sentence: str) -> frozenset[str]:
+    """Return the terms that name the subject of a rule."""
     no_subject = _tables().no_subject
     terms = (term for term in texts_of_terms(sentence) if term not in no_subject)
-    cues = _cues_of(sentence, _tokens(sentence))
-    return frozenset(map(stem, filter(is_content_word, terms))), cues.any("forbid", "consult")
+    return frozenset(map(stem, filter(is_content_word, terms)))
 
 
 def _replaced_terms(sentence: str) -> frozenset[str]:
@@ -809,5 +866,5 @@ def _replaced_terms(sentence: str) -> frozenset[str]:
         at = lower.find(phrase)
         if at >= 0:
             clause = _CLAUSE.split(sentence[at + len(phrase) :], maxsplit=1)[0]
-            return _subject(" ".join(clause.split()[:4]))[0]
+            return _subject(" ".join(clause.split()[:4]))
     return frozenset()

@@ -31,6 +31,7 @@ from enfold.summaries.local.selection import (
     UnitCost,
     UnitSelection,
     concept_worths,
+    is_aside,
     promising_drafts,
     unit_factors,
 )
@@ -256,6 +257,7 @@ _EARLIER_INDEX = 0.2
 _NEW_INDEX = 0.2
 _STATE_SHARE = 0.45
 _OPENING = 0.15
+_RULES_SHARE = 0.5
 """Shares of the limit, at most."""
 _MAX_NEW_INDEX = 300
 _MIN_OPENING = 25
@@ -303,7 +305,12 @@ class Composition:
         earlier, new = material.earlier, material.new
         budget = self._limit - (_HEADING_TOKENS if self._headings else 0)
         budget -= sum(self._tokenizer.count_many(self._people)) + len(self._people)
-        self._select_context(int(min(max(budget * _OPENING, _MIN_OPENING), _MAX_OPENING)))
+        if budget < _INDEX_FROM:
+            # In so few tokens what the user rules and decides comes before the subject.
+            rules = [i for i in new if material.units[i].reading.cues & Cue.RULE]
+            selection.fill(rules, int(budget * _RULES_SHARE))
+        opening = int(min(max(budget * _OPENING, _MIN_OPENING), _MAX_OPENING))
+        self._select_context(min(budget, selection.tokens + opening))
         context_tokens = selection.tokens
         if material.state:
             most = context_tokens + int(budget * _STATE_SHARE)
@@ -419,4 +426,4 @@ class Composition:
 
 
 def _has_content(unit: SummaryUnit) -> bool:
-    return not unit.reading.cues & (Cue.PLEASANTRY | Cue.ANNOUNCEMENT)
+    return not unit.reading.cues & (Cue.PLEASANTRY | Cue.ANNOUNCEMENT) and not is_aside(unit)

@@ -44,6 +44,7 @@ _FORM_FACTORS = {
     TextForm.ITEM: 1.0,
 }
 _CUE_FACTORS = (
+    (Cue.RULE, 2.5),
     (Cue.DECISION, 1.6),
     (Cue.CORRECTION, 1.5),
     (Cue.DEMAND, 1.25),
@@ -63,6 +64,7 @@ _TECHNICAL_IN_CODE_STYLE = 1.4
 _ENDS_IN_COLON = 0.5
 """A sentence that introduces something, without it."""
 _SINGLE_WORD = 0.3
+_ASIDE = 0.1
 _IN_RECENT = 1.25
 """For concepts of the messages that stay, because these show the current subject."""
 _RARE_WORD = 0.6
@@ -171,12 +173,20 @@ def unit_factors(units: Sequence[SummaryUnit], style: Style = "default") -> list
             factor *= _LAST_MESSAGE
         if reading.text.endswith(COLONS):
             factor *= _ENDS_IN_COLON
+        if is_aside(unit):
+            factor *= _ASIDE
         if unit.form is TextForm.SENTENCE and len(reading.concepts) == 1 and not reading.items:
             factor *= _SINGLE_WORD
         if style == "code" and reading.technical:
             factor *= _TECHNICAL_IN_CODE_STYLE
         factors.append(factor)
     return factors
+
+
+def is_aside(unit: SummaryUnit) -> bool:
+    """Return True for what its speaker marks as beside the point, without an exact item."""
+    reading = unit.reading
+    return bool(reading.cues & Cue.ASIDE) and not reading.items and not reading.cues & _DECISIVE
 
 
 @cache
@@ -190,7 +200,7 @@ _COVERED = 0.15
 """What is left of a concept's worth each time a selected unit has it."""
 _MIN_NEW = 0.4
 """The least share of new content of a selected unit."""
-_DECISIVE = Cue.DECISION | Cue.CORRECTION
+_DECISIVE = Cue.DECISION | Cue.CORRECTION | Cue.RULE
 _MIN_DECISION = 0.6
 """The share of its worth that a decision keeps even if all its words occur elsewhere."""
 _JOIN_TOKENS = 2

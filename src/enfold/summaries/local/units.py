@@ -31,6 +31,7 @@ from enfold.summaries.request import day_of
 from enfold.text.cues import WORD_CUES, Cue, phrase_cues
 from enfold.text.grammar import phrases_in
 from enfold.text.harness import FENCED_BLOCK, spans
+from enfold.text.rules import find_rules
 from enfold.text.scripts import PAUSES, QUESTION_MARKS, QUOTES
 from enfold.text.sentences import TextForm, pieces
 
@@ -149,16 +150,25 @@ def _draft_user_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
     What a client added, and a file that the user quotes, count as the output of a tool.
     """
     output = origin._replace(speaker="", role="tool")
+    rules = [] if origin.speaker not in UNNAMED else find_rules(text)
+    stated = [text[rule.start : rule.end] for rule in rules]
     for start, end, kind in spans(text):
         if kind != "person":
             yield from _draft_text(text[start:end], output)
             continue
         at = start
         for fence in FENCED_BLOCK.finditer(text, start, end):
-            yield from _draft_text(text[at : fence.start()], origin)
+            yield from _mark_rules(_draft_text(text[at : fence.start()], origin), stated)
             yield from _draft_text(fence.group(), output)
             at = fence.end()
-        yield from _draft_text(text[at:end], origin)
+        yield from _mark_rules(_draft_text(text[at:end], origin), stated)
+
+
+def _mark_rules(drafts: Iterable[UnitDraft], rules: Sequence[str]) -> Iterator[UnitDraft]:
+    """Yield the drafts, with a cue for those in which a rule is stated."""
+    for draft in drafts:
+        states = any(draft.text in rule or rule in draft.text for rule in rules)
+        yield draft._replace(cues=Cue.RULE) if states else draft
 
 
 _DIGITS = re.compile(r"\d+")
