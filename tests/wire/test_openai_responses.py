@@ -624,3 +624,11 @@ def test_what_is_wrong_is_named_with_its_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         parse(value)
     assert caught.value.place == place
+
+
+def test_tools_that_an_item_declares_are_the_developers() -> None:
+    item = {"type": "additional_tools", "role": "developer", "tools": [{"type": "namespace"}]}
+    parsed = openai_responses.parse([item])
+    assert parsed.messages[0].role == "system"
+    assert openai_responses.render(parsed) == [item]
+    assert openai_responses.WIRE.declares_tools(dumps(item))

@@ -133,5 +133,7 @@ class Wire:
     """The path that client libraries expect at the end of a base URL."""
     is_array_stream: Callable[[str], bool] = lambda _path: False
     """Returns True for paths whose streamed reply is one JSON array, not events."""
+    declares_tools: Callable[[bytes], bool] = lambda _message: False
+    """Returns True for a message that declares tools, in place of the field `tools`."""
     image_tokens: Callable[[int, int], int] | None = None
     """Estimates the tokens of an image from its width and height in pixels."""

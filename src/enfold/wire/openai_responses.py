@@ -130,7 +130,9 @@ def parse_message(raw: Any) -> Message:
         role = choice_field(raw, "role", _ROLES)
         parts = parse_content(raw.get("content"), parse_block)
     else:
-        role = "tool" if kind in _RESULT_ITEMS else "assistant"
+        # Codex declares tools in an item of the developer's.
+        given = _ROLES.get(as_text(raw.get("role")), "assistant")
+        role = "tool" if kind in _RESULT_ITEMS else given
         parts = (_ITEMS.get(kind, Unknown)(raw),)
     item_id = text_field(raw, "id", default="")
     return Message(role, parts, id=item_id or None, dialect=NAME, extras=raw)
@@ -569,5 +571,6 @@ WIRE = Wire(
         resendable=_resendable,
     ),
     library_path=CHAT.library_path,
+    declares_tools=lambda item: b'"additional_tools"' in item,
     image_tokens=CHAT.image_tokens,
 )

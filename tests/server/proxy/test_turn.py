@@ -309,6 +309,43 @@ async def test_two_divergences_in_a_row_stop_the_summaries(
     assert again.headers["x-enfold-decision"] == "reused"
 
 
+@pytest.mark.parametrize("changed", ["beginning", "middle"])
+async def test_a_history_that_changes_every_time_is_not_compressed_every_time(
+    on: Stage, chat: Chat, writer: Gated, changed: str
+) -> None:
+    writer.open.set()
+    whole = [
+        {"role": ("user", "assistant")[number % 2], "content": question(number)}
+        for number in range(30)
+    ]
+    at = 0 if changed == "beginning" else 6
+    decisions, warnings = [], []
+    for minute in range(8):
+        dated = {**whole[at], "content": f"It is 12:0{minute}. {question(at)}"}
+        chat.messages = [*whole[:at], dated, *whole[at + 1 :]]
+        reply = await chat.say("And now?")
+        decisions.append(reply.headers["x-enfold-decision"])
+        warnings.append(reply.headers.get("x-enfold-warning"))
+    assert decisions == ["compressed"] * 2 + ["keep"] * 6
+    assert warnings == [None] * 2 + ["history-keeps-changing"] * 6
+    assert writer.asked == 2
+
+
+async def test_different_conversations_with_the_same_document_are_not_variants(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    shared = [{"role": "user", "content": question(number)} for number in range(3)]
+    for number in range(4):
+        talk = [
+            {"role": ("assistant", "user")[at % 2], "content": question(100 * number + at)}
+            for at in range(30)
+        ]
+        chat.messages = [*shared, *talk]
+        reply = await chat.say("And now?")
+        assert reply.headers["x-enfold-decision"] == "compressed"
+
+
 def _too_long(_request: Any, _body: Any) -> Response:
     said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
     return JSONResponse({"error": said}, 400)
@@ -338,6 +375,22 @@ async def test_an_overflow_before_the_first_reply_is_tried_again_with_less(
     chat.messages = [{"role": "user", "content": question(number)} for number in range(12)]
     reply = await chat.say("And now?")
     assert (reply.status_code, reply.headers["x-enfold-decision"]) == (200, "compressed")
+
+
+async def test_an_overflow_far_below_the_believed_limit_is_compressed(
+    on: Stage, chat: Chat, writer: Gated
+) -> None:
+    writer.open.set()
+    await on.engine.models.edit("openai:small", max_input=100_000, max_output=500)
+    for number in range(12):
+        await chat.say(question(number))
+    size = len(on.provider.bodies[-1])
+    on.provider.script = lambda request, body: (
+        _too_long(request, body) if len(json.dumps(body)) > size else None
+    )
+    reply = await chat.say(question(12))
+    assert (reply.status_code, reply.headers["x-enfold-decision"]) == (200, "compressed")
+    assert len(on.provider.bodies[-1]) < 0.8 * size
 
 
 @pytest.mark.parametrize(("setting", "means"), [("always", "recall"), ("off", "store")])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -60,7 +60,6 @@ from enfold.server.proxy.recall import (
     offer_recall,
 )
 from enfold.server.request_log import compression_cause, log_decision
-from enfold.settings import Settings
 from enfold.strategies import presets
 from enfold.summaries import HEADING
 from enfold.tokens import DEFAULT
@@ -78,6 +77,13 @@ ACKNOWLEDGED = "risk-acknowledged"
 TRUNCATED = "truncated"
 """Warnings for the client."""
 
+_MAX_DIVERGING = 2
+"""Compressions in a row that the client's next request makes useless, before they stop."""
+_MIN_SHARED = 4
+"""Messages that two histories share at least if one is a variant of the other."""
+_MAX_COMPRESSED = 50
+"""Histories that are remembered to find variants; about 80 bytes for each message."""
+_MIN_WINDOW = 1_000
 _MAX_QUEUED = 64
 """Requests of a session that wait to be recorded at most: a flood must not fill the memory."""
 
@@ -206,6 +212,28 @@ def _resend(body: RequestBody, view: tuple[bytes, ...], more: Sequence[bytes]) -
     return body.with_messages((*view, *more))
 
 
+@dataclass(frozen=True, slots=True)
+class _CompressedHistory:
+    """The messages of a history that was compressed, whatever their order and beginning."""
+
+    namespace: str
+    name: str
+    contents: frozenset[str]
+
+    @classmethod
+    def of(cls, analysis: RequestAnalysis) -> _CompressedHistory:
+        history, namespace = analysis.history, analysis.request.namespace
+        name = analysis.name or history.whole_name(namespace)
+        return cls(namespace, name, frozenset(history.content_hashes))
+
+    def is_variant_of(self, other: _CompressedHistory) -> bool:
+        """Return True if this is another session with most of the other's messages."""
+        if self.namespace != other.namespace or self.name == other.name:
+            return False
+        shared = len(self.contents & other.contents)
+        return shared >= _MIN_SHARED and 2 * shared > len(other.contents)
+
+
 class ProxyPipeline:
     """Decides what is forwarded for a request, compresses if that is due, and records."""
 
@@ -219,6 +247,8 @@ class ProxyPipeline:
         """The last background task of each session."""
         self._queued: Counter[SessionName] = Counter()
         """The number of background tasks of each session."""
+        self._compressed: deque[_CompressedHistory] = deque(maxlen=_MAX_COMPRESSED)
+        """The histories that were compressed last."""
 
     async def prepare(self, request: ProxyRequest) -> ForwardedRequest:
         """Return the request to forward; raise `BlockedError` if a due compression fails."""
@@ -239,16 +269,27 @@ class ProxyPipeline:
     async def prepare_after_overflow(self, request: ProxyRequest) -> ForwardedRequest | None:
         """Return a compressed request after the provider refused it as too long, or None."""
         analysis = await self._analyse(request)
+        if self._is_diverging(analysis):
+            return None
         compression_cause.set("overflow")
+        decision, settings = analysis.decision, analysis.recognised.settings
+        # The true limit is below the refused request, whatever limit the model is believed to have.
+        refused = max(_MIN_WINDOW, int(decision.tokens * decision.correction))
+        options = {
+            **BY_CUTOFF,
+            **self._default_strategy(analysis),
+            "window": min(refused, settings.window or refused),
+        }
         try:
             session = await self._record(analysis)
             by = self._restorable_by(analysis)
-            outcome = await session.compress(restorable_by=by, **BY_CUTOFF)
+            outcome = await session.compress(restorable_by=by, **options)
         except CompressionError as error:
             _log.warning("compression after an overflow failed: %s", error)
             return None
         if not outcome.compressed:
             return None
+        self._compressed.append(_CompressedHistory.of(analysis))
         after = await self._analyse(replace(request, session=session.id))
         return replace(after.forward(), decision="compressed")
 
@@ -418,14 +459,14 @@ class ProxyPipeline:
     async def _compress(self, analysis: RequestAnalysis) -> ForwardedRequest:
         """Compress the session, and return the request with its new view."""
         recognised, request = analysis.recognised, analysis.request
-        if recognised.is_diverging:
+        if self._is_diverging(analysis):
             return analysis.forward(DIVERGING)
         if recognised.session is not None and compression.is_acknowledged(recognised.session):
             return analysis.forward(ACKNOWLEDGED)
         load = analysis.decision.load
         options = CallOptions(
             max_output=request.body.max_output(),
-            settings={**BY_CUTOFF, **_default_strategy(recognised.settings, load)},
+            settings={**BY_CUTOFF, **self._default_strategy(analysis)},
             static_tokens=(load.system, load.tools),
             restorable_by=self._restorable_by(analysis),
         )
@@ -448,7 +489,30 @@ class ProxyPipeline:
         forwarded = after.forward(*((TRUNCATED,) if outcome.is_truncated else ()))
         if not outcome.compressed:
             return replace(forwarded, tokens_before=analysis.tokens_before)
+        self._compressed.append(_CompressedHistory.of(analysis))
         return replace(forwarded, decision="compressed", tokens_before=analysis.tokens_before)
+
+    def _is_diverging(self, analysis: RequestAnalysis) -> bool:
+        """Return True if the last two summaries are of no use, because the client changed the past.
+
+        It may have changed its beginning, too: then every request looks like a new conversation,
+        and is recognised by the messages that it shares with those that were compressed before.
+        """
+        if analysis.recognised.snapshot is not None:
+            return False
+        if analysis.recognised.is_diverging:
+            return True
+        new = _CompressedHistory.of(analysis)
+        return sum(each.is_variant_of(new) for each in self._compressed) >= _MAX_DIVERGING
+
+    def _default_strategy(self, analysis: RequestAnalysis) -> Mapping[str, Any]:
+        """Return the preset for agents if the request has tools and no strategy is configured."""
+        form, settings = analysis.body.wire, analysis.recognised.settings
+        has_tools = analysis.decision.load.tools or any(map(form.declares_tools, analysis.lead))
+        if not has_tools or settings.sources.get("strategy") != "default":
+            return {}
+        preset = presets.get(presets.AGENT)
+        return {"strategy": preset.strategy, "strategy_config": {preset.strategy: preset.config}}
 
     async def _record(self, analysis: RequestAnalysis, name: str | None = None) -> Session:
         """Record the messages that are new; return the session at the last of them."""
@@ -493,7 +557,7 @@ class ProxyPipeline:
                 await asyncio.wait({before})
                 analysis = await self._analyse(analysis.request)
             session = await self._record(analysis)
-            if compress and not analysis.recognised.is_diverging:
+            if compress and not self._is_diverging(analysis):
                 await queue_compression(self._engine, session, self._restorable_by(analysis))
         except EnfoldError as error:
             # Nothing is lost: the next turn brings the same history again.
@@ -508,14 +572,6 @@ async def open_client_model(connection: Connection | None) -> AsyncIterator[Clie
         return
     async with ModelGateway() as gateway:
         yield ClientModel(gateway, connection)
-
-
-def _default_strategy(settings: Settings, load: Load) -> Mapping[str, Any]:
-    """Return the preset for agents if the request has tools and no strategy is configured."""
-    if not load.tools or settings.sources.get("strategy") != "default":
-        return {}
-    preset = presets.get(presets.AGENT)
-    return {"strategy": preset.strategy, "strategy_config": {preset.strategy: preset.config}}
 
 
 async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
