@@ -12,10 +12,10 @@ SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PY
 BIN = .venv/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run demo browser test coverage test-model lint types fmt docs bench metrics check clean
+.PHONY: help setup setup-run run demo browser test coverage test-model test-agents lint types fmt docs bench metrics check clean
 
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 setup: ## Install everything for development into .venv
 	@$(SETUP) dev
@@ -42,6 +42,10 @@ test-model: ## Run the tests with a small model on this machine
 	@$(SETUP) model
 	$(BIN)/python -m pytest -m model $(PYTEST_ARGS) $(TEST)
 
+test-agents: setup ## Run real coding agents through enfold, against a scripted provider
+	@$(BIN)/python -m scripts.agents
+	$(BIN)/python -m pytest -m agents -n 2 $(PYTEST_ARGS) tests/agents
+
 lint: setup ## Check rules and formatting with ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -65,5 +69,5 @@ metrics: setup-run ## Measure the project's goals (METRICS="files" selects conve
 check: lint types test ## Run lint, types and test; required for every change
 
 clean: ## Remove .venv and all build and cache files
-	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
+	rm -rf .venv .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov
 	find src tests scripts benchmarks -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -102,7 +102,9 @@ CASES = [
         {
             ".gemini/settings.json": '{"security": {"auth": {"selectedType": "gemini-api-key"}},'
             ' "privacy": {"usageStatisticsEnabled": false},'
-            ' "general": {"disableAutoUpdate": true, "disableUpdateNag": true}}\n'
+            ' "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},'
+            # Its loop check sends histories that begin in the middle.
+            ' "model": {"disableLoopDetection": true}}\n'
         },
     ),
     Case(
@@ -116,7 +118,8 @@ CASES = [
         ),
         {"OPENAI_API_KEY": "sk-test"},
         {
-            ".config/opencode/opencode.json": '{"share": "disabled", "autoupdate": false,'
+            ".config/opencode/opencode.json": '{"$schema": "https://opencode.ai/config.json",'
+            ' "share": "disabled", "autoupdate": false,'
             ' "permission": {"bash": "allow", "edit": "allow"}}\n'
         },
     ),

@@ -36,6 +36,7 @@ from enfold.testing.request_rules import (
     check_gemini,
     check_responses,
     gemini_signature,
+    sign,
 )
 
 _CHARACTERS_PER_TOKEN = 4
@@ -201,6 +202,8 @@ class StrictProvider:
     def _remember(self, reply: Message) -> None:
         """Remember the calls that came with reasoning: they must come back with it."""
         thought = next((part for part in reply.parts if isinstance(part, Reasoning)), None)
+        if thought is not None:
+            self._issued[sign(thought.text)] = thought
         for part in reply.parts:
             if isinstance(part, ToolCall):
                 self._issued[part.id] = thought

@@ -115,7 +115,15 @@ def _item(part: Part, id: str) -> Any:
 
 def _item_events(item: Mapping[str, Any]) -> Iterator[Any]:
     about = {"item_id": item["id"]}
-    if item["type"] == "message":
+    if item["type"] == "reasoning":
+        (part,) = item["summary"]
+        at = {**about, "summary_index": 0}
+        kind = "response.reasoning_summary"
+        yield {"type": f"{kind}_part.added", **at, "part": {**part, "text": ""}}
+        yield {"type": f"{kind}_text.delta", **at, "delta": part["text"]}
+        yield {"type": f"{kind}_text.done", **at, "text": part["text"]}
+        yield {"type": f"{kind}_part.done", **at, "part": part}
+    elif item["type"] == "message":
         (block,) = item["content"]
         at = {**about, "content_index": 0}
         yield {"type": "response.content_part.added", **at, "part": {**block, "text": ""}}

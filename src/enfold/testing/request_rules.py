@@ -20,7 +20,7 @@ _CALLS = {
 }
 
 Issued: TypeAlias = Mapping[str, Any]
-"""What the provider has written before: by call id, the reasoning that came with the call."""
+"""What the provider has written before: the reasoning, by call id and by signature."""
 Rules: TypeAlias = Callable[[Mapping[str, Any], Issued], Iterator[str]]
 
 
@@ -172,7 +172,7 @@ def _item_order(items: Sequence[Any], issued: Issued) -> Iterator[str]:
         before = items[place - 1] if place else {}
         after = items[place + 1] if place + 1 < len(items) else {}
         if item.get("type") == "reasoning":
-            yield from _reasoning_item(item, after)
+            yield from _reasoning_item(item, after, issued)
         elif item.get("type") in _CALLS:
             answerable.add(item["call_id"])
             yield from _arguments(f"input.{place}", item.get("arguments", "{}"))
@@ -188,10 +188,11 @@ def _is_of_reply(item: Mapping[str, Any]) -> bool:
     return kind == "reasoning" or kind in _CALLS or item.get("role") == "assistant"
 
 
-def _reasoning_item(item: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
-    text = "".join(part["text"] for part in item.get("summary") or ())
+def _reasoning_item(
+    item: Mapping[str, Any], after: Mapping[str, Any], issued: Issued
+) -> Iterator[str]:
     encrypted = item.get("encrypted_content")
-    if encrypted is not None and encrypted != sign(text):
+    if encrypted is not None and encrypted not in issued:
         yield f"The encrypted content for item {item.get('id')} could not be verified."
     is_user = after.get("type", "message") == "message" and after.get("role") != "assistant"
     if is_user or after.get("type") in _CALLS.values():
