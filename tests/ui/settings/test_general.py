@@ -44,7 +44,7 @@ async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, 
     assert api.setting("threshold") == 0.5
     await field.fill("60")
     await field.press("Enter")
-    await expect(effective).to_contain_text("63,622 tokens")
+    await expect(effective).to_contain_text("63,621 tokens")
     assert api.setting("threshold") == 0.6
     await page.get_by_role("button", name="Reset Threshold").click()
     await expect(effective).to_contain_text("from: default")
