@@ -48,6 +48,7 @@ from enfold.standing import (
     StandingMessages,
     after_instructions,
     find_standing,
+    instruction_tokens,
 )
 from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
@@ -259,6 +260,21 @@ class Outcome:
         return 1 - self.tokens_after / self.tokens_before if self.tokens_before else 0.0
 
 
+def with_reachable_goal(request: Request, threshold: int) -> Request:
+    """Return the request with a goal that it can reach, if instructions take most of the usual one.
+
+    The usual goal is a share of the limit. If system messages, context blocks and pins take most of
+    it, no compression reaches it. Half of what they leave below the threshold is reachable.
+    """
+    view = request.view
+    counts = [shown.tokens for shown in view.shown]
+    fixed = instruction_tokens(view.messages, counts, view.tokenizer, request.pins)
+    if fixed <= request.goal // 2:
+        return request
+    goal = max(request.goal, fixed + (threshold - fixed) // 2)
+    return replace(request, goal=goal, target=None if request.target is None else goal)
+
+
 def make_plan(request: Request) -> Plan:
     """Return the loosest plan whose view ends at or below the goal, or the tightest one.
 
@@ -335,8 +351,8 @@ def _tightened(
     """Return the plan that keeps these shares of the retention and of the summary's limit."""
     view = request.view
     retention = replace(request.retention, amount=request.retention.amount * kept_share)
-    # A summary needs its part of the goal too.
-    room = request.goal - request.goal // 8
+    # A summary needs its part of the goal too, and so do instructions.
+    room = request.goal - request.goal // 8 - standing.instruction_tokens
     divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)

@@ -146,6 +146,16 @@ def find_standing(
     return StandingMessages(standing, quotes, left_out)
 
 
+def instruction_tokens(
+    messages: Sequence[Message],
+    counts: Sequence[int],
+    tokenizer: str,
+    pins: Mapping[int, bool] | None = None,
+) -> int:
+    """Return the tokens of system messages, context blocks and pinned messages."""
+    return _total(_find_instructions(messages, counts, tokenizer, pins or {}))
+
+
 def _find_instructions(
     messages: Sequence[Message], counts: Sequence[int], tokenizer: str, marks: Mapping[int, bool]
 ) -> dict[int, Standing]:

@@ -190,3 +190,16 @@ async def test_of_a_context_block_that_is_too_large_typed_words_and_rules_stay(
     assert "- Never push to main." in text_of(shown.parts)
     assert "left out here" in text_of(shown.parts)
     assert all(part.text for part in shown.parts if isinstance(part, Text))
+
+
+async def test_a_tool_loop_beside_large_instructions_goes_on_without_thrash(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(system("Be careful. " + "omega " * 2_000), user("Mend the parser."))
+    compressions = 0
+    for step in range(40):
+        await session.append(assistant("", call(f"c{step}", "read", {"path": f"f{step}.py"})))
+        await session.append(result(f"c{step}", f"line {step} " + "delta " * 60))
+        prepared = await session.prepare()
+        compressions += prepared.compression is not None and prepared.compression.compressed
+        assert "Mend the parser." in texts(prepared.view.messages)
+    assert 2 <= compressions <= 8

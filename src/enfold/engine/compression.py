@@ -229,7 +229,8 @@ async def _compress(
     try:
         answer = await pipeline.run_strategy(request, plan, record_failure)
     except NoGainError as error:
-        if automatic:
+        # A view that can be sent as it is never blocks a session.
+        if automatic and (request.allowed is None or before > request.allowed):
             raise
         events.emit(_failed(session, facts(error).code, str(error), automatic=automatic))
         return Outcome("no_gain", before, before, warnings=(str(error),))

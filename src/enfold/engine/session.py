@@ -545,7 +545,7 @@ class Session:
         # The decision counts estimates; the pipeline works with exact counts alone.
         goal = max(1, decision.goal - sent.estimate)
         provider, _, name = model.id.partition(":")
-        return Request(
+        request = Request(
             view=view,
             strategy=self._engine.strategy(settings, summarizer, by_profile, notes),
             # A person who compresses a short conversation wants a fifth of that to stay.
@@ -573,6 +573,7 @@ class Session:
             fallback=FALLBACKS.get(settings.on_failure),
             prices=prices(provider, name, state.own_prices),
         )
+        return pipeline.with_reachable_goal(request, decision.threshold_tokens - sent.estimate)
 
 
 def _marks(state: SessionState, view: View) -> dict[int, bool]:
