@@ -52,6 +52,45 @@ def decode_runs(text: str, how: Any) -> str:
     return "\n".join([*was, *lines[at:]])
 
 
+_VALUE_TAG = re.compile(r"<([A-Za-z][\w-]*)>([^<>]*)</\1>")
+_OPEN_TAG = re.compile(r"<([A-Za-z][\w-]*)>")
+
+
+def encode_tags(text: str) -> tuple[str, Any] | None:
+    """The text with labels in place of the tags around it; how many lines, and whether one closes.
+
+    Agents wrap the output of a command: `<returncode>0</returncode>` is the first line, and the
+    rest stands between `<output>` and `</output>`.
+    """
+    if not text.startswith("<"):
+        return None
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines) and (not lines[at] or _VALUE_TAG.fullmatch(lines[at])):
+        lines[at] = _VALUE_TAG.sub(r"\1: \2", lines[at])
+        at += 1
+    opened = _OPEN_TAG.fullmatch(lines[at]) if at < len(lines) else None
+    is_closed = opened is not None and at + 1 < len(lines) and lines[-1] == f"</{opened[1]}>"
+    if opened is not None and is_closed:
+        lines[at:] = [f"{opened[1]}:", *lines[at + 1 : -1]]
+    return ("\n".join(lines), [at, is_closed]) if at or is_closed else None
+
+
+def decode_tags(text: str, how: Any) -> str:
+    """The text with its tags."""
+    size, is_closed = how
+    lines = text.split("\n")
+    for at in range(size):
+        if lines[at]:
+            name, _, value = lines[at].partition(": ")
+            lines[at] = f"<{name}>{value}</{name}>"
+    if is_closed:
+        name = lines[size].removesuffix(":")
+        lines[size] = f"<{name}>"
+        lines.append(f"</{name}>")
+    return "\n".join(lines)
+
+
 def encode_blanks(text: str) -> tuple[str, Any] | None:
     """The text without blanks at the end of lines; where they were, counted from the last ones."""
     if " \n" not in text and "\t\n" not in text and not text.endswith((" ", "\t")):
@@ -541,6 +580,7 @@ class Encoding:
 
 
 ENCODINGS: Mapping[str, Encoding] = {
+    "tags": Encoding(encode_tags, decode_tags),
     "colours": Encoding(encode_colours, decode_colours),
     "progress": Encoding(encode_progress, decode_progress),
     "blanks": Encoding(encode_blanks, decode_blanks),

@@ -18,6 +18,7 @@ FRAGMENTS = [
     *("src/app.py:12:", "src/app.py:13:", "src/app.py-14-", "/home/a/b.py", "/home/a/c/d.py"),
     *("\x1b[32m", "\x1b[0m", "\x1b[", "\x1b[2K", "10%", "100%"),
     *('{"a": 1}', "[\n", "{\n", "]\n", "}\n", '  "a": [],\n', "[1, 2]", '"', "\\n"),
+    *("<a>", "</a>", "<a>1</a>", "<output>\n", "\n</output>", ": "),
     *("same line of a log, again and again", "⟨ the line above 3 more times ⟩", "⟨", "⟩"),
     *("é", "漢字", "→", "\u2028", "\ud800", "x", "word"),
 ]

@@ -1,6 +1,15 @@
-"""Repeated lines and blanks at the end of lines."""
+"""Repeated lines, blanks at the end of lines, and tags around an output."""
 
-from enfold.encodings import decode_blanks, decode_runs, encode_blanks, encode_runs
+import pytest
+
+from enfold.encodings import (
+    decode_blanks,
+    decode_runs,
+    decode_tags,
+    encode_blanks,
+    encode_runs,
+    encode_tags,
+)
 
 WAITING = "2024-01-01 waiting for the server to answer"
 
@@ -34,3 +43,34 @@ def test_blanks_at_the_end_of_lines_go_and_come_back() -> None:
     assert found[0] == "one\n\ttwo\nthree\n\nfour"
     assert decode_blanks(*found) == text
     assert encode_blanks(found[0]) is None
+
+
+def test_tags_around_an_output_become_labels() -> None:
+    text = "<returncode>0</returncode>\n<output>\none\n</b>\ntwo\n</output>"
+    found = encode_tags(text)
+    assert found is not None
+    assert found[0] == "returncode: 0\noutput:\none\n</b>\ntwo"
+    assert decode_tags(*found) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<status>ok</status>\n\n<id>a: b</id>\nrest",
+        "<output>\n</output>",
+        "<a></a>\n<b>\n\n</b>",
+        "<x-y>1</x-y>",
+    ],
+)
+def test_tags_come_back(text: str) -> None:
+    found = encode_tags(text)
+    assert found is not None
+    assert decode_tags(*found) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "plain", "<html>\n<body>", "<a>1</b>", "<output>\nnot closed", "<a href='x'>1</a>"],
+)
+def test_other_tags_stay(text: str) -> None:
+    assert encode_tags(text) is None

@@ -46,7 +46,7 @@ def test_another_range_of_the_same_file_shows_what_is_new() -> None:
     session = Session().read("app.py", numbered(APP[:40])).read("app.py", numbered(APP[20:], 21))
     first, second = results(condense(session.end()))
     assert first.startswith("1\t")
-    assert second.startswith("⟨ lines 21-40 as in read app.py ⟩\n41\t")
+    assert second.startswith("⟨ lines 21-40 as in app.py ⟩\n41\t")
 
 
 @pytest.mark.parametrize(("width", "separator"), STYLES)
@@ -55,7 +55,7 @@ def test_lines_are_the_same_under_other_numbers(width: int, separator: str) -> N
         Session().read("a.py", "\n".join(APP)).read("a.py", numbered(APP, 101, width, separator))
     )
     _, second = results(condense(session.end(), deduplicate_file_reads=False))
-    assert second == "⟨ lines 101-160 as in read a.py ⟩"
+    assert second == "⟨ lines 101-160 as in a.py ⟩"
 
 
 @pytest.mark.parametrize(("width", "separator"), STYLES)
@@ -64,20 +64,20 @@ def test_lines_without_numbers_are_found_among_those_with(width: int, separator:
         Session().read("a.py", numbered(APP, 101, width, separator)).run("cat a.py", "\n".join(APP))
     )
     _, second = results(condense(session.end()))
-    assert second == "⟨ lines 101-160 in read a.py ⟩"
+    assert second == "⟨ lines 101-160 in a.py ⟩"
 
 
 def test_what_a_call_wrote_is_not_shown_again() -> None:
     session = Session().act("write", {"path": "a.py", "content": "\n".join(APP)}, "written")
     _, read = results(condense(session.read("a.py", numbered(APP)).end()))
-    assert read == "⟨ lines 1-60 as in write a.py ⟩"
+    assert read == "⟨ lines 1-60 as in a.py ⟩"
 
 
 def test_arguments_that_are_json_text_are_read_too() -> None:
     arguments = json.dumps({"path": "a.py", "content": "\n".join(APP)})
     session = Session().act("write", arguments, "written").read("a.py", numbered(APP))
     _, read = results(condense(session.end()))
-    assert read == "⟨ lines 1-60 as in write a.py ⟩"
+    assert read == "⟨ lines 1-60 as in a.py ⟩"
 
 
 def test_arguments_are_never_edited() -> None:
@@ -95,7 +95,7 @@ def test_output_that_arrives_escaped_on_one_line_is_read(ascii_only: bool) -> No
     _, second = results(condense(session.end(), reencode=False))
     shown = json.loads(second)
     assert shown["exit"] == 0
-    assert "as in read a.py ⟩" in shown["output"]
+    assert "in a.py ⟩" in shown["output"]
     assert len(second) < 400
 
 
@@ -103,7 +103,7 @@ def test_output_that_arrives_escaped_can_be_pointed_to() -> None:
     wrapped = json.dumps({"output": "\n".join(APP)})
     session = Session().run("cat a.py", wrapped).read("a.py", numbered(APP))
     _, second = results(condense(session.end()))
-    assert second == "⟨ lines 1-60 as in bash cat a.py ⟩"
+    assert second == "⟨ lines 1-60 as in cat a.py ⟩"
 
 
 def test_a_very_long_line_is_compared_by_its_pieces() -> None:
@@ -112,7 +112,7 @@ def test_a_very_long_line_is_compared_by_its_pieces() -> None:
     session = Session().run("curl a", f"[{first}]").run("curl b", second)
     _, shown = results(condense(session.end(), reencode=False))
     assert " characters from " in shown
-    assert "as in bash curl a ⟩" in shown
+    assert "in curl a ⟩" in shown
     assert len(shown) < 200
 
 
@@ -122,7 +122,7 @@ def test_lines_of_a_patch_are_compared_without_their_sign() -> None:
     )
     session = Session().read("a.py", numbered(APP)).run("git diff", patch)
     _, second = results(condense(session.end()))
-    assert second == "diff --git a/a.py b/a.py\n@@ -0,0 +1,60 @@\n⟨ +lines 1-60 in read a.py ⟩"
+    assert second == "diff --git a/a.py b/a.py\n@@ -0,0 +1,60 @@\n⟨ +lines 1-60 in a.py ⟩"
 
 
 def test_a_patch_shown_again_is_one_block() -> None:
@@ -131,7 +131,7 @@ def test_a_patch_shown_again_is_one_block() -> None:
         Session().run("git diff", "\n".join(hunk)).run("git diff HEAD", "\n".join(["new", *hunk]))
     )
     _, second = results(condense(session.end()))
-    assert second == 'new\n⟨ 61 lines from "@@ -1,9 +1,9 @@…" as in bash git diff ⟩'
+    assert second == 'new\n⟨ 61 lines from "@@ -1,9 +1,9 @@…" in git diff ⟩'
 
 
 def test_lines_that_a_text_repeats_itself_are_shown_once() -> None:
@@ -152,7 +152,7 @@ def test_a_marker_to_another_file_must_save_twice_as_much() -> None:
         .read("a.py", numbered([*shared, *APP[9:]]))
         .read("b.py", numbered([*shared, *OTHER]))
     )
-    assert "⟨ lines 1-2 as in read a.py ⟩" in results(condense(same.end()))[1]
+    assert "⟨ lines 1-2 as in a.py ⟩" in results(condense(same.end()))[1]
     assert "⟨" not in results(condense(other.end()))[1]
 
 
@@ -168,14 +168,14 @@ def test_a_result_without_its_call_is_named_by_its_beginning() -> None:
     session.messages[2:] = [first]
     session.run("cat", "\n".join([*APP, "end"]))
     assert results(condense(session.end()))[-1].startswith(
-        '⟨ 60 lines from "app_0 = compute(…" as in "app_0 = compute(…" ⟩'
+        '⟨ 60 lines from "app_0 = compute(…" in "app_0 = compute(…" ⟩'
     )
 
 
 def test_keep_last_points_forward() -> None:
     session = Session().read("a.py", numbered(APP[:40])).read("a.py", numbered(APP))
     first, second = results(condense(session.end(), keep="last"))
-    assert first == "⟨ lines 1-40 as in read a.py below ⟩"
+    assert first == "⟨ lines 1-40 as in a.py below ⟩"
     assert "⟨" not in second
 
 
@@ -201,7 +201,7 @@ def test_structured_output_keeps_its_shape() -> None:
     (data,) = part.parts
     assert isinstance(data, Data)
     assert list(data.value) == ["code", "output", "list"]
-    assert data.value["output"] == ('⟨ 60 lines from "app_0 = compute(…" as in read a.py ⟩\nend')
+    assert data.value["output"] == ('⟨ 60 lines from "app_0 = compute(…" in a.py ⟩\nend')
     assert data.value["list"] == ["\n".join(OTHER)]
 
 
@@ -228,7 +228,7 @@ def test_odd_texts_come_through(text: str) -> None:
 
 
 def test_what_looks_like_a_marker_is_neither_shortened_nor_pointed_to() -> None:
-    text = "\n".join([*APP[:20], "⟨ lines 1-20 as in read a.py ⟩", *APP[20:40]])
+    text = "\n".join([*APP[:20], "⟨ lines 1-20 as in a.py ⟩", *APP[20:40]])
     session = Session().run("a", text).run("b", text).run("c", "\n".join([*APP[:40], "end"]))
     first, second, third = results(condense(session.end()))
     assert first == second == text
@@ -254,4 +254,4 @@ def test_hits_of_a_search_shown_again_are_one_block_although_numbers_are_missing
     hits = "\n".join(f"{n * n}:{line}" for n, line in enumerate(APP[:20]))
     session = Session().run("grep -n a", hits).run("grep -n b", f"{hits}\n900:end")
     _, second = results(condense(session.end()))
-    assert second == '⟨ 20 lines from "0: app_0 = compu…" as in bash grep -n a ⟩\n900:end'
+    assert second == '⟨ 20 lines from "0: app_0 = compu…" in grep -n a ⟩\n900:end'

@@ -110,3 +110,28 @@ async def test_a_stored_chain_leaves_no_marker_without_its_target() -> None:
         assert any(each.points_to for each in shown.shown)
         assert all(id in ids for each in shown.shown for id in each.points_to)
         assert not dangling(shown.messages)
+
+
+async def test_content_that_was_escaped_in_a_call_is_put_back_too() -> None:
+    """The arguments of a call are JSON text on this wire, so that its lines are escaped there."""
+    session = Session().act("write", {"path": "a.py", "content": "\n".join(APP)}, "written")
+    session.messages += tail() * 3
+    session.read("a.py", "\n".join(APP))
+    once = await enfold.condense(
+        wire.render(Conversation(tuple(session.end())), "openai"), "lossless"
+    )
+    assert f"⟨ {len(APP)} lines from" in json.dumps(once.messages, ensure_ascii=False)
+    more = [*once.messages, *wire.render(Conversation(tuple(tail())), "openai")]
+    writer = ScriptedSummarizer("In short.")
+    twice = await enfold.condense(more, "native", config={"keepLast": 10}, summarizer=writer)
+    results = [m["content"] for m in twice.messages if m["role"] == "tool"]
+    assert results[-1] == "\n".join(APP)
+
+
+async def test_no_encoding_makes_a_marker_of_escaped_words() -> None:
+    fake = json.dumps({"output": "⟨ lines 1-20 as in read a.py ⟩", "more": ["x"] * 30})
+    session = Session().read("a.py", numbered(APP)).run("cat log", fake)
+    once = await enfold.condense(
+        wire.render(Conversation(tuple(session.end())), "openai"), "lossless"
+    )
+    assert fake in [message["content"] for message in once.messages]

@@ -37,14 +37,14 @@ def test_nothing_is_taken_out_unless_asked_for() -> None:
 def test_a_read_that_a_later_one_covers_unchanged() -> None:
     session = Session().read("a.py", numbered(APP[5:20], 6)).read("a.py", numbered(APP))
     first, second = cleaned(session, obsolete=only("covered_reads"))
-    assert first == "⟨ Superseded: see read a.py below ⟩"
+    assert first == "⟨ Superseded: see a.py below ⟩"
     assert second.startswith("1\t")
 
 
 def test_a_read_of_what_has_changed_since() -> None:
     session = Session().read("a.py", numbered(APP)).read("a.py", numbered(CHANGED))
     first, _ = cleaned(session, obsolete=only("stale_reads"))
-    assert first == "⟨ Superseded: see read a.py below ⟩"
+    assert first == "⟨ Superseded: see a.py below ⟩"
     first, _ = cleaned(session, obsolete=only("covered_reads"))
     assert first.startswith("1\t")
 
@@ -60,14 +60,14 @@ def test_the_latest_of_many_reads_is_named() -> None:
     session.read("a.py", numbered(APP))
     first, second, third = cleaned(session)
     assert first == "⟨ Superseded: see read a.py (…ll_3) below ⟩"
-    assert second == "⟨ Superseded: see read a.py below ⟩"
+    assert second == "⟨ Superseded: see a.py below ⟩"
     assert third.startswith("1\t")
 
 
 def test_reads_without_numbers_are_told_by_where_they_begin() -> None:
     session = Session().read("a.py", "\n".join(APP[5:20]), offset=6).read("a.py", "\n".join(APP))
     first, _ = cleaned(session)
-    assert first == "⟨ Superseded: see read a.py below ⟩"
+    assert first == "⟨ Superseded: see a.py below ⟩"
     session = Session().read("a.py", "\n".join(APP[5:20]), offset=60).read("a.py", "\n".join(APP))
     assert cleaned(session)[0] == "\n".join(APP[5:20])
 
@@ -75,7 +75,7 @@ def test_reads_without_numbers_are_told_by_where_they_begin() -> None:
 def test_what_an_edit_returned_is_a_look_at_the_file() -> None:
     session = Session().act("edit", {"path": "a.py"}, f"Updated:\n{numbered(APP[5:20], 6)}")
     first, _ = cleaned(session.read("a.py", numbered(CHANGED)))
-    assert first == "⟨ Superseded: see read a.py below ⟩"
+    assert first == "⟨ Superseded: see a.py below ⟩"
 
 
 def test_a_to_do_list_that_was_written_again() -> None:
@@ -120,7 +120,7 @@ def test_a_look_that_was_taken_again() -> None:
     session = Session().run("git status", "\n".join(APP)).run("ls src", "\n".join(CHANGED))
     session.run("git status", "\n".join(CHANGED[:30]))
     first, second, third = cleaned(session, obsolete=only("commands"))
-    assert first == "⟨ Superseded: see bash git status below ⟩"
+    assert first == "⟨ Superseded: see git status below ⟩"
     assert (second, third) == ("\n".join(CHANGED), "\n".join(CHANGED[:30]))
 
 
@@ -134,7 +134,7 @@ def test_a_file_that_was_written_whole_since() -> None:
     session = Session().read("a.py", numbered(APP))
     session.act("write", {"path": "a.py", "content": "\n".join(CHANGED)}, "written")
     first, _ = cleaned(session)
-    assert first == "⟨ Superseded: see write a.py below ⟩"
+    assert first == "⟨ Superseded: see a.py below ⟩"
 
 
 def test_errors_are_not_superseded_and_supersede_nothing() -> None:
@@ -148,5 +148,5 @@ def test_what_supersedes_others_is_shown_and_not_a_reference_itself(keep: str) -
     session = Session().read("copy.py", numbered(APP)).read("a.py", numbered(CHANGED))
     session.read("a.py", numbered(APP))
     shown = cleaned(session, keep=keep)
-    assert shown[1] == "⟨ Superseded: see read a.py below ⟩"
+    assert shown[1] == "⟨ Superseded: see a.py below ⟩"
     assert shown[2].startswith("1\t")

@@ -16,7 +16,7 @@ def test_a_file_read_again_is_a_reference_to_the_first_time() -> None:
     session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
     first, second, third = results(condense(session.end()))
     assert first.startswith("1\t")
-    assert second == "⟨ File content already provided above: see read src/app.py ⟩"
+    assert second == "⟨ File content already provided above: see src/app.py ⟩"
     assert third == "⟨ File content already provided above: see read src/app.py (…ll_1) ⟩"
 
 
@@ -24,7 +24,7 @@ def test_keep_last_leaves_the_last_one_in_view() -> None:
     session = Session().read("src/app.py", APP).read("src/app.py", APP).read("src/app.py", APP)
     first, second, third = results(condense(session.end(), keep="last"))
     assert first == "⟨ File content already provided below: see read src/app.py (…ll_3) ⟩"
-    assert second == "⟨ File content already provided below: see read src/app.py ⟩"
+    assert second == "⟨ File content already provided below: see src/app.py ⟩"
     assert third.startswith("1\t")
 
 
@@ -32,7 +32,7 @@ def test_other_results_are_referred_to_by_what_was_called() -> None:
     session = Session().act("fetch", {"url": "https://example.org/a"}, LISTING)
     session.act("fetch", {"url": "https://example.org/b"}, LISTING)
     _, second = results(condense(session.end()))
-    assert second == "⟨ Reference: see fetch https://example.org/a ⟩"
+    assert second == "⟨ Reference: see https://example.org/a ⟩"
 
 
 def test_what_differs_in_one_character_is_no_repeat() -> None:
@@ -57,7 +57,7 @@ def test_a_command_run_again_with_the_same_outcome_is_consolidated() -> None:
     session = Session().run("ls -l", LISTING).run("ls -l", LISTING).run("ls -l", LISTING)
     first, second, third = results(condense(session.end()))
     assert first == LISTING
-    assert second == "⟨ Consolidated 3 operations: see bash ls -l ⟩"
+    assert second == "⟨ Consolidated 3 operations: see ls -l ⟩"
     assert third == "⟨ Consolidated 3 operations: see bash ls -l (…ll_1) ⟩"
 
 
@@ -110,11 +110,11 @@ def test_errors_stay_separate(errors: tuple[bool, bool]) -> None:
 def test_names_of_files_do_not_end_a_marker() -> None:
     session = Session().read("odd ⟩ name\n.py", APP).read("odd ⟩ name\n.py", APP)
     _, second = results(condense(session.end()))
-    assert second == ("⟨ File content already provided above: see read odd name .py ⟩")
+    assert second == ("⟨ File content already provided above: see odd name .py ⟩")
 
 
 def test_long_paths_are_named_by_their_end() -> None:
     path = "/home/somebody/projects/of/many/years/application/src/deep/down/module.py"
     session = Session().read(path, APP).read(path, APP)
     _, second = results(condense(session.end()))
-    assert second.endswith("see read …/module.py ⟩")
+    assert second.endswith("see …/module.py ⟩")

@@ -102,7 +102,7 @@ def test_what_is_protected_may_only_refer() -> None:
     assert plan.editable == ()
     first, second = results(view(plan, shorten(plan)))
     assert first == numbered(APP)
-    assert second == "⟨ lines 1-30 as in read a.py ⟩"
+    assert second == "⟨ lines 1-30 as in a.py ⟩"
     validate(plan, shorten(plan))
 
 
@@ -153,7 +153,7 @@ def test_what_an_earlier_answer_points_to_stays_as_it_is() -> None:
     session = Session().read("old.py", numbered(APP[:20])).read("a.py", numbered(APP))
     session.read("a.py", numbered(APP))
     once = condense(session.end(), reencode=False, deduplicate_blocks=False)
-    assert results(once)[2].startswith("⟨ File content already provided above: see read a.py")
+    assert results(once)[2].startswith("⟨ File content already provided above: see a.py")
     assert results(condense(once, reencode=False)) == results(once)
     assert results(condense(once))[1] == results(once)[1]  # else it would point to old.py
 

@@ -33,6 +33,7 @@ class Encodings(CamelModel):
     progress: bool = Field(default=True, description="Only the last state of an overwritten line")
     runs: bool = Field(default=True, description="A line that is repeated in a row only once")
     blanks: bool = Field(default=True, description="No spaces at the end of lines")
+    tags: bool = Field(default=True, description="Labels in place of tags around an output")
 
     @property
     def names(self) -> frozenset[str]:

@@ -1,8 +1,8 @@
 """Markers: short texts that stand for content which is shown elsewhere in the view.
 
-A marker names its target by what the model can see: the tool and the subject of the call (a path, a
-command), with the end of the call's id where two calls have that name, or the beginning of a
-message. `find_markers` reads markers again, `locate` finds the content that one stands for, and
+A marker names its target by what the model can see: the subject of the call (a path, a command),
+with the tool and the end of the call's id where other calls have that subject, or the beginning of
+a message. `find_markers` reads markers again, `locate` finds the content that one stands for, and
 `expand` puts that content back into messages, for strategies that may remove the target.
 """
 
@@ -15,18 +15,21 @@ from typing import Any
 
 from enfold.encodings import bodies, runs
 from enfold.errors import InputError
-from enfold.jsontext import Path, loads
+from enfold.jsontext import Path, loads, texts_within
 from enfold.messages import Message, ToolCall
 from enfold.strategies.lossless.texts import ResultText, texts_of_messages, with_texts
 
 SUPERSEDED_LIST = "⟨ Superseded by a later list ⟩"
 """In place of a to-do list in the parameters of a call."""
 _LONGEST_NAME = 28
+_LONGEST_SUBJECT = 24
 _LONGEST_QUOTE = 16
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "file", "name")
 """Arguments that tell the subject of a call, the best first."""
 _SHORTEST_ID = 4
 _ITS_CALL = "its call"
+_WORDS = (_ITS_CALL, "above", "below")
+"""Words that mean something else in a marker than the subject of a call."""
 _BELOW = " below"
 _MARKER = re.compile(
     r"⟨ (?:"
@@ -35,7 +38,7 @@ _MARKER = re.compile(
     r"|(?P<sign>[+-]?)lines? (?P<first>\d+)(?:-(?P<last>\d+))?"
     r"(?P<as> as(?: (?P<there>\d+)(?:-\d+)?)?)? (?:above|in (?P<lines_in>[^⟨⟩\n]+))"
     r"|(?P<size>\d+) (?P<size_sign>[+-]?)(?P<unit>lines?|characters) from "
-    r'"(?P<quote>[^⟨⟩\n]*?)(?P<cut>…?)" as (?:above|in (?P<sized_in>[^⟨⟩\n]+))'
+    r'"(?P<quote>[^⟨⟩\n]*?)(?P<cut>…?)"(?: as)? (?:above|in (?P<sized_in>[^⟨⟩\n]+))'
     r") ⟩"
 )
 _REPEATED_LINE = "⟨ the line above "
@@ -112,12 +115,12 @@ def lines(sign: str, there: int, size: int, place: str) -> str:
 def bare_lines(sign: str, beginning: str, size: int, place: str) -> str:
     """Return the marker for lines without numbers, by how they begin."""
     name = f"{sign}line" if size == 1 else f"{sign}lines"
-    return f"⟨ {size} {name} from {_quoted(beginning)} as {place} ⟩"
+    return f"⟨ {size} {name} from {_quoted(beginning)} {place} ⟩"
 
 
 def characters(beginning: str, size: int, place: str) -> str:
     """Return the marker for a part of a line."""
-    return f"⟨ {size} characters from {_quoted(beginning)} as {place} ⟩"
+    return f"⟨ {size} characters from {_quoted(beginning)} {place} ⟩"
 
 
 class Names:
@@ -125,10 +128,20 @@ class Names:
 
     def __init__(self, texts: Sequence[ResultText]) -> None:
         self._texts = texts
-        self._bases = [_base_name(text) for text in texts]
-        self._same: dict[str, list[int]] = {}
-        for index, base in enumerate(self._bases):
-            self._same.setdefault(base, []).append(index)
+        by_call: dict[int, tuple[str, str]] = {}
+        """The names of each call, which its arguments and results share."""
+        found: list[tuple[str, str]] = []
+        for text in texts:
+            call = text.call
+            if call is None:
+                quoted = _quoted(text.text)
+                found.append((quoted, quoted))
+            else:
+                found.append(by_call.get(id(call)) or by_call.setdefault(id(call), _names(call)))
+        self._bases = [base for base, _ in found]
+        self._subjects = [subject for _, subject in found]
+        self._same = _places(self._bases)
+        self._same_subject = _places(self._subjects)
 
     def name(self, source: int, holder: int) -> str:
         """Return the name of a text for a marker in another text.
@@ -138,16 +151,23 @@ class Names:
         """
         if self._is_same(source, holder):
             return _ITS_CALL
-        base = self._bases[source]
-        others = [
+        base, subject = self._bases[source], self._subjects[source]
+        if not self._others(self._same_subject[subject], source, holder):
+            name = subject
+        else:
+            others = self._others(self._same[base], source, holder)
+            name = base + self._distinction(source, others) if others else base
+        return name if source < holder else f"{name}{_BELOW}"
+
+    def _others(self, indexes: Sequence[int], source: int, holder: int) -> list[int]:
+        """Return the texts of other calls that are on the same side of the holder."""
+        return [
             index
-            for index in self._same[base]
+            for index in indexes
             if (index < holder) == (source < holder)
             and not self._is_same(index, source)
             and not self._is_same(index, holder)
         ]
-        name = base + self._distinction(source, others) if others else base
-        return name if source < holder else f"{name}{_BELOW}"
 
     def place(self, source: int, holder: int) -> str:
         """Return where a marker's lines are: above in the same text, or in another text."""
@@ -161,10 +181,11 @@ class Names:
         is_below = name.endswith(_BELOW)
         name = name.removesuffix(_BELOW)
         distinction = _DISTINCTION.search(name)
-        base = name[: distinction.start()] if distinction and name not in self._same else name
+        is_distinct = name not in self._same and name not in self._same_subject
+        base = name[: distinction.start()] if distinction and is_distinct else name
         side = [
             index
-            for index in self._same.get(base, ())
+            for index in sorted({*self._same.get(base, ()), *self._same_subject.get(base, ())})
             if (index > holder) == is_below and not self._is_same(index, holder)
         ]
         if base == name or distinction is None:
@@ -350,13 +371,25 @@ def _expanded(texts: Sequence[ResultText], holder: int, names: Names) -> tuple[s
 def _content(marker: Marker, targets: Sequence[str]) -> str:
     """Return what a marker stands for, or a note that it is no longer shown."""
     if not marker.is_superseded:
-        found = [(place, target) for target in targets if (place := locate(marker, target))]
+        readings = (reading for target in targets for reading in _readings(target))
+        found = [(place, target) for target in readings if (place := locate(marker, target))]
         if len(found) == 1:
             (start, stop), target = found[0]
             return _in_form(marker, target[start:stop])
     said = marker.fields["size"] and f"{marker.fields['size']} {marker.fields['unit']}"
     what = "Superseded result" if marker.is_superseded else said or "Repeated content"
     return f"⟨ {what} no longer shown: was in {marker.name} ⟩"
+
+
+def _readings(target: str) -> Iterator[str]:
+    """Yield the text, and the texts inside it if it is JSON, where their lines are escaped."""
+    yield target
+    if target.startswith(("{", "[")):
+        try:
+            value = loads(target)
+        except InputError:
+            return
+        yield from (text for _, text in texts_within(value))
 
 
 def _in_form(marker: Marker, piece: str) -> str:
@@ -379,11 +412,22 @@ def _in_form(marker: Marker, piece: str) -> str:
 
 def describe(call: ToolCall) -> str:
     """Return the tool and the subject of a call on one short line."""
-    return _shortened(_on_one_line(f"{call.name} {_subject(call.arguments)}"))
+    return _names(call)[0]
 
 
-def _base_name(text: ResultText) -> str:
-    return describe(text.call) if text.call is not None else _quoted(text.text)
+def _names(call: ToolCall) -> tuple[str, str]:
+    """Return the tool with the subject of a call, and the subject alone if that tells enough."""
+    subject = _on_one_line(_subject(call.arguments))
+    base = _shortened(_on_one_line(f"{call.name} {subject}"))
+    is_clear = subject.isascii() and subject[:1].isalnum() and subject not in _WORDS
+    return base, _shortened_subject(subject) if is_clear or "/" in subject else base
+
+
+def _places(names: Sequence[str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        found.setdefault(name, []).append(index)
+    return found
 
 
 def _quoted(beginning: str) -> str:
@@ -416,8 +460,20 @@ def _shortened(text: str) -> str:
         return text
     name, _, rest = text.partition(" ")
     if "/" in rest and " " not in rest:
-        return f"{name} …/{rest.rstrip('/').rpartition('/')[2][-_LONGEST_NAME:]}"
+        return f"{name} {_end_of_path(rest)}"
     return f"{text[: _LONGEST_NAME - 1].rstrip()}…"
+
+
+def _shortened_subject(subject: str) -> str:
+    if len(subject) <= _LONGEST_SUBJECT:
+        return subject
+    if "/" in subject and " " not in subject:
+        return _end_of_path(subject)
+    return f"{subject[: _LONGEST_SUBJECT - 1].rstrip()}…"
+
+
+def _end_of_path(path: str) -> str:
+    return f"…/{path.rstrip('/').rpartition('/')[2][-_LONGEST_NAME:]}"
 
 
 def _range(first: int, size: int, *, name: str = "line") -> str:

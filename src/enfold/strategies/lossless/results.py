@@ -31,6 +31,8 @@ from enfold.strategies.lossless.drafts import StepContext, TextDraft
 from enfold.strategies.lossless.texts import EditRight
 
 _FIRST_LINE = ("offset", "start_line", "line_start", "start")
+_LEAST_OF_ENCODING = 4
+"""Tokens that another encoding must save."""
 _MOST_READS = 16
 """How many later reads of a file are compared with."""
 
@@ -234,14 +236,17 @@ def reencode(drafts: Sequence[TextDraft], wanted: Encodings, terms: StepContext)
     for draft in drafts:
         if draft.right is EditRight.ANYTHING and not draft.holes:
             text, how = _encoded(draft.text, names)
-            if how:
+            # Escaped JSON may hold the words of a marker, which must not become one.
+            if how and not any(markers.find_markers(text)):
                 changed.append(draft)
                 texts.append(text)
                 applied.append(how)
+    # An encoding leaves no marker that makes the text harder to read, so that less is enough.
+    least = min(terms.least, _LEAST_OF_ENCODING)
     before = terms.tokenizer.count_many([draft.text for draft in changed])
     after = terms.tokenizer.count_many(texts)
     for index, draft in enumerate(changed):
-        if before[index] - after[index] >= terms.least:
+        if before[index] - after[index] >= least:
             draft.text, draft.encodings = texts[index], applied[index]
 
 
