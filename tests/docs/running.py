@@ -13,6 +13,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from pathlib import Path
 from types import ModuleType
 
 from enfold import cli
+from enfold.wrap import AGENTS
 from tests.docs.pages import Block
 from tests.source import ROOT
 
@@ -81,6 +83,8 @@ class Runner:
         for name, module in (("enfold", "enfold.cli"), ("enfold-mcp", "enfold.adapters.mcp")):
             self._program(name, f'exec "{sys.executable}" -m {module} "$@"')
         self._program("python", f'exec "{sys.executable}" "$@"')
+        for agent in AGENTS:
+            self._program(agent, "true")  # pages are not about what the agents do
         (self._side / "sitecustomize.py").write_text(GUARD, encoding="utf-8")
         self._ports = {"8787": str(_free_port()), "8788": str(_free_port())}
         self._variables = {
@@ -180,7 +184,7 @@ class Runner:
 def _plain_commands(text: str) -> list[list[str]]:
     """Return the commands of a block if all are plain enfold commands; else none."""
     lines = [line.partition(" #")[0] for line in text.replace("\\\n", " ").splitlines()]
-    is_plain = not re.search(r"[|<>&;$`*#]|enfold (?:serve|chat)\b", "\n".join(lines))
+    is_plain = not re.search(r"[|<>&;$`*#]|enfold (?:serve|chat|wrap)\b", "\n".join(lines))
     if not is_plain or not all(line.startswith("enfold ") for line in lines if line):
         return []
     return [shlex.split(line) for line in lines if line]
@@ -210,11 +214,21 @@ def _yaml(_: Runner, block: Block) -> None:
     import_module("yaml").safe_load(block.text)  # a dependency of the site's builder
 
 
+def _javascript(runner: Runner, block: Block) -> None:
+    """Check the syntax, where Node.js is installed."""
+    node = shutil.which("node")
+    if node is not None:
+        file = runner.folder / "page.mjs"
+        file.write_text(block.text, encoding="utf-8")
+        subprocess.run([node, "--check", file], check=True, timeout=60)
+
+
 RUNS: Mapping[str, Callable[[Runner, Block], None]] = {
     "python": Runner._python,
     "sh": Runner._shell,
     "bash": Runner._shell,
     "text": Runner._output,
+    "js": _javascript,
     "json": _json,
     "toml": _toml,
     "yaml": _yaml,

@@ -13,8 +13,21 @@ from tests.docs.running import RUNS, Runner
 from tests.docs.upstream import upstream
 
 NOT_RUN: dict[str, str] = {
+    "README.md:pip install": "it installs packages",
+    "README.md:client = OpenAI": "it calls a model",
     "README.md:make run": "it installs packages and runs every test",
     "docs/architecture.md:door": "a drawing",
+    "docs/clients/aider.md:pip install": "it installs packages",
+    "docs/clients/aider.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/claude-code.md:pip install": "it installs packages",
+    "docs/clients/claude-code.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/codex.md:pip install": "it installs packages",
+    "docs/clients/codex.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/gemini-cli.md:pip install": "it installs packages",
+    "docs/clients/gemini-cli.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/langgraph.md:pip install": "it installs packages",
+    "docs/clients/opencode.md:pip install": "it installs packages",
+    "docs/clients/opencode.md:enfold: 212 requests": "the figures depend on your work",
     "docs/evaluation.md:enfold eval": "its files are published elsewhere, and it calls a model",
     "docs/evaluation.md:export ENFOLD_DATA": "it needs recorded conversations and takes an hour",
     "docs/guides/operations.md:export POSTGRES_PASSWORD": "it needs Docker and a network",
