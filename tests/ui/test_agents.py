@@ -119,6 +119,7 @@ async def test_a_session_is_listed_followed_live_and_undone(
         await expect(details).to_contain_text("Claude Code")
         await expect(details).to_contain_text(f"anthropic:{MODEL}")
         await expect(details).to_contain_text("75 %")
+        await expect(details).to_contain_text("1,000 tokens")
         await expect(details).to_contain_text("$0.0")
         await expect(page.get_by_text("Claude Code writes this conversation.")).to_be_visible()
         await expect(page.get_by_role("textbox", name="Message")).not_to_be_attached()

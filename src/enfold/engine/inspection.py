@@ -105,6 +105,11 @@ async def read_page(
     return await engine.store.read(_page, session.key, engine.static_settings, before, limit)
 
 
+async def read_last_input(engine: Engine, session: Session) -> int | None:
+    """Return the tokens that the last turn sent, as the provider counted them."""
+    return await engine.store.read(catalog.last_input_of_session, session.key)
+
+
 async def find_tip(engine: Engine, session: Session, message: str) -> str:
     """Return the tip of the newest branch that contains a message."""
     return await engine.store.read(_tip_below, session.key, message)

@@ -106,6 +106,12 @@ def usage_of_session(db: Database, session: SessionKey, *, since: int = 0) -> li
     return [UsageTotal(**row) for row in rows]
 
 
+def last_input_of_session(db: Database, session: SessionKey) -> int | None:
+    """Return the tokens that the last turn of a session sent. None if that is not known."""
+    row = db.row("last_input_of_session", session=session)
+    return None if row is None else row["input_tokens"]
+
+
 def usage_of_namespace(db: Database, namespace: str, *, since: int = 0) -> list[UsageTotal]:
     """Return the usage of all sessions of a namespace by purpose, profile and model."""
     rows = db.rows("usage_of_namespace", since=since, **_listing(namespace))

@@ -8,6 +8,7 @@ from nicegui import ui
 
 from enfold.amounts import number
 from enfold.engine import Session
+from enfold.engine.inspection import read_last_input
 from enfold.records import (
     KEY_NAMESPACE,
     SessionRecord,
@@ -29,7 +30,7 @@ from enfold.ui.widgets import (
     labelled,
     paged_list,
 )
-from enfold.ui.window import path_of
+from enfold.ui.window import Window, path_of
 
 TITLE = "Session details"
 _AT_ONCE = 10
@@ -56,7 +57,10 @@ def cache_share(totals: Sequence[UsageTotal]) -> float | None:
 class SessionDetails:
     """The panel of one session in one window; it follows the session while it is open."""
 
-    def __init__(self, session: Session, pins: Pins, undo: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self, window: Window, session: Session, pins: Pins, undo: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._window = window
         self._session = session
         self._pins = pins
         self._undo = undo
@@ -64,6 +68,7 @@ class SessionDetails:
         self._snapshots: tuple[Snapshot, ...] = ()
         self._used: Snapshot | None = None
         self._usage: Sequence[UsageTotal] = ()
+        self._last_input: int | None = None
 
     def place(self, *, is_open: bool) -> None:
         """Add the panel to the page."""
@@ -89,10 +94,10 @@ class SessionDetails:
     async def show(self, used: Snapshot | None) -> None:
         """Show the current state; `used` is the snapshot in use."""
         record = await self._session.record()
-        usage = await self._session.usage()
+        await self._read_usage()
         snapshots = await self._session.summaries()
         is_new_feed = (snapshots, used) != (self._snapshots, self._used) or self._record is None
-        self._record, self._usage = record, usage
+        self._record = record
         self._snapshots, self._used = snapshots, used
         self._draw_figures(record)
         if is_new_feed:
@@ -102,10 +107,14 @@ class SessionDetails:
         """Show the usage again if a request was made since."""
         if self._record is None or not self._panel.visible:
             return
-        usage = await self._session.usage()
-        if usage != self._usage:
-            self._usage = usage
+        before = self._usage
+        await self._read_usage()
+        if before != self._usage:
             self._draw_figures(self._record)
+
+    async def _read_usage(self) -> None:
+        self._usage = await self._session.usage()
+        self._last_input = await read_last_input(self._window.engine, self._session)
 
     def _draw_figures(self, record: SessionRecord) -> None:
         totals = UsageSummary.of(self._usage)
@@ -122,6 +131,10 @@ class SessionDetails:
                 figures.count(record.depth)
             with fact("Requests"):
                 figures.count(sum(each.calls for each in self._usage if each.kind == "reply"))
+            if self._last_input is not None:
+                with fact("Sent last"):
+                    sent = figures.count(self._last_input, "tokens")
+                    sent.tooltip("Counted by the provider, with system prompt and tools.")
             with fact("Cost"):
                 figures.money(totals.cost, why=_UNKNOWN_COST) if totals.calls else ui.label("none")
             with fact("From the cache"):

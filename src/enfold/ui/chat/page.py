@@ -241,7 +241,7 @@ class ChatPage:
         self._answering = AnswererChoice(window, self._talk, choose, self._composer)
         self._compression = CompressionPanel(window, session, self.refresh)
         self._bar = ContextBar(window, session, self.pins, self.summarize)
-        self.details = SessionDetails(session, self.pins, self._compression.undo)
+        self.details = SessionDetails(window, session, self.pins, self._compression.undo)
         self._used: Snapshot | None = None
         self._shown_version: tuple[int, str | None, str | None] | None = None
 

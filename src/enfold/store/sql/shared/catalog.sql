@@ -94,6 +94,12 @@ WHERE (session = :session OR {unclaimed_usage}) AND created_at >= :since
 GROUP BY kind, profile, model
 ORDER BY kind, profile, model
 
+-- name: last_input_of_session
+SELECT input_tokens FROM usage_events
+WHERE session = :session AND kind = 'reply'
+ORDER BY created_at DESC, seq DESC
+LIMIT 1
+
 -- name: usage_of_namespace
 {usage_total}
 WHERE (session IN (SELECT key FROM sessions WHERE namespace = :namespace OR listed_in = :namespace)
