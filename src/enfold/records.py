@@ -71,6 +71,7 @@ class SessionRecord:
         "title",
         "model",
         "client",
+        "client_session",
         "profile",
         "tip",
         "messages=depth",
@@ -92,6 +93,8 @@ class SessionRecord:
     """`provider:model`. None for the model of the settings."""
     client: str | None
     """The program that sent the session's requests through the proxy. None for other sessions."""
+    client_session: str | None
+    """The session id that the program sends. None if it sends none."""
     tip: str | None
     """The id of the last message of the current branch. None while the branch is empty."""
     depth: int
@@ -768,6 +771,7 @@ class SessionUpdate:
     profile: str | None = None
     model: str | None = None
     client: str | None = None
+    client_session: str | None = None
     settings: Mapping[str, Any] | None = None
     blocked: Mapping[str, Any] | None = None
 

@@ -632,3 +632,14 @@ def test_tools_that_an_item_declares_are_the_developers() -> None:
     assert parsed.messages[0].role == "system"
     assert openai_responses.render(parsed) == [item]
     assert openai_responses.WIRE.declares_tools(dumps(item))
+
+
+@pytest.mark.parametrize(
+    ("kind", "role"),
+    [("compaction", "system"), ("compaction_summary", "system"), ("compaction_trigger", "user")],
+)
+def test_compactions_of_the_provider_stay_as_they_are(kind: str, role: str) -> None:
+    item = {"type": kind, "id": "cmp_1", "encrypted_content": "opaque"}
+    parsed = openai_responses.parse([item])
+    assert parsed.messages[0].role == role
+    assert openai_responses.render(parsed) == [item]

@@ -40,11 +40,15 @@ BY_CUTOFF = {"share_across_branches": True}
 _CACHE_SECONDS = 1.0
 """How long changes of another process may go unnoticed. This process's changes hold at once."""
 _MAX_CACHED_MODELS = 1_000
+_MAX_CACHED_NAMESPACES = 10_000
 CLIENT_WINDOWS = {"Claude Code": 200_000}
 """Windows that clients work with whatever the model has: they compact their history by it.
 
 Source: Claude Code takes 200,000 tokens for every model unless the window of a million is enabled.
 """
+_MAX_BRANCHES = 50
+"""Branches of a session that are looked at for earlier histories."""
+_NO_BRANCH = records.Branch("", 0, 0, 0)
 _TITLE_WORDS, _TITLE_LENGTH = 16, 80
 """The longest title, in words and in characters."""
 
@@ -99,6 +103,8 @@ class RecognisedHistory:
     """The messages that the snapshot shows."""
     exchanges: tuple[records.Exchange, ...] = ()
     """The exchanges under the snapshot of which the client received only a part."""
+    earlier_tips: tuple[str, ...] = ()
+    """The ends of the histories that the client compacted to this one, newest first."""
     is_diverging: bool = False
     """True if the last two summaries of the session are on branches that the client left."""
 
@@ -113,6 +119,10 @@ class Sender:
     """The program's name; None if it is not known."""
     window: int | None = None
     """The context window that the program works with; None if it uses the model's."""
+    session: str | None = None
+    """The session id that the program sends; None if it sends none."""
+    has_compacted: bool = False
+    """True if the history begins with the program's own summary of an earlier one."""
 
 
 _NewKey: TypeAlias = tuple[str, int | None]
@@ -127,15 +137,33 @@ class ProxiedConversations:
         self._store = engine.store
         self._new: dict[_NewKey, tuple[int, float, asyncio.Future[RecognisedHistory]]] = {}
         """For conversations without a session: state of the store, expiry, result."""
+        self._namespaces: dict[str, str] = {}
+        """The namespaces of clients' session ids."""
 
     async def recognise(
         self, namespace: str, name: str | None, history: ClientHistory, sender: Sender
     ) -> RecognisedHistory:
         """Return what the store has of the history; `name` is None before the first reply."""
-        if name is None:
+        if name is None and not (sender.session and sender.has_compacted):
             return await self._recognise_new(sender)
         settings = self._engine.static_settings
         return await self._store.read(recognise_history, namespace, name, history, sender, settings)
+
+    async def namespace_of(self, namespace: str, client_session: str) -> str:
+        """Return the namespace that has a client's session id, else the given one.
+
+        A client without an access token goes on in its namespace after it has changed its key.
+        """
+        if records.listing_namespace(namespace) == namespace:
+            return namespace
+        if client_session not in self._namespaces:
+            found = await self._store.read(sessions.of_client, namespace, client_session, limit=1)
+            if not found:
+                return namespace
+            if len(self._namespaces) >= _MAX_CACHED_NAMESPACES:
+                self._namespaces.clear()
+            self._namespaces[client_session] = found[0].namespace
+        return self._namespaces[client_session]
 
     async def _recognise_new(self, sender: Sender) -> RecognisedHistory:
         """Return settings and model of a conversation that begins.
@@ -172,6 +200,7 @@ class ProxiedConversations:
             title=title_of(messages),
             model=sender.model,
             client=sender.client,
+            client_session=sender.session,
             settings={} if sender.window is None else {"window": sender.window},
         )
         record = await self._store.write(
@@ -222,7 +251,11 @@ def _open_for_recording(
     stored |= values.settings or {}
     if _has_chosen_window(settings):
         stored = dict(session.settings)
-    is_same = session.model == values.model and values.client in {None, session.client}
+    is_same = (
+        session.model == values.model
+        and values.client in {None, session.client}
+        and values.client_session in {None, session.client_session}
+    )
     if is_same and title is None and stored == session.settings:
         return session
     return sessions.update(db, session.key, replace(values, title=title, settings=stored))
@@ -238,6 +271,8 @@ def recognise_history(
 ) -> RecognisedHistory:
     """Return what the store has of the history in the session with that name."""
     session = sessions.find(db, namespace, name) if name is not None else None
+    if session is None and sender.session is not None and history.ids:
+        session = _linked_session(db, namespace, sender, history)
     settings, fields, _, _ = effective_settings(db, session, BY_CUTOFF, static_settings)
     model = model_of(db, sender.model)
     threshold = threshold_of(fields, model, settings)
@@ -261,8 +296,10 @@ def recognise_history(
         found.tip,
         snapshot,
     )
+    if sender.has_compacted:
+        recognised = replace(recognised, earlier_tips=_earlier_tips(db, session.key, bottom))
     if snapshot is None:
-        return replace(recognised, is_diverging=_is_diverging(db, session.key))
+        return replace(recognised, is_diverging=_is_diverging(db, session.key, bottom))
     return replace(
         recognised,
         view_rows=tuple(snapshots.entries(db, snapshot)),
@@ -270,10 +307,43 @@ def recognise_history(
     )
 
 
-def _is_diverging(db: Database, session: records.SessionKey) -> bool:
+def _linked_session(
+    db: Database, namespace: str, sender: Sender, history: ClientHistory
+) -> records.SessionRecord | None:
+    """Return the session that a history continues by the client's session id, or None.
+
+    A client that compacts its history by itself begins a new one. It goes on as another branch of
+    the session that has most of the messages. Other histories under the same id, such as those of
+    sub-agents, have sessions of their own.
+    """
+    found = [
+        each
+        for each in sessions.of_client(db, namespace, sender.session or "")
+        if each.namespace == namespace
+    ]
+    for each in found:
+        if tree.recognise(db, history.ids[:1], session=each.key).tip is not None:
+            # Sub-agents may begin with the same message as others; a compacted history does not.
+            return each if sender.has_compacted else None
+    return max(found, key=lambda each: each.depth, default=None) if sender.has_compacted else None
+
+
+def _earlier_tips(db: Database, session: records.SessionKey, bottom: tree.Node) -> tuple[str, ...]:
+    """Return the ends of the longest branches with other beginnings, newest first."""
+    beginnings: dict[int, records.Branch] = {tree.ancestor(db, bottom, 1).key: _NO_BRANCH}
+    branches = sorted(tree.branches(db, session), key=lambda each: -each.depth)
+    for branch in branches[:_MAX_BRANCHES]:
+        root = tree.ancestor(db, tree.require(db, session, branch.tip), 1)
+        beginnings.setdefault(root.key, branch)
+    found = [each for each in beginnings.values() if each is not _NO_BRANCH]
+    return tuple(each.tip for each in sorted(found, key=lambda each: -each.created_at))
+
+
+def _is_diverging(db: Database, session: records.SessionKey, bottom: tree.Node) -> bool:
     """Return True if the last two summaries were made on different branches.
 
     A summary on a branch that neither is on would be the third in a row that is not used again.
+    Summaries of another beginning do not count: the client has compacted its history since.
     """
     last = snapshots.of_kind(db, session, limit=2)
     match [each.cutoff for each in last if not each.undone]:
@@ -281,6 +351,8 @@ def _is_diverging(db: Database, session: records.SessionKey) -> bool:
             newest, older = tree.require(db, session, after), tree.require(db, session, before)
         case _:
             return False
+    if tree.ancestor(db, newest, 1).key != tree.ancestor(db, bottom, 1).key:
+        return False
     return newest.depth < older.depth or tree.ancestor(db, newest, older.depth).key != older.key
 
 

@@ -45,6 +45,7 @@ def get_or_create(
         profile=changes.profile or None,
         model=changes.model or None,
         client=changes.client or None,
+        client_session=changes.client_session or None,
         settings=dump_text(changes.settings or {}),
         now=db.now(),
     )
@@ -66,6 +67,25 @@ def find_listed(db: Database, namespace: str, id: str) -> SessionRecord | None:
         return session
     row = db.row("listed_session_by_id", namespace=namespace, id=id)
     return _session(row) if row else None
+
+
+def of_client(
+    db: Database, namespace: str, client_session: str, *, limit: int = 20
+) -> list[SessionRecord]:
+    """Return the sessions with a client's session id in a namespace, last used first.
+
+    A client without an access token may change its key, so all namespaces of keys are searched.
+    """
+    is_key = listing_namespace(namespace) != namespace
+    rows = db.rows(
+        "sessions_of_client",
+        namespace=namespace,
+        client_session=client_session,
+        prefix=KEY_NAMESPACE if is_key else "",
+        end=KEY_NAMESPACES_END if is_key else "",
+        limit=limit,
+    )
+    return [_session(row) for row in rows]
 
 
 def get(db: Database, key: SessionKey) -> SessionRecord:
@@ -135,6 +155,7 @@ def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionReco
         profile=values["profile"] or None,
         model=values["model"] or None,
         client=values["client"] or None,
+        client_session=values["client_session"] or None,
         settings=dump_text(values["settings"]),
         blocked=dump_text(values["blocked"]) if values["blocked"] else None,
         now=db.now(),

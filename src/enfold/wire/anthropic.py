@@ -586,6 +586,10 @@ WIRE = Wire(
     # Reasoning cannot carry a mark.
     cache_mark_blocks=frozenset({"text", "image", "document", "tool_use", "tool_result"}),
     has_inline_system=False,
+    compacts_itself=lambda field: any(
+        as_text(each.get("type")).startswith("compact")
+        for each in mappings_in(as_mapping(field("context_management")).get("edits"))
+    ),
     client_headers=frozenset({b"anthropic-version"}),
     image_tokens=_image_tokens,
 )

@@ -133,6 +133,8 @@ class Wire:
     """The path that client libraries expect at the end of a base URL."""
     is_array_stream: Callable[[str], bool] = lambda _path: False
     """Returns True for paths whose streamed reply is one JSON array, not events."""
+    compacts_itself: Callable[[FieldReader], bool] = lambda _field: False
+    """Returns True if the request asks the provider to compact the history."""
     declares_tools: Callable[[bytes], bool] = lambda _message: False
     """Returns True for a message that declares tools, in place of the field `tools`."""
     image_tokens: Callable[[int, int], int] | None = None

@@ -80,6 +80,15 @@ _ROLES: Mapping[str, Role] = {
 _ARGUMENTS = {"function_call": "arguments", "custom_tool_call": "input"}
 """The field that holds a call's arguments, by the item's type."""
 _RESULT_ITEMS = ("function_call_output", "custom_tool_call_output")
+_ITEM_ROLES: Mapping[str, Role] = {
+    **dict.fromkeys(_RESULT_ITEMS, "tool"),
+    # The provider's own summary stands for all that came before it. It must stay as it is.
+    "compaction": "system",
+    "compaction_summary": "system",
+    "context_compaction": "system",
+    "compaction_trigger": "user",
+}
+"""The roles of items whose type decides it."""
 _HISTORY_KEYS = ("previous_response_id", "conversation", "prompt")
 """The fields that refer to earlier history; a request with one of them needs no `input`."""
 _LONGEST_REFERENCE = 400
@@ -132,7 +141,7 @@ def parse_message(raw: Any) -> Message:
     else:
         # Codex declares tools in an item of the developer's.
         given = _ROLES.get(as_text(raw.get("role")), "assistant")
-        role = "tool" if kind in _RESULT_ITEMS else given
+        role = _ITEM_ROLES.get(kind, given)
         parts = (_ITEMS.get(kind, Unknown)(raw),)
     item_id = text_field(raw, "id", default="")
     return Message(role, parts, id=item_id or None, dialect=NAME, extras=raw)
@@ -571,6 +580,9 @@ WIRE = Wire(
         resendable=_resendable,
     ),
     library_path=CHAT.library_path,
+    compacts_itself=lambda field: any(
+        each.get("type") == "compaction" for each in mappings_in(field("context_management"))
+    ),
     declares_tools=lambda item: b'"additional_tools"' in item,
     image_tokens=CHAT.image_tokens,
 )

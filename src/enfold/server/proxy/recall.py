@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from http import HTTPStatus
@@ -89,13 +89,19 @@ def answer_budget(decision: Decision) -> int:
     return min(_MAX_ANSWER_TOKENS, (decision.limit - decision.tokens) // (MAX_RECALLS + 1))
 
 
-async def answer_recall(session: Session, arguments: str, *, max_tokens: int) -> str:
-    """Return the answer to a call of the tool, or the reason why there is none."""
+async def answer_recall(
+    session: Session, arguments: str, *, max_tokens: int, earlier: Sequence[Session] = ()
+) -> str:
+    """Return the answer to a call of the tool, or the reason why there is none.
+
+    `earlier` is the session at the ends of the histories that the client compacted to this one.
+    """
     if max_tokens < _MIN_ANSWER_TOKENS:
         return _NO_SPACE
     try:
         given = loads(arguments or "{}")
-        return await _find_passages(session, given if isinstance(given, dict) else {}, max_tokens)
+        values = given if isinstance(given, dict) else {}
+        return await _find_passages((session, *earlier), values, max_tokens)
     except (InputError, NotFoundError) as error:
         return f"Not answered: {error}. {_USAGE}"
     except StoreError as error:
@@ -104,15 +110,26 @@ async def answer_recall(session: Session, arguments: str, *, max_tokens: int) ->
         return "Not answered: the history cannot be read now. Go on with what you have."
 
 
-async def _find_passages(session: Session, given: dict[str, Any], max_tokens: int) -> str:
+async def _find_passages(
+    histories: Sequence[Session], given: dict[str, Any], max_tokens: int
+) -> str:
+    """Return the answer of the first history that has one, else that of the first history."""
     query, reference, start = given.get("query"), given.get("reference"), given.get("start")
-    if isinstance(reference, str) and reference.strip():
+    if isinstance(reference, str) and (reference := reference.strip()):
         begin = start if isinstance(start, int) else 0
         budget = text_budget(1, max_tokens)
-        passage = await recall(session, reference.strip(), start=begin, max_tokens=budget)
-        return quote([passage])
+        for history in histories[:-1]:
+            with suppress(NotFoundError):
+                return quote([await recall(history, reference, start=begin, max_tokens=budget)])
+        return quote([await recall(histories[-1], reference, start=begin, max_tokens=budget)])
     if isinstance(query, str) and query.strip():
-        return str(await recall_found(session, query, max_tokens=text_budget(0, max_tokens)))
+        budget = text_budget(0, max_tokens)
+        answers = [await recall_found(histories[0], query, max_tokens=budget)]
+        for history in histories[1:]:
+            if answers[-1].fits:
+                break
+            answers.append(await recall_found(history, query, max_tokens=budget))
+        return str(answers[-1] if answers[-1].fits else answers[0])
     raise InputError("neither a query nor a reference was given")
 
 
@@ -229,6 +246,8 @@ class RecallContext:
     resend: Callable[[Sequence[bytes]], bytes]
     """Returns the request with more messages at its end."""
     save: Callable[[records.Exchange], Awaitable[None]]
+    earlier: Sequence[Session] = ()
+    """The session at the ends of the histories that the client compacted to this one."""
     keeps_items: bool = True
     """True if the provider stores reasoning, so that a reference to it is enough."""
 
@@ -351,7 +370,12 @@ class RecallLoop:
         if self._recalls > MAX_RECALLS:
             return TOO_MANY_RECALLS
         context = self._context
-        return await answer_recall(context.session, arguments, max_tokens=context.answer_tokens)
+        return await answer_recall(
+            context.session,
+            arguments,
+            max_tokens=context.answer_tokens,
+            earlier=context.earlier,
+        )
 
     async def _save(self, reply: Reply) -> None:
         """Store the full exchange, if the client received less."""

@@ -55,7 +55,7 @@ from enfold.server.proxy.upstream import (
     buffer_response,
     is_stream,
 )
-from enfold.server.proxy.user_agents import client_name, client_window
+from enfold.server.proxy.user_agents import client_name, client_session, client_window
 from enfold.settings import ServerSettings, upstreams
 from enfold.wire.replies import Reply
 
@@ -89,7 +89,7 @@ class Proxy:
 
         `on_usage` is called with the usage of each call, `on_warning` with the name of a warning.
         """
-        conversations = ProxiedConversations(engine)
+        self._conversations = conversations = ProxiedConversations(engine)
         self._pipeline = ProxyPipeline(engine, conversations)
         self._usage = UsageWriter(conversations.add_usage, on_usage)
         self._responses = engine.responses
@@ -155,13 +155,16 @@ class Proxy:
             return None, NOT_UNDERSTOOD
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
-        client = client_name(http.headers)
+        client, session = client_name(http.headers), client_session(http.headers)
+        if session is not None:
+            namespace = await self._conversations.namespace_of(namespace, session)
         request = ProxyRequest(
             body,
             f"{http.wire.provider}:{model}",
             namespace,
             client,
             client_window(client, http.headers),
+            session,
             name,
             may_recall=not http.wire.is_array_stream(http.path),
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),

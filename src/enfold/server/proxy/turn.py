@@ -59,6 +59,7 @@ from enfold.server.proxy.recall import (
     find_replacements,
     offer_recall,
 )
+from enfold.server.proxy.user_agents import has_compacted
 from enfold.server.request_log import compression_cause, log_decision
 from enfold.strategies import presets
 from enfold.summaries import HEADING
@@ -106,6 +107,8 @@ class ProxyRequest:
     """The name of the program that sent it; None if it is not known."""
     window: int | None = None
     """The context window that the program works with; None if it uses the model's."""
+    client_session: str | None = None
+    """The session id that the program sends; None if it sends none."""
     session: str | None = None
     """The session's name, if the request names it. None: the conversation is recognised."""
     provider_has_view: bool = False
@@ -122,7 +125,9 @@ class ProxyRequest:
     @property
     def sender(self) -> Sender:
         """The program and the model."""
-        return Sender(self.model, self.client, self.window)
+        session = self.client_session
+        compacted = session is not None and has_compacted(self.body.messages)
+        return Sender(self.model, self.client, self.window, session, compacted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +262,8 @@ class ProxyPipeline:
             # Without a reply it has no name of its own, but it may have been compressed before.
             name = analysis.history.whole_name(request.namespace)
             analysis = await self._analyse(replace(request, session=name))
-        if analysis.decision.action != "must":
+        is_providers = request.body.wire.compacts_itself(request.body.field)
+        if analysis.decision.action != "must" or is_providers:
             self._record_in_background(analysis)
             return analysis.forward()
         return await run_to_completion(self._compress(analysis))
@@ -339,6 +345,8 @@ class ProxyPipeline:
         recognised = await self._conversations.recognise(
             request.namespace, name, history, request.sender
         )
+        if request.session is None and recognised.session is not None:
+            name = recognised.session.id
         model = recognised.model
         if model is None:
             known = await self._engine.models.get(request.model)
@@ -428,6 +436,7 @@ class ProxyPipeline:
             snapshot=recognised.snapshot.id,
             answer_tokens=answer_budget(analysis.decision),
             save=partial(self._engine.responses.put_exchange, session.key),
+            earlier=tuple(map(session.at, recognised.earlier_tips)),
             keeps_items=analysis.body.field("store") is not False,
         )
         return replace(analysis, make_recall=make_recall)

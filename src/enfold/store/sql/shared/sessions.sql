@@ -1,5 +1,6 @@
 -- fragment: session_columns
-s.key, s.namespace, s.id, s.title, s.profile, s.model, s.client, m.id AS tip,
+s.key, s.namespace, s.id, s.title, s.profile, s.model, s.client, s.client_session,
+m.id AS tip,
 coalesce(m.depth, 0) AS depth, coalesce(m.path_tokens, 0) AS tokens,
 s.settings, s.blocked, s.created_at, s.updated_at
 
@@ -21,12 +22,22 @@ WHERE s.listed_in = :namespace AND s.id = :id
 ORDER BY s.updated_at DESC, s.key DESC
 LIMIT 1
 
+-- name: sessions_of_client
+-- The sessions of a client's session id, last used first: in a namespace, or in those from :prefix on.
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.client_session = :client_session
+    AND (s.namespace = :namespace OR s.namespace >= :prefix AND s.namespace < :end)
+ORDER BY s.updated_at DESC, s.key DESC
+LIMIT :limit
+
 -- name: create_session
 INSERT INTO sessions
-    (namespace, listed_in, id, title, profile, model, client, settings, blocked, created_at,
-     updated_at)
+    (namespace, listed_in, id, title, profile, model, client, client_session, settings, blocked,
+     created_at, updated_at)
 VALUES
-    (:namespace, :listed_in, :id, :title, :profile, :model, :client, :settings, NULL, :now, :now)
+    (:namespace, :listed_in, :id, :title, :profile, :model, :client, :client_session, :settings,
+     NULL, :now, :now)
 ON CONFLICT (namespace, id) DO NOTHING
 
 -- name: sessions_before
@@ -62,7 +73,7 @@ SELECT key, tip FROM sessions WHERE key = :key {for_update}
 -- name: update_session
 UPDATE sessions
 SET title = :title, profile = :profile, model = :model, client = :client,
-    settings = :settings, blocked = :blocked, updated_at = :now
+    client_session = :client_session, settings = :settings, blocked = :blocked, updated_at = :now
 WHERE key = :key
 
 -- name: move_tip
