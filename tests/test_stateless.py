@@ -185,3 +185,20 @@ async def test_a_target_far_below_a_short_chat_is_met_without_its_first_message(
     assert done.report.tokens_after <= target
     assert "Never log passwords." in str(done.messages)
     assert done.messages[-1] == chat[-1]
+
+
+async def test_of_a_meeting_the_summary_takes_most_of_a_small_target() -> None:
+    said = [
+        {
+            "role": "user",
+            "name": name,
+            "content": f"{name} says on item {number}: never change {it}.",
+        }
+        for number in range(40)
+        for name, it in (("Ana", "the colour"), ("Ben", "the case"), ("Cleo", "the battery"))
+    ]
+    target = enfold.count(said) // 10
+    done = await enfold.condense(said, "native", target=target)
+    (summary,) = [each for each in done.messages if each["role"] == "system"]
+    assert done.report.tokens_after <= target
+    assert enfold.count([summary]) > target / 2

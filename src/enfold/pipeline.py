@@ -72,6 +72,10 @@ Fallback: TypeAlias = Literal["local", "truncate"]
 FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
 """The values of the setting `on_failure` that let a failed compression end in a view."""
 
+MEETING_RULES = 16
+"""Where people's words are most of a conversation, their rules take one of this many parts of a
+target, and the summary takes the others."""
+
 TURNS = 10
 """Turns of the recent pace that a compression must make space for,"""
 GAIN_SHARE = 0.2
@@ -364,8 +368,11 @@ def _standing(request: Request, share: float) -> StandingMessages:
     """Return the standing messages, with this share of the room for people's other words."""
     view = request.view
     limit = view.tokens if request.limit is None else request.limit
-    most = request.goal // 2
+    most, rules = request.goal // 2, request.goal // 4
     words = most if request.fills else min(most, int(limit * request.words_share))
+    if request.fills and _is_mostly_people(view):
+        # Of a meeting a summary tells more than a few of its sentences do.
+        words, rules = 0, request.goal // MEETING_RULES
     return find_standing(
         view.messages,
         [shown.tokens for shown in view.shown],
@@ -373,12 +380,18 @@ def _standing(request: Request, share: float) -> StandingMessages:
         pins=request.pins,
         limits=StandingLimits(
             words=int(words * share),
-            rules=request.goal // 4,
+            rules=rules,
             # Leaving out a context block is the last way before the compression fails.
             context=None if share else request.goal // 4,
             fill=request.limit is not None,
         ),
     )
+
+
+def _is_mostly_people(view: View) -> bool:
+    """Return True if people's words are most of a view, as in a meeting."""
+    typed = sum(shown.tokens for shown in view.shown if is_from_user(shown.message))
+    return typed * 2 > view.tokens
 
 
 def _with_split(
@@ -429,7 +442,7 @@ def _with_limit(
     limit = int((request.summary_tokens or _summary_limit(request, middle, kept)) * summary_share)
     if request.fills and request.summary_tokens is None and summary_share == 1:
         # Far below the history a summary tells more than a few more messages do.
-        limit = max(limit, min(request.goal * 3 // 4, middle // 6))
+        limit = max(limit, min(request.goal * 9 // 10, middle // 6))
     # With a target one line is enough; elsewhere a summary must be able to say something.
     limit = max(SHORTEST_SUMMARY if request.fills else TIGHTEST_SUMMARY, limit)
     kept -= fence_tokens(plan.tokenizer) - fence_tokens(plan.tokenizer, limit)

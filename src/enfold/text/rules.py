@@ -69,6 +69,7 @@ _PAUSES = f"{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{UNSPACED_STOPS}{''.join(COLONS
 _PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
 _CASUAL_END = re.compile(r"(?<=[?!] )(?=[a-z])|(?<=[a-z]{3}\. )(?=[a-z])")
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
+_SECOND_CAPITALIZED = re.compile(r"\w+ (?:[A-Z\u00c0-\u00de\u0386-\u03ab\u0404-\u042f])\w+ \w")
 _CLOSING = "\"'”»)*_ "
 
 _MOST_WORDS = 50_000
@@ -477,7 +478,7 @@ def _judge(sentence: str, tokens: list[str], cues: _Cues) -> _Judgement:
     asks = sentence.rstrip(_CLOSING).endswith(tuple(QUESTION_MARKS))
     kind: RuleKind | None = None
     needed = _RULE if cues.size <= _LONG else _RULE + 1
-    if _rule_score(cues, asks=asks) >= needed:
+    if _rule_score(cues, asks=asks) >= needed or (not asks and _reserves(sentence, cues)):
         kind = "rule"
     elif not asks:
         kind = _lesser_kind(tokens, cues)
@@ -486,6 +487,12 @@ def _judge(sentence: str, tokens: list[str], cues: _Cues) -> _Judgement:
         kind == "rule" or cues.any("generic", "wish", "lasting")
     )
     return _Judgement(kind, points_back, announces)
+
+
+def _reserves(sentence: str, cues: _Cues) -> bool:
+    """Return True if a sentence leaves something to one person: "only Marta merges"."""
+    names_one = cues.size >= _EARLY and _SECOND_CAPITALIZED.match(sentence) is not None
+    return names_one and "only" in cues.begins and not cues.any("past", "report", "guess")
 
 
 def _rule_score(cues: _Cues, *, asks: bool) -> float:
@@ -505,6 +512,8 @@ def _rule_score(cues: _Cues, *, asks: bool) -> float:
         total += 1
     if is_style and "request" in cues and cues.size <= _SHORT:
         total += 1
+    if "when" in cues.begins and cues.any("act", "consult") and not asks:
+        total += 1  # "when a test fails, stop": a habit, not one order
     return total + _object_score(cues) + _statement_score(cues, asks=asks)
 
 
