@@ -188,17 +188,20 @@ async def test_a_target_far_below_a_short_chat_is_met_without_its_first_message(
 
 
 async def test_of_a_meeting_the_summary_takes_most_of_a_small_target() -> None:
-    said = [
+    parts = ["hull", "mast", "keel", "rudder", "anchor", "deck", "sail", "cabin", "galley", "winch"]
+    looks = ["red", "oiled", "wooden", "polished", "spare", "torn", "heavy", "old", "narrow"]
+    names = ["Ana", "Ben", "Cleo"]
+    meeting = [
         {
             "role": "user",
-            "name": name,
-            "content": f"{name} says on item {number}: never change {it}.",
+            "name": names[turn % 3],
+            "content": f"Never paint the {looks[turn % 9]} {parts[turn % 10]} before the "
+            f"{looks[turn * 2 % 9]} {parts[turn * 3 % 10]} is dry, whatever the crew may say.",
         }
-        for number in range(40)
-        for name, it in (("Ana", "the colour"), ("Ben", "the case"), ("Cleo", "the battery"))
+        for turn in range(90)
     ]
-    target = enfold.count(said) // 10
-    done = await enfold.condense(said, "native", target=target)
+    target = enfold.count(meeting) // 8
+    done = await enfold.condense(meeting, "native", target=target)
     (summary,) = [each for each in done.messages if each["role"] == "system"]
     assert done.report.tokens_after <= target
     assert enfold.count([summary]) > target / 2
