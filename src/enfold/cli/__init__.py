@@ -43,7 +43,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "Stored sessions": {
         "import": ("transfer:import_app", "Store the conversations of a file as sessions."),
         "export": ("transfer:export_app", "Write the full history of a session."),
-        "sessions": ("sessions", "List, show, compress, pin in and delete sessions."),
+        "sessions": ("sessions", "List, show, compress and delete sessions; pin messages."),
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
         "recall": ("recall", "Show the messages of a session that answer a question."),

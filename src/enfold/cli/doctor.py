@@ -103,7 +103,7 @@ async def doctor(
     db: Db = None,
     json: Json = False,
 ) -> int:
-    """Check the setup; exit code 1 if something is broken."""
+    """Check the setup, and say how to mend what is wrong."""
     checks = [*_check_python(), _check_settings()]
     checks += [check async for check in _check_store(db, call=call)]
     checks += _check_extras()

@@ -73,7 +73,7 @@ def evaluate(
     ] = 0.1,
     tokenizer: Tokenizer = tokens.DEFAULT,
     chains: Annotated[
-        bool, Parameter(help="Measure chains of compressions.", negative="--no-chains")
+        bool, Parameter(help="Measure ten compressions in a row too.", negative="--no-chains")
     ] = True,
     rules: Annotated[
         Path | None,
@@ -98,7 +98,8 @@ def evaluate(
         Parameter(help="Files measured in parallel, each in a process.", validator=Number(gte=1)),
     ] = 1,
     metrics: Annotated[
-        bool, Parameter(help="The project's metrics; without files, on its sample.")
+        bool,
+        Parameter(help="Print the figures of the project's goals; without files, for its sample."),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -87,7 +87,7 @@ async def compress(
     *,
     keep_tokens: Annotated[
         int | None,
-        Parameter(help="Number of recent tokens kept verbatim. Default: as set."),
+        Parameter(help="Number of recent tokens kept verbatim. Default: as in the settings."),
     ] = None,
     dry_run: Annotated[bool, Parameter(help="Only show the expected result.")] = False,
     db: Db = None,

@@ -30,6 +30,8 @@ from enfold.wrap.local_server import DEFAULT_PORT, HOST
 app = App(
     name="wrap",
     help_epilogue="""\
+None of the agent's files is changed. Options of enfold come before the agent's name.
+
 Examples:
   enfold wrap claude
   enfold wrap codex exec "Fix the failing test"
@@ -62,10 +64,7 @@ def wrap(
     db: Db = None,
     no_ui: Annotated[bool, Parameter(help="Start the server without the web UI.")] = False,
 ) -> int:
-    """Run a coding agent with its requests going through enfold.
-
-    None of the agent's files is changed. Options of enfold come before the agent's name.
-    """
+    """Run a coding agent with its requests going through enfold."""
     found = AGENTS.get(agent)
     if found is None:
         raise ConfigError(f"no agent {agent!r}; there are {', '.join(AGENTS)}")
