@@ -99,7 +99,7 @@ def evaluate(
     ] = 1,
     metrics: Annotated[
         bool,
-        Parameter(help="Print the figures of the project's goals; without files, for its sample."),
+        Parameter(help="Print the project's goals and figures; without files, of its sample."),
     ] = False,
     json: Json = False,
 ) -> None:

@@ -62,9 +62,7 @@ async def set_model(
     tokenizer: Tokenizer | None = None,
     correction: Annotated[
         float | None,
-        Parameter(
-            help="Factor on counts, if the model counts more tokens than the tokenizer: 1.05 adds 5 %."
-        ),
+        Parameter(help="Factor on counted tokens: 1.05 adds 5 %."),
     ] = None,
     db: Db = None,
     json: Json = False,
