@@ -98,8 +98,7 @@ def evaluate(
         Parameter(help="Files measured in parallel, each in a process.", validator=Number(gte=1)),
     ] = 1,
     metrics: Annotated[
-        bool,
-        Parameter(help="Print the project's goals and figures; without files, of its sample."),
+        bool, Parameter(help="Print the project's goals; without files, on its sample.")
     ] = False,
     json: Json = False,
 ) -> None:
