@@ -33,7 +33,7 @@ async def test_a_section_that_is_not_there(visit: Visit) -> None:
 
 @asynccontextmanager
 async def signed_in(browser: Browser, server: Process, token: str) -> AsyncIterator[Page]:
-    """A window on the settings of somebody who signed in."""
+    """A window on the settings, after a sign-in with the token."""
     async with window(browser) as (page, watch):
         watch.expected = ("401",)
         await page.goto(f"{server.address}/settings")
