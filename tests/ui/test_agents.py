@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,52 +13,47 @@ from urllib.parse import quote
 import anthropic
 import pytest
 from playwright.async_api import Browser, Page, expect
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 
+from enfold.messages import Message
+from enfold.testing import assistant
+from enfold.testing.provider import ProviderRequest, StrictProvider
 from tests.server.processes import Process, serve
-from tests.server.proxy.stage import Provider
-from tests.server.serving import serving
 from tests.ui.browser import window
 from tests.ui.filling import Api, user
 
 MODEL = "claude-opus-4-8"
 CONTEXT = "<system-reminder>\n# claudeMd\nContents of CLAUDE.md:\nWrite tests.\n</system-reminder>"
 TYPED = "Rename the harbour module to port, please."
-PORTS: list[int] = []
+
+
+class CachingProvider(StrictProvider):
+    """A provider that reads three quarters of every request from its cache."""
+
+    def answer(self, request: ProviderRequest) -> tuple[int, Any, list[Any]]:
+        status, whole, events = super().answer(request)
+        if status == HTTPStatus.OK:
+            whole["usage"] |= {"input_tokens": 250, "cache_read_input_tokens": 750}
+        return status, whole, events
+
+
+def work(request: ProviderRequest) -> Message:
+    return assistant(f"Step {len(request.messages)} is done. " + "beta " * 250)
 
 
 @pytest.fixture(scope="module")
-def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    """A server whose provider is looked for at a free port of this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        PORTS[:] = [reserved.getsockname()[1]]
-    upstream = f"http://127.0.0.1:{PORTS[0]}"
+def provider() -> Iterator[CachingProvider]:
+    with CachingProvider(work) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def server(
+    provider: CachingProvider, database: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
+    """A server between agents and the provider."""
     home = str(tmp_path_factory.mktemp("home"))
-    with serve(database, HOME=home, ENFOLD_ANTHROPIC_BASE_URL=upstream) as process:
+    with serve(database, HOME=home, ENFOLD_ANTHROPIC_BASE_URL=provider.address) as process:
         yield process
-
-
-def answer(request: Request, body: Any) -> Response:
-    """Answer as a model that reads three quarters of every request from its cache."""
-    number = len(body["messages"])
-    return JSONResponse(
-        {
-            "id": f"msg_{number}",
-            "type": "message",
-            "role": "assistant",
-            "model": body["model"],
-            "content": [{"type": "text", "text": f"Step {number} is done. " + "beta " * 250}],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "usage": {
-                "input_tokens": 250,
-                "cache_read_input_tokens": 750,
-                "cache_creation_input_tokens": 0,
-                "output_tokens": 100,
-            },
-        }
-    )
 
 
 class Agent:
@@ -82,17 +77,13 @@ class Agent:
 
 @asynccontextmanager
 async def running_agent(server: Process, api: Api, key: str) -> AsyncIterator[Agent]:
-    """An agent whose requests go through the server to a scripted provider."""
+    """An agent whose requests go through the server."""
     api.model(f"anthropic:{MODEL}", max_input=8_000, max_output=1_000, retention_tokens=500)
-    provider = Provider(script=answer)
-    async with (
-        serving(provider.app(), PORTS[0]),
-        anthropic.AsyncAnthropic(
-            base_url=server.address,
-            api_key=key,
-            default_headers={"user-agent": "claude-cli/2.1.0 (external, cli)"},
-        ) as client,
-    ):
+    async with anthropic.AsyncAnthropic(
+        base_url=server.address,
+        api_key=key,
+        default_headers={"user-agent": "claude-cli/2.1.0 (external, cli)"},
+    ) as client:
         yield Agent(client)
 
 
@@ -106,7 +97,7 @@ async def listed_path(api: Api, title: str) -> str:
 
 
 async def test_a_session_is_listed_followed_live_and_undone(
-    page: Page, server: Process, api: Api
+    page: Page, server: Process, provider: CachingProvider, api: Api
 ) -> None:
     async with running_agent(server, api, "live") as agent:
         await page.goto(server.address)
@@ -138,6 +129,7 @@ async def test_a_session_is_listed_followed_live_and_undone(
         await expect(details.get_by_role("article").filter(has_text="undone")).to_have_count(1)
         await agent.do("And the last one.")
         await expect(page.get_by_text("And the last one.")).to_be_visible()
+    assert not provider.refused
 
 
 async def test_on_a_phone_the_details_come_when_they_are_asked_for(
