@@ -142,7 +142,7 @@ class Strategy(Protocol):
 
     @property
     def retention(self) -> Retention:
-        """What stays verbatim by its config if nothing else is requested."""
+        """The messages that stay verbatim by its config, unless a request says otherwise."""
         ...
 
     def touches(self, plan: Plan) -> Sequence[int]:

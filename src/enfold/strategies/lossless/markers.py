@@ -129,7 +129,7 @@ class Names:
     def __init__(self, texts: Sequence[ResultText]) -> None:
         self._texts = texts
         by_call: dict[int, tuple[str, str]] = {}
-        """The names of each call, which its arguments and results share."""
+        # The arguments and the results of a call share its names.
         found: list[tuple[str, str]] = []
         for text in texts:
             call = text.call
@@ -376,8 +376,8 @@ def _content(marker: Marker, targets: Sequence[str]) -> str:
         if len(found) == 1:
             (start, stop), target = found[0]
             return _in_form(marker, target[start:stop])
-    said = marker.fields["size"] and f"{marker.fields['size']} {marker.fields['unit']}"
-    what = "Superseded result" if marker.is_superseded else said or "Repeated content"
+    size = marker.fields["size"] and f"{marker.fields['size']} {marker.fields['unit']}"
+    what = "Superseded result" if marker.is_superseded else size or "Repeated content"
     return f"⟨ {what} no longer shown: was in {marker.name} ⟩"
 
 

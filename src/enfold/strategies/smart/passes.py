@@ -589,7 +589,7 @@ async def _batch(
     quotes = [text for index, text in plan.quotes.items() if index in new]
     most = None
     if plan.target is not None:
-        most = plan.target - _tokens_beside_summary(working, new, excerpts)
+        most = plan.target - _tokens_without_summary(working, new, excerpts)
         most -= words_tokens((*words, *quotes), plan.tokenizer)
     limit = _summary_limit(working, tokens)
     request = SummaryRequest(
@@ -638,10 +638,10 @@ def _expected(working: WorkingView, indexes: Collection[int]) -> int:
     if not indexes:
         return working.tokens
     tokens = sum(working.count(index) for index in indexes)
-    return _tokens_beside_summary(working, indexes, {}) + _summary_limit(working, tokens)
+    return _tokens_without_summary(working, indexes, {}) + _summary_limit(working, tokens)
 
 
-def _tokens_beside_summary(
+def _tokens_without_summary(
     working: WorkingView, indexes: Collection[int], excerpts: Mapping[int, EditedMessage]
 ) -> int:
     """Return the tokens of the view after these messages are summarized, without the summary.
@@ -706,8 +706,8 @@ def _whole_groups(
 ) -> frozenset[int]:
     """Return the candidates of groups that can leave the view without breaking a tool pair.
 
-    Beside them only messages of `staying` may remain of a group. With `stop_at_target` the oldest
-    groups go, and only as many as the target needs.
+    Of such a group only messages of `staying` may remain. With `stop_at_target` the oldest groups
+    go, and only as many as the target needs.
     """
     messages = working.plan.messages
     shown = set(working.shown)
