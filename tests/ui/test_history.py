@@ -99,6 +99,10 @@ async def test_another_branch_can_be_read(page: Page, server: Process) -> None:
     await page.get_by_role("option", name="Branch 2: 2 messages").click()
     await expect(page.get_by_text("Elsewhere, at the harbour.")).to_be_visible()
     await expect(page.get_by_text("Messages 1 to 2 of 2").first).to_be_visible()
+    await page.get_by_label("Search full history").fill("  harbour ")
+    await page.get_by_role("button", name="Search", exact=True).click()
+    await expect(page.get_by_role("region", name="Search results")).to_contain_text("1 result for")
+    await expect(page).to_have_url(re.compile("branch="))
 
 
 async def test_what_was_said_is_shown_and_not_done(page: Page, server: Process) -> None:
