@@ -112,7 +112,7 @@ def find_standing(
         and marks.get(index) is not False
         and (text := person_text(_without_summary(message)))
     }
-    in_force, withdrawn_from = _rules_in_force(typed)
+    in_force, withdrawn_by = _rules_in_force(typed)
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
     for index, text in typed.items():
@@ -129,15 +129,12 @@ def find_standing(
         }
     if quoted + _total(whole) > limits.words:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
-        for index in withdrawn_from & whole.keys():
-            # A rule that was withdrawn must not stand without the words that withdrew it.
-            if in_force[index]:
-                whole[index] = _rules_only(
-                    whole[index], messages[index], in_force[index], tokenizer, is_forced=True
-                )
-            else:
-                del whole[index]
         chosen = _choose(whole, messages, in_force, tokenizer, limits)
+        # A rule that was withdrawn must not stand without the words that withdrew it.
+        shown = chosen.keys() | quotes.keys()
+        alone = [index for index in chosen if not withdrawn_by.get(index, set()) <= shown]
+        for index in alone:
+            del chosen[index]
         stated = {rule for index in chosen for rule in in_force[index]}
         left_out += sum(not stated.issuperset(in_force[index]) for index in whole)
         whole = chosen
@@ -224,11 +221,11 @@ def _choose(
 
 def _rules_in_force(
     typed: Mapping[int, str],
-) -> tuple[dict[int, tuple[str, ...]], frozenset[int]]:
+) -> tuple[dict[int, tuple[str, ...]], dict[int, set[int]]]:
     """Return the rules, corrections and decisions in force of each text.
 
     A sentence that withdraws a rule is among them while the view has the rule. The second value
-    has the indexes of texts with a rule that was withdrawn.
+    has the indexes of texts with a rule that was withdrawn, and of the texts that withdrew it.
     """
     texts = tuple(typed.values())
     gone = withdrawn(texts)
@@ -249,7 +246,10 @@ def _rules_in_force(
         if not stated and len(text) < 4 * _LONG and _EXCERPT.search(text):
             in_force[index] = (text,)
     indexes = tuple(typed)
-    return in_force, frozenset(indexes[place] for place, _ in gone)
+    withdrawn_by: dict[int, set[int]] = {}
+    for (place, _), withdrawal in gone.items():
+        withdrawn_by.setdefault(indexes[place], set()).add(indexes[withdrawal.text])
+    return in_force, withdrawn_by
 
 
 def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why: Why) -> Standing:
@@ -259,21 +259,15 @@ def _person_only(index: int, message: Message, tokens: int, tokenizer: str, why:
 
 
 def _rules_only(
-    standing: Standing,
-    message: Message,
-    rules: tuple[str, ...],
-    tokenizer: str,
-    *,
-    is_forced: bool = False,
+    standing: Standing, message: Message, rules: tuple[str, ...], tokenizer: str
 ) -> Standing:
-    """Return a message with its rules only, if it is long or must not be shown whole."""
-    is_long = standing.tokens > _LONG or is_forced
-    if not is_long or not rules or _EXCERPT.search(rules[0]):
+    """Return a long message with its rules only."""
+    if standing.tokens <= _LONG or not rules or _EXCERPT.search(rules[0]):
         return standing
     texts = [part for part in message.parts if isinstance(part, Text)]
     rest = tuple(part for part in message.parts if not isinstance(part, Text))
     excerpt = replace(message, parts=(replace(texts[0], text="\n".join(rules)), *rest))
-    return _excerpt(standing, message, excerpt, tokenizer, is_forced=is_forced)
+    return _excerpt(standing, message, excerpt, tokenizer)
 
 
 def _in_part(standing: Standing, message: Message, limit: int, tokenizer: str) -> Standing:
