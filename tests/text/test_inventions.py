@@ -57,3 +57,24 @@ def test_an_invention_is_found(text: str, kind: str, item: str) -> None:
     found = find_inventions(text, SOURCE)
     assert [each for each, _ in found] == [kind]
     assert item in found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("source", "is_known"),
+    [
+        ("The error is in line 351 of the parser.", False),
+        ("The request took 351 ms.", True),
+        ("timeout_ms = 351", True),
+        ("It took 351 milliseconds in all.", True),
+    ],
+)
+def test_a_number_is_compared_with_its_unit(source: str, is_known: bool) -> None:
+    found = find_inventions("Latency fell to 351 ms.", SourceText([source]))
+    assert (found == ()) == is_known
+
+
+def test_a_quotation_of_frequent_words_is_no_quotation_of_the_source() -> None:
+    source = SourceText(["I want to find some new shoes. Simple things are interesting to me."])
+    made_up = 'She said: "I want to find some simple and interesting activities."'
+    assert [kind for kind, _ in find_inventions(made_up, source)] == ["quotation"]
+    assert find_inventions('She said: "I want to find some new shoes."', source) == ()

@@ -57,6 +57,23 @@ _CLOCK = re.compile(
     r"(?<![\d:])([01]?\d|2[0-3]):([0-5]\d)(?::[0-5]\d)?\s?([ap])?(?:\.?m\b)?", re.IGNORECASE
 )
 _HOUR = re.compile(r"(?<![\d:.])(\d{1,2})\s?([ap])\.?m\b", re.IGNORECASE)
+_MEASURES = {
+    "ms": ("ms", "millisec"),
+    "kb": ("kb", "kib", "kilobyte"),
+    "mb": ("mb", "mib", "megabyte"),
+    "gb": ("gb", "gib", "gigabyte"),
+    "px": ("px", "pixel"),
+    "hz": ("hz", "hertz"),
+    "km": ("km", "kilomet"),
+    "kg": ("kg", "kilogram"),
+    "mm": ("mm", "millimet"),
+    "cm": ("cm", "centimet"),
+}
+"""Units, and the beginnings of the words that name them in a source."""
+_MEASURED = re.compile(rf"(\d[\d.,]*)\s?({'|'.join(_MEASURES)})")
+_UNIT_BEFORE = 30
+_UNIT_AFTER = 14
+"""Characters around a number among which its unit is looked for: `timeout_ms = 351`."""
 _HEX = re.compile(r"[0-9a-f]{7,40}")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:www\.)?|^www\.")
 _SQUASHED = re.compile(r"[\W_]+")
@@ -74,7 +91,7 @@ _MIN_CODE_LENGTH = 5
 _MIN_QUOTED_WORDS = 5
 _RUNS = (5, 8)
 """Words in a row, and pairs of characters of an unspaced script, that show a quotation."""
-_MIN_SHARED = 0.5
+_MIN_SHARED = 0.65
 """The share of a quotation's words in such runs, at least: fillers may be left out, and a form may
 be adapted to the sentence around it."""
 _SMALL_VOCABULARY = 300
@@ -181,7 +198,16 @@ class SourceText:
                 readings.update(_divided(number))
             if not readings & self._numbers and not any(map(self._is_spelled, readings)):
                 return False
-        return True
+        measured = _MEASURED.fullmatch(item.lower())
+        return measured is None or self._has_unit(measured[1], _MEASURES[measured[2]])
+
+    def _has_unit(self, number: str, unit: tuple[str, ...]) -> bool:
+        """Return True if a unit stands next to the number, or the source writes it otherwise."""
+        places = [match.start() for match in re.finditer(re.escape(number), self._lower)]
+        around = (
+            self._lower[max(0, at - _UNIT_BEFORE) : at + len(number) + _UNIT_AFTER] for at in places
+        )
+        return not places or any(name in near for near in around for name in unit)
 
     def _is_spelled(self, reading: str) -> bool:
         """Return True if the source has a number of at most three digits in English words."""
@@ -245,7 +271,7 @@ class SourceText:
         return known >= (1 if is_small else _MIN_SAME_LANGUAGE * len(words))
 
     def _has_run_of(self, words: list[str]) -> bool:
-        """Return True if half of the words stand in runs that the source has."""
+        """Return True if most of the words stand in runs that the source has."""
         is_paired = UNSPACED.match("".join(words)) is not None
         length = _RUNS[1] if is_paired else _RUNS[0]
         covered: set[int] = set()
