@@ -68,7 +68,9 @@ class Passage:
     position: int
     """The place in the conversation; the first is 1. `7` is a reference to the seventh message."""
     role: str
+    """The author's role."""
     text: str
+    """The words of the message."""
     start: int
     """The character of the message's text at which this begins."""
     length: int
@@ -103,6 +105,7 @@ class RecallAnswer:
     """The passages that answer a question."""
 
     passages: tuple[Passage, ...]
+    """The passages, in the order of the conversation."""
     fits: bool
     """False if the history has nothing about the question. The passages are the nearest then."""
 

@@ -15,7 +15,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from enfold.budget import DEFAULT_POLICY
 from enfold.errors import UnavailableError
 from enfold.llm.prices import detect, find, published_limits
+from enfold.server import create_app
+from enfold.server.proxy.routes import Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
+from enfold.wiring import open_engine
 from tests.server.proxy.stage import Provider, Stage, question, stage
 from tests.server.serving import serving
 
@@ -168,3 +171,35 @@ async def test_a_provider_that_falls_silent_is_an_error() -> None:
             with pytest.raises(UnavailableError, match="sent nothing for too long"):
                 await anext(chunks)
         await upstream.close()
+
+
+CHUNK = b'data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"},"finish_reason":%s}]}\n\n'
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+async def test_a_stream_that_is_broken_off_is_no_clean_end(tmp_path: Path, is_whole: bool) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+        writer.write(CHUNK % b"null" + (CHUNK % b'"stop"' if is_whole else b""))
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    provider = await asyncio.start_server(answer, "127.0.0.1", 0)
+    port = provider.sockets[0].getsockname()[1]
+    async with provider, open_engine(f"sqlite:///{tmp_path / 'proxy.db'}") as engine:
+        upstream = Upstream({"openai": f"http://127.0.0.1:{port}"})
+        proxy = Proxy(engine, upstream, await open_proxy_namespaces(engine))
+        async with (
+            serving(create_app(engine, forwarding=proxy.routes()).asgi) as address,
+            httpx.AsyncClient(base_url=address) as client,
+        ):
+            body = {"model": "small", "stream": True, "messages": _talk(1)}
+            sending = client.post("/v1/chat/completions", json=body)
+            if is_whole:
+                assert (await sending).content == CHUNK % b"null" + CHUNK % b'"stop"'
+            else:
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await sending
+        await proxy.close()

@@ -25,8 +25,7 @@ from enfold.wire import Wire
 _KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """The headers in which clients send the key of their provider."""
 _BEARER = "bearer "
-_OVERFLOW_STATUSES = frozenset({400, 413, 422, 500})
-"""500 is how some local servers answer. Without the wording no status is an overflow."""
+_OVERFLOW_STATUSES = frozenset({400, 413, 422})
 _DISCONNECT_DELAY = 0.1
 """Seconds after which the proxy starts to watch for a client that disconnects."""
 

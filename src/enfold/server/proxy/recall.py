@@ -316,6 +316,8 @@ class RecallLoop:
                 if visible := _join_events(events.end(), parser, joiner):
                     yield visible
                 reply = parser.reply()
+                if response.ends_with_connection and reply.finish is None:
+                    raise response.broken_off()
                 is_last = not await self._must_resend(reply)
                 if is_last:
                     await self._save(reply)

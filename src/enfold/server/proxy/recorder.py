@@ -84,6 +84,11 @@ class ResponseRecorder:
             self._is_held = not self._is_stream or is_last
         return self._is_held
 
+    def is_complete(self) -> bool:
+        """Return True if the reply has an end, or is an error."""
+        reply, last = self._response.reply, b"".join(self._response.chunks[-2:])
+        return reply.finish is not None or b'"error"' in last or b'"promptFeedback"' in last
+
     async def finish(self) -> None:
         """Save the complete reply."""
         if self._save is None:

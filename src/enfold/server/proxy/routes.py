@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, TypeGuard
 
 from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -336,11 +336,17 @@ async def relay_response(
             else:
                 await client.write(chunk)
         if recorder is not None:
+            if _may_be_broken_off(response) and not recorder.is_complete():
+                raise response.broken_off()
             await recorder.finish()
     finally:
         if recorder is not None:
             recorder.close()
     await client.end(b"".join(held))
+
+
+def _may_be_broken_off(response: RelayedResponse) -> TypeGuard[UpstreamResponse]:
+    return isinstance(response, UpstreamResponse) and response.ends_with_connection
 
 
 class _VersionRoute(BaseRoute):

@@ -75,6 +75,18 @@ class UpstreamResponse:
             return None
         return self._response.content_length
 
+    @property
+    def ends_with_connection(self) -> bool:
+        """True if only the end of the connection ends the body: it may have been broken off."""
+        is_chunked = "transfer-encoding" in self._response.headers
+        return self.length is None and not is_chunked and self.status not in WITHOUT_BODY
+
+    def broken_off(self) -> UnavailableError:
+        """Return the error for a body that ended before the reply did."""
+        return UnavailableError(
+            f"the provider at {self._response.url.origin()} broke off its response; try again"
+        )
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; raise `UnavailableError` if the connection breaks."""
         try:
