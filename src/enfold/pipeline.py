@@ -65,7 +65,7 @@ SUMMARY_SHARE = 10
 """One token of summary for this many tokens of the messages it replaces."""
 SMALLEST_SUMMARY = 256
 """The lowest limit of a summary that is not tightened, in tokens."""
-SHORTEST_SUMMARY = 48
+SHORTEST_SUMMARY = 52
 """The lowest limit of a summary where a target is given, in tokens."""
 
 Fallback: TypeAlias = Literal["local", "truncate"]

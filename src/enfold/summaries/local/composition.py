@@ -257,7 +257,7 @@ _EARLIER_INDEX = 0.2
 _NEW_INDEX = 0.2
 _STATE_SHARE = 0.45
 _OPENING = 0.15
-_RULES_SHARE = 0.5
+_RULES_SHARE = 0.58
 """Shares of the limit, at most."""
 _MAX_NEW_INDEX = 300
 _MIN_OPENING = 25
