@@ -132,8 +132,8 @@ def find_standing(
         chosen = _choose(whole, messages, in_force, tokenizer, limits)
         # A rule that was withdrawn must not stand without the words that withdrew it.
         shown = chosen.keys() | quotes.keys()
-        alone = [index for index in chosen if not withdrawn_by.get(index, set()) <= shown]
-        for index in alone:
+        unaccompanied = [index for index in chosen if not withdrawn_by.get(index, set()) <= shown]
+        for index in unaccompanied:
             del chosen[index]
         stated = {rule for index in chosen for rule in in_force[index]}
         left_out += sum(not stated.issuperset(in_force[index]) for index in whole)

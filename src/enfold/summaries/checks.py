@@ -1,4 +1,4 @@
-"""Checks of summaries: whether a text is a summary of its input, and mending of one that is.
+"""Checks of summaries: is a text a summary of its input, and mending of one that is.
 
 `fault_of` needs no list of phrases and no list of languages. It compares the text with the
 vocabulary of its input. A word that is rare in the input and occurs in the text is evidence that
