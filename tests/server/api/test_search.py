@@ -36,7 +36,7 @@ async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: 
 async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client) -> None:
     await _said(ann, "chat", "the spare key hangs in the galley")
     await _said(ben, "chat", "nothing of interest")
-    query = {"question": "Where does the spare key hang?", "tokens": 200}
+    query = {"question": "Where does the spare key hang?", "tokens": "200"}
     answer = (await ann.get("/api/sessions/chat/recall", params=query)).json()
     assert answer["fits"]
     assert [each["text"] for each in answer["passages"]] == ["the spare key hangs in the galley"]
