@@ -26,7 +26,7 @@ from tests.server.processes import serve
 
 pytestmark = [
     pytest.mark.agents,
-    pytest.mark.timeout(240),
+    pytest.mark.timeout(1_200),
     # Google's library extends a class of aiohttp.
     pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning"),
 ]
