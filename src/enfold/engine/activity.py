@@ -133,7 +133,7 @@ class Activity:
         return sum(each.unknown_costs for each in self._used("summary"))
 
     def by_day(self) -> Mapping[date, Total]:
-        """What was saved on each day on which something was."""
+        """The savings of each day that has any."""
         return _totals(self.savings, lambda saving: saving.day)
 
     @property
@@ -147,12 +147,12 @@ class Activity:
 
     @property
     def by_strategy(self) -> Mapping[str, Total]:
-        """What each strategy saved, most first."""
+        """The savings of each strategy, the largest first."""
         return _most_first(_totals(self.savings, lambda saving: saving.strategy))
 
     @property
     def by_model(self) -> Mapping[str, Total]:
-        """What was saved of each model's tokens, most first."""
+        """The savings of each model's tokens, the largest first."""
         return _most_first(_totals(self.savings, lambda saving: saving.model))
 
     def failures_by_day(self) -> Mapping[date, int]:
@@ -183,7 +183,7 @@ def day_of(days: int) -> date:
 
 
 async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) -> Activity:
-    """What happened in a namespace since a moment, in milliseconds since 1970."""
+    """Return the activity of a namespace since a moment, in milliseconds since 1970."""
     settings = await engine.settings()
 
     def read(db: Database) -> Activity:

@@ -128,8 +128,8 @@ class Models:
 
     async def learn_limit(self, id: str, window: int) -> None:
         """Take over the window that an error of the provider names, if it is smaller than known."""
-        known = await self.get(id)
-        if window < known.max_input + known.max_output:
+        current = await self.get(id)
+        if window < current.max_input + current.max_output:
             await self.learn(id, window)
 
     async def delete(self, id: str) -> None:

@@ -1,4 +1,4 @@
-"""What the engine answers: the view to send, how a session stands, what a compression did."""
+"""Answers of the engine: the view to send, the status of a session, a preview."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from enfold.view import View
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What to send: the view, then the pending input."""
+    """The view to send, and the pending input that follows it."""
 
     view: View
     decision: Decision

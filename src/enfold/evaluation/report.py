@@ -56,7 +56,7 @@ class MethodSummary:
 
     @property
     def after_ten(self) -> float | None:
-        """What can still be reached after all compressions of the chains."""
+        """The share that is still reachable after all compressions of the chains."""
         return self.decay_reachable[-1] if self.decay_reachable else None
 
     def as_json(self) -> dict[str, Any]:
@@ -243,7 +243,7 @@ class RuleSummary:
 
     @property
     def meets(self) -> tuple[bool, bool]:
-        """Whether each aim is met: twice the newest in the view, and reachable."""
+        """True for each goal that is met: twice the newest in the view, and reachable."""
         return self.times is not None and self.times >= TWICE, self.reachable >= REACHABLE
 
     def as_json(self) -> dict[str, Any]:
@@ -261,13 +261,13 @@ def _rows(summary: MethodSummary, found: Iterable[MethodSummary]) -> Iterator[Ru
     newest = next((each for each in found if _is_newest_of(each, summary)), None)
     for rule in RULES:
         if reach := summary.by_rule.get(rule.name):
-            beside = newest.by_rule.get(rule.name) if newest else None
+            compared = newest.by_rule.get(rule.name) if newest else None
             yield RuleSummary(
                 summary.half,
                 name_of(summary.way),
                 rule.name,
                 reach.questions,
-                beside.in_view if beside else None,
+                compared.in_view if compared else None,
                 reach.in_view,
                 reach.by_search,
                 reach.reachable,

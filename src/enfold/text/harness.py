@@ -1,4 +1,4 @@
-"""Harness text: what a client puts around or beside the words that a person typed.
+"""Harness text: text that a client adds to the words that a person typed.
 
 Coding agents send reminders, skill bodies, command output, IDE context and instruction files with
 the user's role. `spans` tells them from the person's words. Blocks in tags are recognised by their

@@ -266,9 +266,9 @@ class SourceText:
 
     def _may_be_quoted(self, words: list[str]) -> bool:
         """Return False if the source is in another language, so that only a translation is."""
-        known = sum(word in self._vocabulary for word in words)
+        shared = sum(word in self._vocabulary for word in words)
         is_small = len(self._vocabulary) < _SMALL_VOCABULARY
-        return known >= (1 if is_small else _MIN_SAME_LANGUAGE * len(words))
+        return shared >= (1 if is_small else _MIN_SAME_LANGUAGE * len(words))
 
     def _has_run_of(self, words: list[str]) -> bool:
         """Return True if most of the words stand in runs that the source has."""
@@ -282,7 +282,7 @@ class SourceText:
 
 
 def _runs_of(words: list[str], length: int) -> Iterator[int]:
-    """Yield the hash of every run of so many words."""
+    """Yield the hash of every run of this many words."""
     return map(hash, zip(*(words[at:] for at in range(length)), strict=False))
 
 
@@ -356,18 +356,18 @@ def _is_examined(kind: ItemClass, item: str) -> bool:
     return True
 
 
-def _continues(outside: str, inner: str) -> bool:
+def _continues(around: str, inner: str) -> bool:
     """Return True if the last of the characters outside continues the word or number inside.
 
     1.5 is a part of 11.5 and of 1.55. Words of unspaced scripts have no visible borders.
     """
-    outer = outside[-1:]
+    outer = around[-1:]
     if not inner.isascii() or not outer.isascii() or not (inner.isalnum() or inner == "_"):
         return False
     if outer.isalnum() or outer == "_":
         return True
-    is_inside_number = inner.isdigit() and outer in {".", ","} and len(outside) > 1
-    return is_inside_number and outside[0].isdigit()
+    is_inside_number = inner.isdigit() and outer in {".", ","} and len(around) > 1
+    return is_inside_number and around[0].isdigit()
 
 
 def _readings(number: str) -> Iterator[str]:

@@ -349,8 +349,8 @@ class ProxyPipeline:
             name = recognised.session.id
         model = recognised.model
         if model is None:
-            known = await self._engine.models.get(request.model)
-            model = known.within(recognised.settings.window).within(request.window)
+            config = await self._engine.models.get(request.model)
+            model = config.within(recognised.settings.window).within(request.window)
         if model.tokenizer != tokenizer:
             self._tokenizers[request.model] = model.tokenizer
             facts = await self._facts(request, model.tokenizer)

@@ -93,7 +93,7 @@ class _Run:
 
 @dataclass(slots=True)
 class _Work:
-    """What the calls that were read so far have done."""
+    """The effects of the calls that were read so far."""
 
     files: dict[str, _File] = field(default_factory=dict)
     runs: dict[str, _Run] = field(default_factory=dict)
@@ -114,8 +114,8 @@ class _Work:
         if not digest.failed:
             patch = call.arguments if isinstance(call.arguments, str) else ""
             for path, change in _changes(call.name, values, command, patch):
-                known = self.files.pop(path, None)
-                edits = known.edits + 1 if known is not None else 1
+                earlier = self.files.pop(path, None)
+                edits = earlier.edits + 1 if earlier is not None else 1
                 self.files[path] = _File(change, index, edits)
         plan = _plan(values)
         if plan is not None:

@@ -200,7 +200,7 @@ def _inventions(receipt: Receipt) -> None:
 
 
 def show_receipt(session: str, receipt: Receipt) -> None:
-    """Show a receipt: what is invented, the counts, then every item by class, with search."""
+    """Show a receipt: inventions, counts, then every item by class, with search."""
     if receipt.invented:
         _inventions(receipt)
     if not receipt.total.total:
