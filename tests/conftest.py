@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
@@ -36,6 +36,8 @@ settings.register_profile(
     database=None,
     deadline=None,
     max_examples=50,
+    # Explaining a failure traces every line, which takes minutes beside the guard of the network.
+    phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("thorough", database=None, deadline=None, max_examples=2_000)

@@ -368,6 +368,17 @@ def test_what_is_no_call_among_the_calls_stays() -> None:
     assert rendered["additional_kwargs"] == {"tool_calls": odd}
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"type": "ai", "content": [{}], "additional_kwargs": {}},
+        {"type": "ai", "content": "Hi", "additional_kwargs": {"tool_calls": 1}},
+    ],
+)
+def test_unknown_values_in_known_places_come_back_as_they_were(message: dict[str, Any]) -> None:
+    assert langchain.render(langchain.parse([message])) == [message]
+
+
 def test_a_thought_made_by_hand_in_this_dialect_is_written() -> None:
     message = Message("assistant", (Reasoning("Hm."), Text("Yes.")), dialect="langchain")
     assert langchain.render_message(message)["data"]["content"] == [

@@ -158,7 +158,9 @@ async def recall_found(
     if not fits:
         max_tokens = int(_NEAREST_SHARE * max_tokens)
     answer = _Answer(phrases, _TokenLimit(await session.tokenizer(), max_tokens), limit)
-    candidates = iter(rank(found, stretches))
+    ranked = rank(found, stretches)
+    # Neighbours explain an answer; where there is none, they explain nothing.
+    candidates = iter(ranked if fits else [each for each in ranked if each.direct])
     while not answer.is_full and (batch := list(islice(candidates, _BATCH))):
         by_key = await session.look(partial(texts, spots=[each.location for each in batch]))
         answer.add(
@@ -525,6 +527,8 @@ _LONG = 1 / 5
 """The share of the tokens from which a message is long and comes as an excerpt."""
 _MIN_PASSAGE = 8
 """Tokens below which no passage fits."""
+_MIN_CUT = 40
+"""Tokens below which no message is cut to fit."""
 _MAX_TOKEN_LENGTH = 12
 """Characters per token, at most. A longer text need not be counted to know that it is too long."""
 
@@ -576,24 +580,25 @@ class _Answer:
         return self._left < _MIN_PASSAGE or len(self._chosen) == self._max_passages
 
     def add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
-        """Choose the candidates that fit; of the first one, if it does not fit, a beginning."""
+        """Choose the candidates that fit; of a find that does not fit, a beginning."""
         offered = [(self._offer(each, text), each.direct, text) for each, text in candidates]
         counts = self._counts([passage for passage, _, _ in offered])
         for (passage, direct, text), tokens in zip(offered, counts, strict=True):
             if len(self._chosen) == self._max_passages:
                 break
             if tokens <= self._left:
-                self._chosen.append(_ChosenPassage(passage, tokens, direct, text))
-                self._left -= tokens
-            elif not self._chosen:
-                beginning = self._cut(passage, self._limit.tokens)
-                count = self._counts([beginning])[0]
-                self._chosen.append(_ChosenPassage(beginning, count, direct, text))
-                self._left = 0
+                self._choose(passage, tokens, direct, text)
+            elif not self._chosen or (direct and self._left >= _MIN_CUT):
+                beginning = self._cut(passage, self._left if self._chosen else self._limit.tokens)
+                self._choose(beginning, self._counts([beginning])[0], direct, text)
+
+    def _choose(self, passage: Passage, tokens: int, direct: float, text: str) -> None:
+        self._chosen.append(_ChosenPassage(passage, tokens, direct, text))
+        self._left -= tokens
 
     def passages(self) -> tuple[Passage, ...]:
         """Return the passages in order, the best ones extended with the tokens that are left."""
-        self._left = self._limit.tokens - sum(each.tokens for each in self._chosen)
+        self._left = self._limit.tokens - self._tokens(each.passage for each in self._chosen)
         for at in sorted(range(len(self._chosen)), key=lambda at: -self._chosen[at].direct):
             if self._left < _MIN_PASSAGE:
                 break

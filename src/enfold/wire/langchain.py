@@ -92,7 +92,9 @@ def _render_block(part: Any) -> Any:
             return _render_text(part)
         case ToolResult() if part.extras:
             return _render_result(part)
-        case Unknown(extras) | Attachment(extras=extras) | Reasoning(extras=extras) if extras:
+        case Unknown(extras) | Attachment(extras=extras) | Reasoning(extras=extras) if (
+            extras or isinstance(part, Unknown)
+        ):
             return extras
         case Attachment():
             return _render_attachment(part)
@@ -314,7 +316,7 @@ def _put_back_calls(additional: Any, calls: Sequence[ToolCall]) -> Any:
     if not isinstance(additional, dict):
         return additional
     now = dict(additional)
-    if "tool_calls" in additional:
+    if isinstance(additional.get("tool_calls"), list):
         now["tool_calls"] = _rebuild(additional["tool_calls"], calls, _ADDITIONAL_CALLS)
     if isinstance(additional.get("function_call"), dict):
         kept = [_render_entry(call, _LEGACY) for call in calls if _LEGACY in call.extras]

@@ -57,11 +57,12 @@ ORDER BY s.updated_at DESC, s.key DESC
 LIMIT :limit
 
 -- name: session_to_list
--- A session of a client without a token that is not listed in the owner's namespace yet.
+-- A session of a client without a token that is not listed in the owner's namespace yet. Its row is
+-- locked, because several processes may start at the same time.
 SELECT key, namespace, id FROM sessions
 WHERE listed_in >= :prefix AND listed_in < :end
 ORDER BY key
-LIMIT 1
+LIMIT 1 {for_update}
 
 -- name: list_session
 UPDATE sessions SET listed_in = :listed_in, id = :id WHERE key = :key
