@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 
 def number(amount: int, noun: str) -> str:
@@ -18,6 +18,11 @@ def when(milliseconds: int) -> str:
     """Return a time in milliseconds as local date and time."""
     local = datetime.fromtimestamp(milliseconds / 1000).astimezone()
     return local.strftime("%Y-%m-%d %H:%M")
+
+
+def utc_day(milliseconds: int) -> str:
+    """Return the date of a time in milliseconds, as 2026-05-07."""
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()
 
 
 def add(amounts: Iterable[float | None]) -> float | None:

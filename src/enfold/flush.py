@@ -8,11 +8,11 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache, partial
 from itertools import groupby
 from typing import Any, TypeAlias
 
+from enfold.amounts import utc_day
 from enfold.errors import SummaryError
 from enfold.messages import Message
 from enfold.records import OutboxEntry, SessionKey, Snapshot, SnapshotDraft, StoredMessage
@@ -87,7 +87,7 @@ class MemoryWriter:
         delivered = await self._store.read(_delivered, session) if is_repeated else set()
         new = [delivery for delivery in deliveries if delivery.id not in delivered]
         new.sort(key=lambda delivery: delivery.message.created_at)
-        for day, group in groupby(new, key=_day):
+        for day, group in groupby(new, key=lambda each: utc_day(each.message.created_at)):
             await self._keep(session, day, list(group))
 
     async def _keep(self, session: SessionKey, day: str, group: Sequence[Delivery]) -> None:
@@ -117,10 +117,6 @@ class MemoryWriter:
 def _delivered(db: Database, session: SessionKey) -> set[str]:
     kept: Sequence[Snapshot] = snapshots.of_kind(db, session, "memory", limit=_MAX_SEARCHED)
     return {id for snapshot in kept for id in snapshot.content.get("deliveries", ())}
-
-
-def _day(delivery: Delivery) -> str:
-    return datetime.fromtimestamp(delivery.message.created_at / 1000, UTC).date().isoformat()
 
 
 Hook: TypeAlias = Callable[[list[Any]], object]

@@ -8,7 +8,7 @@ messages that must stay do not fit, they are shown in part.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import pairwise
@@ -157,9 +157,14 @@ def _shortened_group(plan: Plan, group: Sequence[int], most: int) -> dict[int, E
     return {}
 
 
-def _shortened_message(plan: Plan, index: int, share: float) -> EditedMessage:
-    message = shortened(plan.messages[index], share, plan.tokenizer)
-    return EditedMessage(index, message, count_message(message, plan.tokenizer))
+def _shortened_message(
+    plan: Plan, index: int, share: float, edits: Mapping[int, EditedMessage] | None = None
+) -> EditedMessage:
+    """Return a message, or its edit if it has one, with its texts cut to a share."""
+    edit = edits.get(index) if edits else None
+    message = plan.messages[index] if edit is None else edit.message
+    cut = shortened(message, share, plan.tokenizer)
+    return EditedMessage(index, cut, count_message(cut, plan.tokenizer))
 
 
 def shortened(message: Message, share: float, tokenizer: str) -> Message:
@@ -223,7 +228,7 @@ def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan
             continue
         for tighter in (1.0, *_TIGHTER):
             share = max(0.02, 1 - over / total) * tighter
-            cut = {index: _shown_in_part(plan, edits, index, share) for index in long}
+            cut = {index: _shortened_message(plan, index, share, edits) for index in long}
             if sum(edit.tokens for edit in cut.values()) <= total - over:
                 break
         expected += sum(edit.tokens for edit in cut.values()) - total
@@ -236,14 +241,6 @@ def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan
         shortened=len(shortened_indexes),
         expected_tokens=expected,
     )
-
-
-def _shown_in_part(
-    plan: Plan, edits: dict[int, EditedMessage], index: int, share: float
-) -> EditedMessage:
-    message = edits[index].message if index in edits else plan.messages[index]
-    cut = shortened(message, share, plan.tokenizer)
-    return EditedMessage(index, cut, count_message(cut, plan.tokenizer))
 
 
 def _in_order(

@@ -1,4 +1,4 @@
-"""`enfold doctor`: what is set up, what is reachable, what is wrong and how to mend it."""
+"""`enfold doctor`: checks the setup, and says how to mend it."""
 
 from __future__ import annotations
 

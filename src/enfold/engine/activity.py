@@ -1,6 +1,6 @@
-"""Activity of the engine: what compressions saved, day by day, what they cost and which failed.
+"""Activity of the engine: savings, costs and failures of compressions, day by day.
 
-What is saved in money is an estimate: the tokens that a compression freed, at the model's price for
+The money saved is an estimate: the tokens that a compression freed, at the model's price for
 input, once for every reply that came in the session since, and once at least. The share of these
 replies' input that the provider read from its cache counts at the price of cached tokens. A model
 without a known price saves an unknown amount.
@@ -103,7 +103,7 @@ class Activity:
 
     @property
     def total(self) -> Total:
-        """What was saved altogether."""
+        """The sum of all savings."""
         return Total.sum(self.savings)
 
     @property
@@ -124,7 +124,7 @@ class Activity:
 
     @property
     def spent(self) -> float:
-        """What summaries cost, as far as it is known."""
+        """The cost of summaries, as far as it is known."""
         return sum(each.cost for each in self._used("summary"))
 
     @property

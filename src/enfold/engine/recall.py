@@ -20,11 +20,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from enfold.amounts import utc_day
 from enfold.engine.state import message_of, search_text
 from enfold.errors import InputError
 from enfold.records import MessageLocation, PhraseOccurrences, StoredMessage
@@ -136,12 +136,8 @@ def _passage(row: StoredMessage, start: int, limit: _TokenLimit) -> Passage:
     if not 0 <= start <= len(text):
         raise InputError(f"start is {start}, the message's text has {len(text):,} characters")
     piece = limit.cut(text[start:])
-    day = _day(row.created_at) if row.is_dated else ""
+    day = utc_day(row.created_at) if row.is_dated else ""
     return Passage(row.id, row.depth, row.role, piece, start, len(text), row.name, day=day)
-
-
-def _day(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()
 
 
 async def recall_found(
@@ -324,12 +320,11 @@ def _best_part(
     """Return the highest weight of different phrases within `_COVERED_TOKENS` in a row."""
     ends = list(accumulate(each.tokens for each in locations))
     at = {each.depth: index for index, each in enumerate(locations)}
-    speakers = {name: texts_of_terms(name) for each in locations if (name := each.name)}
+    named = _speakers_called(weights, locations)
     places: dict[Phrase, list[int]] = {}
     for phrase in weights:
-        named = _speakers_called(phrase, speakers)
         by_text = {at[depth] for depth in depths[phrase] if depth in at}
-        by_name = {index for index, each in enumerate(locations) if each.name in named}
+        by_name = {index for index, each in enumerate(locations) if each.name in named[phrase]}
         places[phrase] = sorted(by_text | by_name)
     best = 0.0
     for start in {index for found in places.values() for index in found}:
@@ -343,13 +338,18 @@ def _best_part(
     return best
 
 
-def _speakers_called(phrase: Phrase, speakers: Mapping[str, Sequence[str]]) -> set[str]:
-    """Return the speakers whose names have the phrase's first word."""
-    first = phrase.terms[0]
+def _speakers_called(
+    phrases: Iterable[Phrase], locations: Iterable[MessageLocation]
+) -> dict[Phrase, set[str]]:
+    """Return the speakers whose names have the first word of a phrase, for each phrase."""
+    speakers = {name: texts_of_terms(name) for each in locations if (name := each.name)}
     return {
-        name
-        for name, words in speakers.items()
-        if any(first in {word, stem(word)} for word in words)
+        phrase: {
+            name
+            for name, words in speakers.items()
+            if any(phrase.terms[0] in {word, stem(word)} for word in words)
+        }
+        for phrase in phrases
     }
 
 
@@ -378,12 +378,11 @@ def _rank_stretch(
         math.exp(-(min(each.tokens, _MAX_DISTANCE) + _MESSAGE_DISTANCE) / _REACH)
         for each in locations
     ]
-    speakers = {name: texts_of_terms(name) for each in locations if (name := each.name)}
+    named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
-        named = _speakers_called(phrase, speakers)
         contains = [each.depth in containing[phrase] for each in locations]
         influences = [
-            has + _SPEAKER * (each.name in named)
+            has + _SPEAKER * (each.name in named[phrase])
             for has, each in zip(contains, locations, strict=True)
         ]
         for at, total in enumerate(_spread(influences, fading)):
@@ -617,7 +616,7 @@ class _Answer:
         at = each.location
         is_long = at.tokens > _LONG * self._limit.tokens
         start, piece = excerpt(text, self._phrases) if is_long else (0, text)
-        day = _day(at.created_at) if at.is_dated else ""
+        day = utc_day(at.created_at) if at.is_dated else ""
         return Passage(
             at.id, at.depth, at.role, piece, start, len(text), at.name, is_find=True, day=day
         )

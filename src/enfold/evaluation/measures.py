@@ -13,7 +13,7 @@ from time import perf_counter
 
 from enfold import wire
 from enfold.engine import Engine, Session, stateless
-from enfold.engine.recall import recall_found
+from enfold.engine.recall import RECALL_TOKENS, recall_found
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import BadReplyError, CompressionError, ConfigError
 from enfold.evaluation.cases import Case, Probe
@@ -298,8 +298,6 @@ def _orphans(messages: tuple[Message, ...]) -> set[str]:
     return calls ^ results
 
 
-RECALL_TOKENS = 1_500
-"""Tokens that one search may return."""
 TURNS = 20
 """Requests after the compression in the cost calculation."""
 CACHE_WRITE = 1.25
