@@ -78,3 +78,30 @@ def test_a_quotation_of_frequent_words_is_no_quotation_of_the_source() -> None:
     made_up = 'She said: "I want to find some simple and interesting activities."'
     assert [kind for kind, _ in find_inventions(made_up, source)] == ["quotation"]
     assert find_inventions('She said: "I want to find some new shoes."', source) == ()
+
+
+@pytest.mark.parametrize(
+    "quotation",
+    [
+        "   - Removed the duplicate timestamp functions from the lexer",
+        "[2023-05-02] Obviously I do not know how to bake bread at home",
+    ],
+)
+def test_a_quotation_that_begins_with_a_bullet_or_brackets_is_examined(quotation: str) -> None:
+    found = find_inventions(f'Anna wrote: "{quotation}"', SOURCE)
+    assert ("quotation", quotation) in found
+
+
+def test_a_quotation_in_another_language_than_summary_and_source_is_invented() -> None:
+    source = SourceText(["今天我们讨论了新的预算和下个月的计划。大家都同意先修复登录页面。"])
+    text = '今天我们讨论了新的预算和下个月的计划。 He said: "I have never watched this show at all"'
+    assert [kind for kind, _ in find_inventions(text, source)] == ["quotation"]
+    other = '今天我们讨论了新的预算。"大家都反对先修复支付页面和下个月的预算"'
+    assert [kind for kind, _ in find_inventions(other, source)] == ["quotation"]
+
+
+@pytest.mark.parametrize("invented", ["2017-10-27", "#96"])
+def test_a_year_and_a_number_must_be_in_the_input_themselves(invented: str) -> None:
+    source = SourceText(["On October 27 we met; ticket #1965 is open since 2019-03-04."])
+    assert [item for _, item in find_inventions(f"It was {invented}.", source)] == [invented]
+    assert find_inventions("It was 2019-10-27, and #1965.", source) == ()

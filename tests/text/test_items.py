@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from enfold.messages import Attachment, Data, Message, Reasoning, Text, ToolCall, ToolResult
 from enfold.testing import assistant, call, result, user
 from enfold.text.grammar import ITEM_CLASSES, ItemClass
-from enfold.text.items import extract, items_of
+from enfold.text.items import extract, extract_all, items_of
 
 
 def found(text: str, kind: ItemClass) -> list[str]:
@@ -238,3 +238,13 @@ def test_items_of_all_parts_of_messages() -> None:
     assert list(items["command"]) == ["pytest -x tests/two.py"]
     assert list(items["url"]) == ["https://a.example/b"]
     assert not items["identifier"], "names of fields are no items"
+
+
+@given(st.lists(TEXTS, max_size=6))
+def test_several_texts_have_the_items_of_one_text_with_all_of_them(texts: list[str]) -> None:
+    assert extract_all(texts) == extract("\n".join(texts))
+
+
+def test_a_name_is_a_heading_if_another_text_writes_it_small() -> None:
+    assert extract_all(["Ask Release Notes.", "Hi"])["name"]
+    assert not extract_all(["Ask Release Notes.", "the notes of a release"])["name"]

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.text.cues import is_content_word
-from enfold.text.questions import MAX_PHRASES, phrases_about, stem
+from enfold.text.questions import (
+    MAX_PHRASES,
+    Aim,
+    aim_of,
+    file_names,
+    phrases_about,
+    stem,
+    sub_questions,
+)
 
 
 def looked_for(question: str) -> list[str]:
@@ -61,3 +69,59 @@ def test_any_question_has_a_bounded_number_of_phrases(question: str) -> None:
 def test_common_words_are_not_content_words(word: str) -> None:
     assert not is_content_word(word)
     assert is_content_word("barometer")
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("What did we change in src/enfold/a.py?", ["a.py"]),
+        ("And in Makefile.am, .env.local or C:\\work\\b.test.ts?", ["Makefile.am", "b.test.ts"]),
+        ("It costs 3.5 and ended. Then we left", []),
+        ("See https://example.org/path/ for more", []),
+    ],
+)
+def test_names_of_files(question: str, names: list[str]) -> None:
+    assert [name for name in file_names(question) if name != ".env.local"] == names
+
+
+@pytest.mark.parametrize(
+    ("question", "aim"),
+    [
+        ("What did we change in a.py?", Aim.CHANGE),
+        ("what did we do to src/a.py", Aim.CHANGE),
+        ("Was haben wir in a.py geändert?", Aim.CHANGE),
+        ("What did we change in the plan?", Aim.MATCH),
+        ("Which port does src/db.py use?", Aim.MATCH),
+        ("Which error does a.py give?", Aim.FAULT),
+        ("How did it end when we ran a.py?", Aim.END),
+    ],
+)
+def test_the_part_that_a_question_asks_for(question: str, aim: Aim) -> None:
+    assert aim_of(question) is aim
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (
+            "Who brings the lanterns and when does the ferry to Norrby leave?",
+            ["Who brings the lanterns", "when does the ferry to Norrby leave?"],
+        ),
+        ("Which port? Which database?", ["Which port?", "Which database?"]),
+        ("What did Ada say about cost, and why?", ["What did Ada say about cost, and why?"]),
+        ("I looked. What is the port?", ["I looked. What is the port?"]),
+        ("Wer zahlt den Anker, und wann kommt die Fähre?", None),
+        ("", []),
+    ],
+)
+def test_the_questions_of_a_text(text: str, parts: list[str] | None) -> None:
+    found = sub_questions(text)
+    assert found == parts if parts is not None else len(found) == 2
+
+
+@given(st.lists(st.sampled_from(["Who paid the ferry?", "and", "why?", "when does tea boil;"])))
+def test_no_word_of_a_text_is_lost(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    words = " ".join(sub_questions(text)).replace(";", " ").split()
+    wanted = [word.strip(";") for word in text.split() if word != "and"]
+    assert [word for word in words if word != "and"] == wanted

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from enfold.text.rules import find_rules, withdrawn
+from enfold.text.rules import find_rules, possible_rules, withdrawn
 
 
 def sentences(text: str, kind: str = "rule") -> list[str]:
@@ -128,6 +128,24 @@ def test_rules_in_sentences_that_the_cues_were_not_written_with() -> None:
     assert result.others >= 150
     assert result.recall >= 0.90
     assert result.share_of_false_alarms <= 0.10
+
+
+def test_rules_in_twenty_languages_that_neither_cues_nor_weights_were_made_with() -> None:
+    path = Path(__file__).with_name("rule_sentences_later.tsv")
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    rules = [text for kind, _, text in rows if kind == "rule"]
+    others = [text for kind, _, text in rows if kind == "other"]
+    found = sum(bool(find_rules(text)) for text in rules)
+    alarms = sum(bool(find_rules(text)) for text in others)
+    assert found >= 0.9 * len(rules)
+    assert alarms <= 0.1 * (found + alarms)
+
+
+def test_sentences_that_may_be_rules_are_named_by_their_likeness() -> None:
+    rule, other = "Variables named in full, commits kept small.", "It was late when I got home."
+    named = [f"{rule} {other}"[each.start : each.end] for each in possible_rules(f"{rule} {other}")]
+    assert other not in named
+    assert named == [rule] or sentences(rule) == [rule]
 
 
 def test_a_message_that_only_says_no_more_withdraws_nothing() -> None:

@@ -12,6 +12,8 @@ import tomllib
 from collections.abc import Iterable
 from importlib.resources import files
 
+from enfold.text.words import texts_of_terms
+
 
 class Cue:
     """The bits. Those from POINTER on describe a word, not the sentence that contains it."""
@@ -44,6 +46,8 @@ class Cue:
 
 
 WORD_CUES = Cue.POINTER | Cue.FILLER | Cue.NUMBER | Cue.COMMON | Cue.ANCHOR
+_SHORTEST = 4
+"""Letters of the shortest telling word, in a script with spaces."""
 PAIR = 2
 """Characters. Most words of unspaced scripts have two, so such text is read in pairs."""
 
@@ -106,3 +110,15 @@ def is_content_word(word: str) -> bool:
         return False
     is_frequent = word_cues(word) & (Cue.COMMON | Cue.FILLER) or word in COMMON_PAIRS
     return not is_frequent
+
+
+def telling_words(text: str) -> frozenset[str]:
+    """Return the content words of a text without short ones, which occur in any text by chance."""
+    return frozenset(
+        word for word in texts_of_terms(text) if is_content_word(word) and _tells(word)
+    )
+
+
+def _tells(word: str) -> bool:
+    is_long = len(word) >= _SHORTEST or not word.isascii() or any(map(str.isdigit, word))
+    return is_long and is_content_word(word)

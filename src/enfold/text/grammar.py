@@ -17,13 +17,12 @@ from __future__ import annotations
 import errno
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal, TypeAlias, cast, get_args
 
-from enfold.text.scripts import UNSPACED_LETTERS, UNSPACED_MARKS
+from enfold.text.words import UNSPACED_LETTERS, UNSPACED_MARKS
 
 ItemClass: TypeAlias = Literal[
     "path", "url", "identifier", "number", "date", "name", "error", "command"
@@ -142,7 +141,7 @@ _QUANTITY = re.compile(r"\d(?:[\d,.]{0,20}\d)?+[ \u00a0-]?(%|°[CF]|[^\W\d_]{1,1
 _UNIT_WORDS = _words("units")
 _INTEGER = re.compile(r"\d{2,7}+(?![.,:/%-]?\w)")
 _LABELS = _words("labels")
-_LABEL_BEFORE = re.compile(r"(?<![\w.])([A-Za-z]{2,8})(?::| ?=)?$")
+_LABEL_BEFORE = re.compile(r"(?<![\w.])([A-Za-z]{2,8})(?::| ?=)?\Z")
 _LABEL_JOINTS = frozenset(" =:")
 _LABEL_SPAN = 12
 _DIGITS = re.compile(r"\d++(?:\.\d++)*+")
@@ -359,7 +358,7 @@ def _is_path(core: str) -> bool:
 
 def phrases_in(text: str) -> Iterator[FoundItem]:
     """Yield the items of several words in a text of one or more lines, except names."""
-    for kind, find in _PHRASE_FINDERS:
+    for kind, find in PHRASE_FINDERS:
         for item in find(text):
             yield kind, item
 
@@ -369,14 +368,18 @@ def number_parts(phrase: str) -> set[str]:
     return {*_DIGITS.findall(phrase), *_GROUPED_DIGITS.findall(phrase)} - {phrase}
 
 
-def names_in(text: str, words: AbstractSet[str]) -> Iterator[str]:
-    """Yield the names of several words, and handles; `words` are all tokens of the text."""
+def names_in(text: str) -> Iterator[str]:
+    """Yield the names of several words; some may be headings, see `is_written_small`."""
     for found in _FULL_NAME.finditer(text):
         before = text[found.start() - 1] if found.start() else " "
         first, _, rest = found[0].partition(" ")
         name = rest if first in _SENTENCE_OPENERS else found[0]
-        if not (before.isalnum() or before in "_./#@&-") and _is_name(name, words):
+        if not (before.isalnum() or before in "_./#@&-") and _may_be_name(name):
             yield name
+
+
+def handles_in(text: str) -> Iterator[str]:
+    """Yield the names of people on a platform, such as `@anna-k`."""
     handles = lines_with(text, " @")
     for handle in _HANDLE.finditer(handles):
         preceding = handles[max(0, handle.start() - 2) : handle.start()]
@@ -385,14 +388,40 @@ def names_in(text: str, words: AbstractSet[str]) -> Iterator[str]:
             yield handle[0]
 
 
-def _is_name(words: str, tokens: AbstractSet[str]) -> bool:
-    """Return True for two or more words of which none is also written small: not for headings."""
+def _may_be_name(words: str) -> bool:
     first, *others = words.split()
-    if not others or any(word.lower() in tokens for word in others):
+    if not others or others[-1] in _MONTHS:
         return False
-    if _WEEKDAYS.intersection((first, *others)) or others[-1] in _MONTHS:
-        return False
-    return first in _NAME_OPENERS or first.lower() not in tokens
+    return not _WEEKDAYS.intersection((first, *others))
+
+
+def is_written_small(name: str, tokens: Container[str]) -> bool:
+    """Return True if a word of a name is also written small in the text: then it is a heading."""
+    first, *others = name.split()
+    if any(word.lower() in tokens for word in others):
+        return True
+    return first not in _NAME_OPENERS and first.lower() in tokens
+
+
+class TokensOf:
+    """The tokens of texts, to look up a few of them without reading the whole texts."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __contains__(self, token: object) -> bool:
+        return isinstance(token, str) and any(_has_token(text, token) for text in self._texts)
+
+
+def _has_token(text: str, token: str) -> bool:
+    start = text.find(token)
+    while start >= 0:
+        end = start + len(token)
+        before = text[start - 1 : start] if start else ""
+        if not _TOKEN.match(before) and not _TOKEN.match(text[end : end + 1]):
+            return True
+        start = text.find(token, end)
+    return False
 
 
 def lines_with(text: str, *pieces: str) -> str:
@@ -418,24 +447,33 @@ def command_lines(commands: Iterable[str]) -> Iterator[str]:
             yield line
 
 
-def _find_quantities(text: str) -> Iterator[str]:
-    # The patterns begin with a digit and the code looks back from there: a pattern that begins with
-    # an optional sign or a word would be tried at every character of the text.
+# The patterns of numbers begin with a digit and the code looks back from there: a pattern that
+# begins with an optional sign or a word would be tried at every character of the text.
+
+
+def _find_grouped(text: str) -> Iterator[str]:
     for found in _GROUPED.finditer(text):
         start = found.start()
         if start and text[start - 1] in _CURRENCIES:
             start -= 1
         if not start or text[start - 1] not in "0123456789.,":
             yield text[start : found.end()]
+
+
+def _find_quantities(text: str) -> Iterator[str]:
     for found in _QUANTITY.finditer(text):
         if found[1] in _UNIT_WORDS and _begins_anew(text, found.start()):
             yield found[0]
-    yield from _find_labelled(text)
-    if not text.isascii():
-        other = "\n".join(line for line in text.split("\n") if not line.isascii())
-        for found in _COUNTED.finditer(other):
-            if _begins_anew(other, found.start(), after_letters=True):
-                yield found[0]
+
+
+def _find_counted(text: str) -> Iterator[str]:
+    """Yield numbers with a counting word of an unspaced script."""
+    if text.isascii():
+        return
+    other = "\n".join(line for line in text.split("\n") if not line.isascii())
+    for found in _COUNTED.finditer(other):
+        if _begins_anew(other, found.start(), after_letters=True):
+            yield found[0]
 
 
 def _find_labelled(text: str) -> Iterator[str]:
@@ -493,8 +531,11 @@ def _find_commands(text: str) -> Iterator[str]:
             yield from command_lines([found])
 
 
-_PHRASE_FINDERS: tuple[tuple[ItemClass, Callable[[str], Iterator[str]]], ...] = (
+PHRASE_FINDERS: tuple[tuple[ItemClass, Callable[[str], Iterator[str]]], ...] = (
+    ("number", _find_grouped),
     ("number", _find_quantities),
+    ("number", _find_labelled),
+    ("number", _find_counted),
     ("date", _find_dates),
     ("error", _find_errors),
     ("command", _find_commands),

@@ -13,11 +13,12 @@ import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.messages import Attachment, Message, Part, Text
+from enfold.text.memo import TextMemo
 
 SpanKind: TypeAlias = Literal["person", "harness", "context"]
 
@@ -169,12 +170,15 @@ def _person(text: str) -> str:
     return "\n\n".join(filter(None, words))
 
 
-# A message is asked about by several steps of a compression, and by the next compression again.
-@lru_cache(maxsize=16_384)
 def spans(text: str) -> tuple[Span, ...]:
     """Return the text cut into consecutive spans by author."""
     if not text:
         return ()
+    return _find_spans(text) or (Span(0, len(text), "person"),)
+
+
+def _read_spans(text: str) -> tuple[Span, ...]:
+    """Return the spans of a text; none if all of it is a person's."""
     marks = [*_passages(text)]
     if "<" in text and ">" in text:
         marks += _tag_blocks(text, 0, len(text))
@@ -182,9 +186,11 @@ def spans(text: str) -> tuple[Span, ...]:
             return (Span(0, len(text), "harness"),)
     if text.count("\n") >= _MIN_OUTPUT_LINES - 1:
         marks += _pasted_output(text)
-    if not marks:
-        return (Span(0, len(text), "person"),)
-    return tuple(_joined(text, marks))
+    return tuple(_joined(text, marks)) if marks else ()
+
+
+# A message is asked about by several steps of a compression, and by the next compression again.
+_find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2)
 
 
 def _passages(text: str) -> Iterator[Span]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from enfold.errors import InputError
@@ -11,72 +13,124 @@ from enfold.jsontext import loads
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
 from enfold.text.grammar import (
     ITEM_CLASSES,
+    PHRASE_FINDERS,
+    FoundItem,
     ItemClass,
+    TokensOf,
     command_lines,
+    handles_in,
+    is_written_small,
     items_in_token,
-    lines_with,
     names_in,
     number_parts,
-    phrases_in,
     tokens_of,
 )
+from enfold.text.memo import TextMemo
+from enfold.text.secrets import KEY, assigned_values
 
 ItemsByClass: TypeAlias = dict[ItemClass, dict[str, None]]
 """The distinct items of each class, in the order of their first occurrence."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 """Terminal colours. A bare escape takes their place, because that ends a token."""
-_SECRET = re.compile(
-    r"(?<![A-Za-z0-9])(?:(?:sk|pk|rk)[-_][\w-]{12,}|gh[pousr]_\w{16,}|github_pat_\w+"
-    r"|glpat-[\w-]+|xox[abeprs]-[\w-]+|AKIA[0-9A-Z]{12,}|AIza[\w-]{20,}|eyJ[\w-]{8,}"
-    r"|hf_\w{16,}|npm_\w{16,}|ya29\.\S+|SG\.\S{16,})"
-)
-"""The known prefixes of keys."""
-_ASSIGNMENT = r"[\"'\\]{0,3}[ \t]?[:=][ \t]?[\"'\\]{0,3}(?:Bearer |Basic )?"
-_ASSIGNED_SECRET = re.compile(
-    r"(?:[Ss]ecret|SECRET|[Pp]assw(?:or)?d|PASSW(?:OR)?D|[Cc]redentials?|[Aa]uthorization)"
-    rf"{_ASSIGNMENT}([^\s\"',;)}}\]&]{{6,200}}+)"
-    r"|Bearer ([^\s\"',;)}\]&]{12,200}+)|(?:-u|--user)[ =][\"']?[^\s:\"']{1,60}+:([^\s\"']{4,200}+)"
-    rf"|(?:[Kk]ey|KEY|[Tt]oken|TOKEN|[Ss]ig(?:nature)?){_ASSIGNMENT}"
-    r"((?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"',;)}\]&/.]{12,200}+)"
-)
-"""A value with a name such as `key`, `token` or `password`."""
-_SECRET_WORDS = (
-    *("ecret", "ECRET", "assw", "ASSW", "redential", "uthorization", "earer "),
-    *("key", "Key", "KEY", "oken", "TOKEN", "ignature", "sig", "Sig", "-u", "--user"),
-)
 _VALUE_BORDER = re.compile(r"[\s\"'`=:&?/@,;]+")
 
 _COMMAND_ARGUMENTS = frozenset({"cmd", "command", "commands", "script"})
 _JSON_EDGES = frozenset({("{", "}"), ("[", "]")})
 
 
+@dataclass(frozen=True, slots=True)
+class _TextItems:
+    """The items that the grammar finds in one text, before texts are compared."""
+
+    tokens: tuple[FoundItem, ...] = ()
+    phrases: tuple[tuple[FoundItem, ...], ...] = ()
+    """By the kind of phrase, in the order of `PHRASE_FINDERS`."""
+    names: tuple[str, ...] = ()
+    """Names, of which those are none whose words are also written small."""
+    handles: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+_NOTHING = _TextItems()
+
+
 def extract(text: str) -> ItemsByClass:
     """Return the distinct exact items of a text."""
-    found: ItemsByClass = {name: {} for name in ITEM_CLASSES}
+    return _joined((_read(text),), (text,))
+
+
+def extract_all(texts: Sequence[str]) -> ItemsByClass:
+    """Return the distinct exact items of texts, as of one text with all of them.
+
+    Short texts are read once, also if they are asked for again.
+    """
+    found = [_read_once(text) if len(text) <= _MAX_REMEMBERED else _read(text) for text in texts]
+    return _joined([each for each in found if each is not _NOTHING], texts)
+
+
+def _read(text: str) -> _TextItems:
     plain = _COLOUR.sub("\x1b", text) if "\x1b" in text else text
-    lines = "\n".join(dict.fromkeys(plain.split("\n")))
+    lines = "\n".join(dict.fromkeys(plain.split("\n"))) if "\n" in plain else plain
     tokens = dict.fromkeys(tokens_of(lines))
-    for token in tokens:
-        for kind, item in items_in_token(token):
+    found = _TextItems(
+        tuple(item for token in tokens for item in items_in_token(token)),
+        tuple(tuple((kind, item) for item in find(lines)) for kind, find in PHRASE_FINDERS),
+        tuple(names_in(lines)),
+        tuple(handles_in(lines)),
+        tuple(assigned_values(lines)),
+    )
+    is_empty = not (
+        found.tokens or any(found.phrases) or found.names or found.handles or found.secrets
+    )
+    return _NOTHING if is_empty else found
+
+
+_read_once = TextMemo(_read, lambda found: 1 + len(found.tokens) + len(found.names))
+_MAX_REMEMBERED = 2_000
+"""Characters of a text that is remembered: longer ones are seldom read twice."""
+
+
+def _joined(read: Sequence[_TextItems], texts: Sequence[str]) -> ItemsByClass:
+    """Return the items of several texts, of which `read` leaves out those without any."""
+    found: ItemsByClass = {name: {} for name in ITEM_CLASSES}
+    for each in read:
+        for kind, item in each.tokens:
             found[kind][item] = None
-    for kind, item in phrases_in(lines):
-        found[kind][item] = None
-        if kind == "number":
-            for part in number_parts(item):  # `1.5` in `1.5 GB` is not a second item
-                found[kind].pop(part, None)
-    found["name"].update(dict.fromkeys(names_in(lines, tokens.keys())))
-    return _without_secrets(found, lines)
+    for place in range(len(PHRASE_FINDERS)):
+        for each in read:
+            for kind, item in each.phrases[place] if each.phrases else ():
+                found[kind][item] = None
+                if kind == "number":
+                    for part in number_parts(item):  # `1.5` in `1.5 GB` is not a second item
+                        found[kind].pop(part, None)
+    names = dict.fromkeys(name for each in read for name in each.names)
+    found["name"].update(dict.fromkeys(without_headings(names, texts)))
+    found["name"].update(dict.fromkeys(handle for each in read for handle in each.handles))
+    return _without_secrets(found, {secret for each in read for secret in each.secrets})
 
 
-def _without_secrets(found: ItemsByClass, lines: str) -> ItemsByClass:
+_FEW_NAMES = 20
+"""Names whose words are searched in a text, which takes as long as reading all its tokens."""
+
+
+def without_headings(names: Collection[str], texts: Sequence[str]) -> list[str]:
+    """Return the names of which no word is also written small in the texts."""
+    if not names:
+        return []
+    plain = [_COLOUR.sub("\x1b", text) if "\x1b" in text else text for text in texts]
+    words: Container[str] = TokensOf(plain)
+    if len(names) > _FEW_NAMES:
+        words = {token for text in plain for token in tokens_of(text)}
+    return [name for name in names if not is_written_small(name, words)]
+
+
+def _without_secrets(found: ItemsByClass, secrets: AbstractSet[str]) -> ItemsByClass:
     """Return the items that are neither a secret nor a part of one, and contain none."""
-    assigned = _ASSIGNED_SECRET.findall(lines_with(lines, *_SECRET_WORDS))
-    secrets = frozenset(value for values in assigned for value in values if value)
     all_secrets = "\n".join(sorted(secrets))
 
     def is_secret(item: str) -> bool:
-        if _SECRET.search(item):
+        if KEY.search(item):
             return True
         if not secrets:
             return False

@@ -2,25 +2,31 @@
 
 A sentence is scored by its cues, which `rules.toml` lists by language: words of duration and
 frequency, duty and prohibition, scope, wishes addressed to the reader, orders; and against it words
-of questions, narration, guesses and statements about others. Quoted text, code, fences and the
-text of clients have no cues. Corrections and decisions are found in the same way.
+of questions, narration, guesses and statements about others. A sentence with too few cues is a
+rule if its wording is like that of rules (`likeness`). Quoted text, code, fences and the text of
+clients have no cues. Corrections and decisions are found in the same way.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.text import harness
 from enfold.text.cues import is_content_word
+from enfold.text.likeness import likeness
+from enfold.text.memo import TextMemo
 from enfold.text.questions import stem
-from enfold.text.scripts import (
+from enfold.text.sentences import whole_sentences
+from enfold.text.words import (
     COLONS,
     COMMAS,
     QUESTION_MARKS,
@@ -29,9 +35,8 @@ from enfold.text.scripts import (
     UNSPACED,
     UNSPACED_PAUSES,
     UNSPACED_STOPS,
+    texts_of_terms,
 )
-from enfold.text.sentences import whole_sentences
-from enfold.text.words import texts_of_terms
 
 RuleKind: TypeAlias = Literal["rule", "correction", "decision"]
 
@@ -47,6 +52,8 @@ class RuleSpan(NamedTuple):
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u0903\u093a-\u094f\u0e31-\u0e4e\u200c"
 """Vowel signs and joiners, which belong to a word."""
 _TOKEN = re.compile(rf"[^\W_](?:[\w{_MARKS}'\-]*[\w{_MARKS}])?|[^\w\s]")
+_ASCII_TOKEN = re.compile(r"[a-z0-9]\w*+(?:['\-]++\w++)*+|[^\w\s\x1c-\x1f]", re.ASCII)
+"""The same for a text in lower case without other letters, twice as fast."""
 _SHORT_VOWELS = re.compile("[\u064b-\u0652]")
 """Arabic marks that most people leave out."""
 _ELISION = re.compile(r"(\w{1,2}|dell|nell|sull|all|dall|quest|jusqu|lorsqu)'(\w{3,})")
@@ -55,11 +62,11 @@ _LINE = re.compile(r"[^\n]*\n?")
 _BULLET = re.compile(r"[ \t]*(?:[-*•+–]|\(?\d{1,3}[.)]|[a-zA-Z][.)]|\[[ xX]\])\s+")
 _HEADING = re.compile(r"[ \t]*#{1,6}\s+")
 _FENCE = re.compile(r"[ \t]*(```|~~~)")
-_NOT_PROSE = re.compile(r"[ \t]*[>|{}<]|\t| {8}")
+_NOT_PROSE = re.compile(r"[ \t]*(?:[>|}<]|\{(?!\w+\} ))|\t| {8}")
 _CODE = re.compile(
-    r"[;{}]\s*$|\w\([^)]*\)\s*[;{:]|\w\[\w*\]|[=!]=|=>|->|::|</|^\s*(?://|\$ )|\w = \w"
+    r"[;{}]\s*$|\w\([^)]*\)\s*[;{:]|\w\[\w*\]|[=!]=|=>|->|::|</|^\s*(?://|\$ )|\w = \w|<\|\w+\|>"
 )
-"""A line of code outside a fence."""
+"""A line of code outside a fence, or one with control tokens of a model."""
 _QUOTED = re.compile(
     r"https?://\S+|`[^`\n]+`|\"[^\"\n]+\"|“[^”\n]+”|«[^»\n]+»|„[^“”\n]+[“”]|「[^」\n]+」|『[^』\n]+』"
 )
@@ -68,7 +75,12 @@ _PLACEHOLDER = " \ufffc "
 _PAUSES = f"{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{UNSPACED_STOPS}{''.join(COLONS)}"
 _PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
 _CASUAL_END = re.compile(r"(?<=[?!] )(?=[a-z])|(?<=[a-z]{3}\. )(?=[a-z])")
+_MAY_END_CASUALLY = re.compile(r"[?!.] [a-z]")
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
+_MAY_BE_CODE = re.compile(r"[;{}(\[=<>$]|::|//")
+"""Marks of which a line of code has one. Most lines have none, and this search is faster."""
+_ASCII_QUOTES = ('"', "`", "://")
+_QUESTION_ENDS = tuple(QUESTION_MARKS)
 _SECOND_CAPITALIZED = re.compile(r"\w+ (?:[A-Z\u00c0-\u00de\u0386-\u03ab\u0404-\u042f])\w+ \w")
 _CLOSING = "\"'”»)*_ "
 
@@ -78,14 +90,30 @@ _SAMPLE = 2000
 """Characters that tell the language of a text."""
 _GAP = 6
 _UNSPACED_GAP = 12
+_LONG_LINE = 400
+"""Characters. A longer line has several sentences."""
 _MIN_WRAPPED_LENGTH = 50
 """Characters of a line that may continue in the next one."""
 _MAX_POINTER_DISTANCE = 5
 """Words of a sentence among which a pronoun refers to the sentence before."""
+_MOST_SUBJECTS = 1_000
+"""Subjects with a common term that a withdrawal is compared with, the newest first."""
 _MAX_DROPPED = 2
 """Words of a rule that a later rule about the same subject may replace."""
 _RULE = 3.0
 _CORRECTION = 2.5
+_LIKENESS = 1.45
+"""Likeness of a sentence that is a rule by its wording."""
+_LIKENESS_IN_LONG_TEXT = 1.8
+"""Of a long text most sentences are no rules."""
+_POSSIBLE = -0.5
+"""Likeness of a sentence that may be a rule."""
+_LONG_TEXT = 2000
+"""Characters."""
+_MOST_WORDED = 18
+"""Words of a sentence whose wording is judged."""
+_CUES_IN_LIKENESS = 0.2
+"""Weight of the cues in it."""
 _SHORT = 10
 """Words of a short sentence."""
 _VERY_SHORT = 8
@@ -116,6 +144,8 @@ _UNHIDDEN = frozenset(
     }
 )
 """Cues that count inside a phrase which only looks like a rule."""
+_HIDING = frozenset({"guess", "past"})
+"""Cues of such phrases."""
 _CHANGES = ("revoke", "allow", "instead")
 """Cues of sentences that withdraw or replace a rule."""
 _NO_SUBJECT = (
@@ -123,6 +153,8 @@ _NO_SUBJECT = (
     *("instead", "correct", "decide", "subject", "question", "common"),
 )
 """Cues whose words do not name the subject of a rule."""
+_WHOLE_PHRASES = frozenset({"manner", "revoke", "allow"})
+"""Cues of which the words of longer phrases count too."""
 
 _SCRIPTS = (
     (re.compile("[\u3040-\u30ff]"), "ja"),
@@ -160,6 +192,21 @@ class _Entry(NamedTuple):
     at_start: bool
 
 
+class _WordCues(NamedTuple):
+    """The cues that begin with a word."""
+
+    entries: tuple[_Entry, ...]
+    """Entries whose first word stands for this one."""
+    pairs: Mapping[str, list[_Entry]]
+    """Entries that begin with this word and another one, by that."""
+    is_break: bool
+    """True if a clause begins after the word."""
+    is_filler: bool
+
+
+_NO_CUES = _WordCues((), {}, is_break=False, is_filler=False)
+
+
 @dataclass(slots=True)
 class _Lexicon:
     """The cues of one language, found by their first words."""
@@ -167,28 +214,38 @@ class _Lexicon:
     fillers: frozenset[str]
     joints: frozenset[str]
     entries: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
-    """By the first word, or by the first two with a space between them."""
+    """By the first word."""
+    pairs: dict[str, dict[str, list[_Entry]]] = field(default_factory=dict)
+    """By the first word and the second."""
     stems: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
     """By the first letter of the first word."""
     endings: dict[str, list[_Entry]] = field(default_factory=lambda: defaultdict(list))
     """By the last letter of the first word."""
-    unspaced: list[tuple[str, str, re.Pattern[str] | None]] = field(default_factory=list)
-    """Cue, entry and, where a plain search does not do, its pattern."""
-    begun: dict[str, tuple[_Entry, ...]] = field(default_factory=dict)
-    """The entries that may begin with a word, for words that occurred."""
+    unspaced: dict[str, list[_UnspacedEntry]] = field(default_factory=lambda: defaultdict(list))
+    """By the first character."""
+    guesses: list[_UnspacedEntry] = field(default_factory=list)
+    """Of a language without spaces: phrases that only look like a rule."""
+    begun: dict[str, _WordCues] = field(default_factory=dict)
+    """The cues of words that occurred."""
 
-    def beginning_with(self, word: str) -> tuple[_Entry, ...]:
-        """Return the entries whose first word stands for this one."""
-        found = self.begun.get(word)
-        if found is None:
-            inflected = (*self.stems.get(word[0], ()), *self.endings.get(word[-1], ()))
-            found = (
-                *self.entries.get(word, ()),
-                *(entry for entry in inflected if _is_word(entry.words[0], word)),
-            )
-            if len(self.begun) >= _MOST_WORDS:
-                self.begun.clear()
-            self.begun[word] = found
+    def beginning_with(self, word: str) -> _WordCues:
+        """Return what a word that did not occur before may begin."""
+        inflected = (*self.stems.get(word[0], ()), *self.endings.get(word[-1], ()))
+        entries = (
+            *self.entries.get(word, ()),
+            *(entry for entry in inflected if _is_word(entry.words[0], word)),
+        )
+        found = _WordCues(
+            entries,
+            self.pairs.get(word, {}),
+            is_break=word in _PAUSE or word in self.joints,
+            is_filler=word in self.fillers,
+        )
+        if len(self.begun) >= _MOST_WORDS:
+            self.begun = {}
+        if found == _NO_CUES:
+            found = _NO_CUES
+        self.begun[word] = found
         return found
 
     def add(self, found: _Entry) -> None:
@@ -199,9 +256,28 @@ class _Lexicon:
         elif first.endswith("*"):
             self.stems[first[0]].append(found)
         elif rest and rest[0] != ".." and "*" not in rest[0]:
-            self.entries[f"{first} {rest[0]}"].append(found)
+            self.pairs.setdefault(first, {}).setdefault(rest[0], []).append(found)
         else:
             self.entries[first].append(found)
+
+
+class _UnspacedEntry(NamedTuple):
+    """An entry of a language without spaces."""
+
+    cue: str
+    entry: str
+    text: str
+    """Characters that a sentence with the entry has."""
+    pattern: re.Pattern[str] | None
+    """None if the text is the entry."""
+
+    def find(self, sentence: str) -> int:
+        """Return where the entry begins in a sentence, -1 if it does not occur."""
+        at = sentence.find(self.text)
+        if at < 0 or self.pattern is None:
+            return at
+        match = self.pattern.search(sentence)
+        return match.start() if match else -1
 
 
 class _RuleTables(NamedTuple):
@@ -228,7 +304,7 @@ def _tables() -> _RuleTables:
     for cues in table.values():
         for cue, entries in cues.items():
             # The words of a phrase ("final answer") may name a subject elsewhere.
-            single = (entry for entry in entries if cue == "manner" or " " not in entry)
+            single = (entry for entry in entries if cue in _WHOLE_PHRASES or " " not in entry)
             terms[cue].update(term for entry in single for term in texts_of_terms(entry))
     instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
     return _RuleTables(
@@ -264,12 +340,15 @@ def _lexicon(language: str, cues: dict[str, list[str]], words: dict[str, list[st
     for cue, entries in cues.items():
         for entry in entries if cue != "common" else ():
             if language in _WITHOUT_SPACES:
-                lexicon.unspaced.append((cue, entry, _unspaced_pattern(entry)))
+                text = entry.removeprefix("^").partition("..")[0].strip()
+                unspaced = _UnspacedEntry(cue, entry, text, _unspaced_pattern(entry))
+                if cue == "guess":
+                    lexicon.guesses.append(unspaced)
+                else:
+                    lexicon.unspaced[text[0]].append(unspaced)
             else:
                 found = tuple(_entry_words(entry.removeprefix("^")))
                 lexicon.add(_Entry(cue, found, entry.startswith("^")))
-    # Phrases that only look like a rule are blanked before the other cues are looked for.
-    lexicon.unspaced.sort(key=lambda entry: entry[0] != "guess")
     return lexicon
 
 
@@ -293,9 +372,16 @@ def _entry_words(entry: str) -> Iterator[str]:
 
 def _tokens(sentence: str) -> list[str]:
     """Return the words and punctuation marks of a sentence in lower case."""
+    plain = sentence.lower()
+    if plain.isascii():
+        tokens: list[str] = _ASCII_TOKEN.findall(plain)
+    else:
+        plain = _SHORT_VOWELS.sub("", plain.replace("’", "'"))
+        tokens = _TOKEN.findall(plain)
+    if "'" not in plain:
+        return tokens
     found: list[str] = []
-    plain = _SHORT_VOWELS.sub("", sentence.lower().replace("’", "'"))
-    for token in _TOKEN.findall(plain):
+    for token in tokens:
         if "'" in token and (elision := _ELISION.fullmatch(token)):
             found += (f"{elision[1]}'", elision[2])
         else:
@@ -303,9 +389,41 @@ def _tokens(sentence: str) -> list[str]:
     return found
 
 
+def words_of(sentence: str) -> list[str]:
+    """Return the words and punctuation marks of a sentence, without what it quotes."""
+    return _tokens(_without_quoted(sentence))
+
+
+def _without_quoted(sentence: str, placeholder: str = _PLACEHOLDER) -> str:
+    """Return the sentence with a placeholder for quoted text, addresses and code."""
+    if sentence.isascii() and not any(mark in sentence for mark in _ASCII_QUOTES):
+        return sentence
+    return _QUOTED.sub(placeholder, sentence)
+
+
+def cue_score(sentence: str) -> float:
+    """Return how much a sentence looks like a rule by its cues alone."""
+    bare = _without_quoted(sentence)
+    asks = sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
+    return _rule_score(_cues_of(bare, _tokens(bare)), asks=asks)
+
+
 def find_rules(text: str) -> tuple[RuleSpan, ...]:
     """Return the rules, corrections and decisions that a person states in a text."""
     return _read(text).rules
+
+
+class PossibleRule(NamedTuple):
+    """A sentence that may be a rule, by its wording."""
+
+    start: int
+    end: int
+    likeness: float
+
+
+def possible_rules(text: str) -> tuple[PossibleRule, ...]:
+    """Return the sentences of a person that may be rules, without those of `find_rules`."""
+    return _read(text).possible
 
 
 class _Sentence(NamedTuple):
@@ -326,19 +444,29 @@ class _Reading:
 
     rules: tuple[RuleSpan, ...] = ()
     sentences: tuple[_Sentence, ...] = ()
+    possible: tuple[PossibleRule, ...] = ()
+
+
+_NOTHING_READ = _Reading()
+
+
+def _read_once(text: str) -> _Reading:
+    found: list[RuleSpan] = []
+    sentences: list[_Sentence] = []
+    possible: list[PossibleRule] = []
+    for span in harness.spans(text):
+        if span.kind == "person":
+            _find_in_prose(text, span.start, span.end, found, sentences, possible)
+    ends = {rule.end for rule in found}
+    kept = (each for each in sentences if each.end in ends or each.cues.any(*_CHANGES))
+    reading = _Reading(tuple(found), tuple(kept), tuple(possible))
+    return _NOTHING_READ if reading == _NOTHING_READ else reading
 
 
 # The same messages are read by every compression of a session.
-@lru_cache(maxsize=16_384)
-def _read(text: str) -> _Reading:
-    found: list[RuleSpan] = []
-    sentences: list[_Sentence] = []
-    for span in harness.spans(text):
-        if span.kind == "person":
-            _find_in_prose(text, span.start, span.end, found, sentences)
-    ends = {rule.end for rule in found}
-    kept = (each for each in sentences if each.end in ends or each.cues.any(*_CHANGES))
-    return _Reading(tuple(found), tuple(kept))
+_read = TextMemo(
+    _read_once, lambda found: 1 + (2 * len(found.sentences) + len(found.possible)) // 4
+)
 
 
 class _Paragraph(NamedTuple):
@@ -350,10 +478,16 @@ class _Paragraph(NamedTuple):
 
 
 def _find_in_prose(
-    text: str, start: int, end: int, found: list[RuleSpan], sentences: list[_Sentence]
+    text: str,
+    start: int,
+    end: int,
+    found: list[RuleSpan],
+    sentences: list[_Sentence],
+    possible: list[PossibleRule],
 ) -> None:
     likely = _languages(_tokens(text[start : min(start + _SAMPLE, end)]))
     usual = likely[0] if len(likely) == 1 else ""
+    wanted = _LIKENESS if end - start <= _LONG_TEXT else _LIKENESS_IN_LONG_TEXT
     header = -1
     previous = previous_end = start
     for paragraph in _paragraphs(text, start, end):
@@ -366,22 +500,24 @@ def _find_in_prose(
             is_first = not found or found[-1].start < header
             found.append(RuleSpan(header if is_first else paragraph.start, paragraph.end, "rule"))
             for low, sentence in _sentences(text, paragraph):
-                bare = _QUOTED.sub(_PLACEHOLDER, sentence)
+                bare = _without_quoted(sentence)
                 cues = _cues_of(bare, _tokens(bare), usual)
                 sentences.append(_Sentence(low, sentence, cues))
             continue
         for low, sentence in _sentences(text, paragraph):
             high = low + len(sentence)
-            bare = _QUOTED.sub(_PLACEHOLDER, sentence)
+            bare = _without_quoted(sentence)
             tokens = _tokens(bare)
             cues = _cues_of(bare, tokens, usual)
             sentences.append(_Sentence(low, sentence, cues))
-            judgement = _judge(sentence, tokens, cues)
+            judgement = _judge(sentence, tokens, cues, wanted)
             if judgement.announces:
                 header = low
             if judgement.kind:
                 refers = judgement.points_back and not (found and found[-1].end > previous)
                 found.append(RuleSpan(previous if refers else low, high, judgement.kind))
+            elif judgement.likeness >= _POSSIBLE:
+                possible.append(PossibleRule(low, high, judgement.likeness))
             previous, previous_end = low, high
 
 
@@ -390,9 +526,9 @@ def _sentences(text: str, paragraph: _Paragraph) -> Iterator[tuple[int, str]]:
     at = paragraph.start
     for whole in whole_sentences(text[paragraph.start : paragraph.end]):
         # Many people begin a sentence with a small letter.
-        for sentence in _CASUAL_END.split(whole):
+        for sentence in _CASUAL_END.split(whole) if _MAY_END_CASUALLY.search(whole) else (whole,):
             bare = sentence.strip()
-            if bare:
+            if bare and not (paragraph.end - paragraph.start > _LONG_LINE and _is_code(bare)):
                 yield at + sentence.index(bare), bare
             at += len(sentence)
 
@@ -425,8 +561,12 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
 
 
 def _is_code(line: str) -> bool:
-    match = _CODE.search(_QUOTED.sub("", line))
-    return match is not None and not _HEADING.match(line)
+    if len(line) > _LONG_LINE:
+        return False  # prose that mentions code; its sentences are judged one by one
+    bare = _without_quoted(line, "")
+    if not _MAY_BE_CODE.search(bare):
+        return False
+    return _CODE.search(bare) is not None and not _HEADING.match(line)
 
 
 def _continues(text: str, held: _Paragraph, start: int) -> bool:
@@ -446,6 +586,8 @@ class _Judgement(NamedTuple):
     points_back: bool = False
     announces: bool = False
     """True for a line such as "please follow these rules:"."""
+    likeness: float = -math.inf
+    """The likeness of a sentence of no kind."""
 
 
 @dataclass(slots=True)
@@ -465,34 +607,55 @@ class _Cues:
     """True if the language puts the verb before its object."""
 
     def __contains__(self, cue: str) -> bool:
-        return bool(self.places.get(cue))
+        return cue in self.places
 
     def any(self, *cues: str) -> bool:
         """Return True if the sentence has one of the cues."""
-        return any(cue in self for cue in cues)
+        return not self.places.keys().isdisjoint(cues)
 
 
-def _judge(sentence: str, tokens: list[str], cues: _Cues) -> _Judgement:
+def _judge(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> _Judgement:
     if not tokens:
         return _Judgement(None)
-    asks = sentence.rstrip(_CLOSING).endswith(tuple(QUESTION_MARKS))
+    asks = sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
     kind: RuleKind | None = None
+    likely = -math.inf
     needed = _RULE if cues.size <= _LONG else _RULE + 1
     if _rule_score(cues, asks=asks) >= needed or (not asks and _reserves(sentence, cues)):
         kind = "rule"
     elif not asks:
-        kind = _lesser_kind(tokens, cues)
-    points_back = not _tables().pointers.isdisjoint(tokens[:_MAX_POINTER_DISTANCE])
+        kind = "rule" if _names_rule(sentence) else _lesser_kind(tokens, cues)
+        if kind is None and (likely := _rule_likeness(tokens, cues)) >= wanted:
+            kind = "rule"
+    points_back = kind is not None and not _tables().pointers.isdisjoint(
+        tokens[:_MAX_POINTER_DISTANCE]
+    )
     announces = sentence.endswith(COLONS) and (
         kind == "rule" or cues.any("generic", "wish", "lasting")
     )
-    return _Judgement(kind, points_back, announces)
+    return _Judgement(kind, points_back, announces, likely)
+
+
+def _names_rule(sentence: str) -> bool:
+    """Return True if a rule follows a colon: "one thing matters to me: no new dependencies"."""
+    _, colon, rest = sentence.partition(": ")
+    if not colon or len(rest.split()) < _EARLY:
+        return False
+    return cue_score(rest) >= _RULE
+
+
+def _rule_likeness(tokens: list[str], cues: _Cues) -> float:
+    """Return how much the wording of a sentence, with the cues that it has, is that of a rule."""
+    if not _EARLY <= cues.size <= _MOST_WORDED or cues.any("past", "report"):
+        return -math.inf
+    return likeness(tokens) + _CUES_IN_LIKENESS * _rule_score(cues, asks=False)
 
 
 def _reserves(sentence: str, cues: _Cues) -> bool:
     """Return True if a sentence leaves something to one person: "only Marta merges"."""
-    names_one = cues.size >= _EARLY and _SECOND_CAPITALIZED.match(sentence) is not None
-    return names_one and "only" in cues.begins and not cues.any("past", "report", "guess")
+    if "only" not in cues.begins or cues.size < _EARLY or cues.any("past", "report", "guess"):
+        return False
+    return _SECOND_CAPITALIZED.match(sentence) is not None
 
 
 def _rule_score(cues: _Cues, *, asks: bool) -> float:
@@ -573,9 +736,9 @@ def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
         is_reply = places[0] > 0 or tokens[1] in _PAUSE or len(places) > 1
         if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide"):
             return "correction"
-    is_early = any(
-        _words_before(tokens, place) <= _EARLY for place in cues.places.get("decide", ())
-    )
+    if "decide" not in cues:
+        return None
+    is_early = any(_words_before(tokens, place) <= _EARLY for place in cues.places["decide"])
     asks = "question" in cues.begins
     if is_early and not asks and not cues.any("guess", "past", "report"):
         return "decision"
@@ -598,9 +761,8 @@ def _languages(tokens: Sequence[str], usual: str = "") -> tuple[str, ...]:
     counts: dict[str, float] = defaultdict(float)
     if usual and usual not in _BY_SCRIPT:
         counts[usual] = 1
-    votes = _tables().votes
-    for token in tokens:
-        for language, vote in votes.get(token, ()):
+    for votes in filter(None, map(_tables().votes.get, tokens)):
+        for language, vote in votes:
             counts[language] += vote
     most = max(counts.values(), default=0)
     return tuple(language for language, count in counts.items() if count == most) or ("en",)
@@ -620,33 +782,56 @@ def _cues_of(sentence: str, tokens: list[str], usual: str = "") -> _Cues:
 
 def _cues(tokens: list[str], language: str) -> _Cues:
     lexicon = _tables().lexicons[language]
-    starts = _clause_starts(tokens, lexicon)
-    verbs: set[int] = set()
-    hits: list[tuple[str, int, int]] = []
-    anchored: list[tuple[str, int, int]] = []
-    for place, token in enumerate(tokens):
-        pair = f"{token} {tokens[place + 1]}" if place + 1 < len(tokens) else ""
-        for entry in (*lexicon.beginning_with(token), *lexicon.entries.get(pair, ())):
-            end = _match(entry.words, tokens, place) if len(entry.words) > 1 else place + 1
-            if not end:
-                continue
-            (anchored if entry.at_start else hits).append((entry.cue, place, end))
-            # A verb may follow an adverb or a negation: "always use", "don't touch".
-            if entry.cue in _BEFORE_VERBS and place in starts:
-                starts.add(end)
-            elif entry.cue == "always":
-                verbs.add(end)
-    hits += (
-        hit
-        for hit in anchored
-        if (hit[1] in starts or (hit[0] == "act" and hit[1] in verbs)) and _is_apt(hit, tokens)
-    )
+    hits = _hits(tokens, lexicon)
+    if not hits:
+        return _Cues({}, _size(tokens), is_verb_first=language not in _VERB_LAST)
     _add_leading_verb(hits, tokens, language)
     cues = _settled(hits, tokens)
-    first = next((place for place, token in enumerate(tokens) if token not in lexicon.fillers), 0)
+    first = next((place for place, each in enumerate(tokens) if each not in lexicon.fillers), 0)
     cues.begins = frozenset(cue for cue, places in cues.places.items() if places[0] <= first)
     cues.is_verb_first = language not in _VERB_LAST
     return cues
+
+
+def _hits(tokens: list[str], lexicon: _Lexicon) -> list[tuple[str, int, int]]:
+    """Return the cues of a sentence, each with its start and its end."""
+    begun = lexicon.begun
+    starts, verbs, after_adverbs = {0}, set[int](), set[int]()
+    hits: list[tuple[str, int, int]] = []
+    anchored: list[tuple[str, int, int]] = []
+    for place, token in enumerate(tokens):
+        found = begun.get(token) or lexicon.beginning_with(token)
+        if found is _NO_CUES:
+            continue
+        entries, pairs, is_break, is_filler = found
+        # A clause begins after a pause; fillers such as "please" may precede it.
+        if is_break or (is_filler and place in starts):
+            starts.add(place + 1)
+        if pairs and (longer := pairs.get("".join(tokens[place + 1 : place + 2]))):
+            entries = (*entries, *longer)
+        for cue, words, at_start in entries:
+            end = _match(words, tokens, place) if len(words) > 1 else place + 1
+            if not end:
+                continue
+            (anchored if at_start else hits).append((cue, place, end))
+            # A verb may follow an adverb or a negation: "always use", "don't touch".
+            if cue in _BEFORE_VERBS and (place in starts or place in after_adverbs):
+                after_adverbs.add(end)
+            elif cue == "always":
+                verbs.add(end)
+    if anchored:
+        starts |= after_adverbs
+        hits += (
+            hit
+            for hit in anchored
+            if (hit[1] in starts or (hit[0] == "act" and hit[1] in verbs)) and _is_apt(hit, tokens)
+        )
+    return hits
+
+
+def _size(tokens: list[str]) -> int:
+    """Return the number of words."""
+    return len(tokens) - sum(map(_PAUSE.__contains__, tokens))
 
 
 def _add_leading_verb(hits: list[tuple[str, int, int]], tokens: list[str], language: str) -> None:
@@ -663,16 +848,6 @@ def _is_apt(hit: tuple[str, int, int], tokens: list[str]) -> bool:
     """Return False for the "no" of "no, thank you", which denies nothing that follows."""
     cue, _, end = hit
     return cue != "none" or (end < len(tokens) and tokens[end] not in _PAUSE)
-
-
-def _clause_starts(tokens: list[str], lexicon: _Lexicon) -> set[int]:
-    """Return the places at which a clause begins; fillers such as "please" may precede it."""
-    starts = {0}
-    for place, token in enumerate(tokens):
-        is_filler = token in lexicon.fillers and place in starts
-        if is_filler or token in _PAUSE or token in lexicon.joints:
-            starts.add(place + 1)
-    return starts
 
 
 def _match(words: tuple[str, ...], tokens: list[str], place: int) -> int:
@@ -701,28 +876,33 @@ def _is_word(word: str, token: str) -> bool:
 
 def _settled(hits: list[tuple[str, int, int]], tokens: list[str]) -> _Cues:
     """Return the cues without those in phrases which only look like a rule."""
-    hidden = [0] * len(tokens)
-    for cue, start, end in hits:
-        if cue in {"guess", "past"} and end - start > 1:
-            for place in range(start, end):
-                hidden[place] = max(hidden[place], end - start)
-    places: dict[str, list[int]] = defaultdict(list)
-    covered: set[tuple[str, int]] = set()
+    hiding = [(start, end) for cue, start, end in hits if cue in _HIDING and end - start > 1]
+    places: dict[str, list[int]] = {}
+    ends: dict[str, int] = {}
     for cue, start, end in sorted(hits, key=lambda hit: (hit[1], -hit[2])):
-        if cue not in _UNHIDDEN and max(hidden[start:end]) >= end - start:
+        if hiding and cue not in _UNHIDDEN and _is_hidden(start, end, hiding):
             continue
-        if (cue, start) not in covered:
-            covered.update((cue, place) for place in range(start, end))
-            places[cue].append(start)
-    _drop_late_reports(places, tokens)
-    size = sum(token not in _PAUSE for token in tokens)
-    verb = places["act"][0] if "act" in places else len(tokens)
-    _demote_only(places)
-    specific = _tables().specific
-    is_specific = any(token in specific for token in tokens[verb + 1 : verb + 2])
-    following = tokens[verb + 1 : verb + 3]
-    is_plural = any(len(word) > _EARLY and word.endswith("s") for word in following)
-    return _Cues(places, size, is_specific=is_specific, is_plural=is_plural and not is_specific)
+        if start >= ends.get(cue, 0):
+            ends[cue] = end
+            places.setdefault(cue, []).append(start)
+    if "report" in places:
+        _drop_late_reports(places, tokens)
+    if "only" in places:
+        _demote_only(places)
+    cues = _Cues(places, _size(tokens))
+    if "act" in places:
+        verb = places["act"][0]
+        specific = _tables().specific
+        cues.is_specific = any(token in specific for token in tokens[verb + 1 : verb + 2])
+        following = tokens[verb + 1 : verb + 3]
+        is_plural = any(len(word) > _EARLY and word.endswith("s") for word in following)
+        cues.is_plural = is_plural and not cues.is_specific
+    return cues
+
+
+def _is_hidden(start: int, end: int, hiding: list[tuple[int, int]]) -> bool:
+    """Return True if a phrase that only looks like a rule, at least as long, has a part of it."""
+    return any(low < end and start < high and high - low >= end - start for low, high in hiding)
 
 
 def _drop_late_reports(places: dict[str, list[int]], tokens: list[str]) -> None:
@@ -731,7 +911,7 @@ def _drop_late_reports(places: dict[str, list[int]], tokens: list[str]) -> None:
     order = min((places[cue][0] for cue in orders if cue in places), default=len(tokens))
     kept = [
         place
-        for place in places.pop("report", ())
+        for place in places.pop("report")
         if place < order or (place and tokens[place - 1] in _PAUSE)
     ]
     if kept:
@@ -744,7 +924,7 @@ def _demote_only(places: dict[str, list[int]]) -> None:
     restricted = [place for cue in verbs for place in places.get(cue, ())]
     kept = [
         place
-        for place in places.pop("only", ())
+        for place in places.pop("only")
         if place == 0 or any(abs(place - verb) <= _EARLY + 1 for verb in restricted)
     ]
     if kept:
@@ -752,32 +932,82 @@ def _demote_only(places: dict[str, list[int]]) -> None:
 
 
 def _unspaced_cues(sentence: str, language: str) -> _Cues:
-    entries = _tables().lexicons[language].unspaced
+    lexicon = _tables().lexicons[language]
     places: dict[str, list[int]] = defaultdict(list)
     rest = sentence
-    for cue, entry, pattern in entries:
-        if pattern is None:
-            at = rest.find(entry)
-        else:
-            match = pattern.search(rest)
-            at = match.start() if match else -1
+    for guess in lexicon.guesses:
+        # They are blanked before the other cues are looked for.
+        at = guess.find(rest)
         if at >= 0:
-            places[cue].append(at)
-            if cue == "guess":
-                rest = rest.replace(entry, "\ufffc" * len(entry))
+            places[guess.cue].append(at)
+            rest = rest.replace(guess.entry, "\ufffc" * len(guess.entry))
+    for character in set(rest).intersection(lexicon.unspaced):
+        for entry in lexicon.unspaced[character]:
+            at = entry.find(rest)
+            if at >= 0:
+                places[entry.cue].append(at)
     for found in places.values():
         found.sort()
     begins = frozenset(cue for cue, found in places.items() if found[0] == 0)
     return _Cues(places, len(sentence) // 2, begins, is_verb_first=language not in _VERB_LAST)
 
 
-class _Stated(NamedTuple):
-    """A rule of a series of texts."""
+class _Subject(NamedTuple):
+    """The subject of a rule. Rules with the same subject are withdrawn together."""
 
-    text: int
-    number: int
     terms: frozenset[str]
     forbids: bool
+
+
+_Place: TypeAlias = tuple[int, int]
+"""The index of a text, and of a rule in it."""
+
+
+class _RulesInForce:
+    """The rules of a series of texts that hold, found by the terms of their subjects."""
+
+    def __init__(self) -> None:
+        self._subjects: dict[_Place, _Subject] = {}
+        self._places: dict[_Subject, list[_Place]] = {}
+        self._by_term: dict[str, dict[_Subject, None]] = defaultdict(dict)
+
+    def add(self, place: _Place, subject: _Subject) -> None:
+        self._subjects[place] = subject
+        self._places.setdefault(subject, []).append(place)
+        for term in subject.terms:
+            subjects = self._by_term[term]
+            subjects.pop(subject, None)
+            subjects[subject] = None  # the newest are last
+
+    def about(self, terms: frozenset[str]) -> set[_Subject]:
+        """Return the newest subjects that share a term with these."""
+        found = (reversed(self._by_term[term]) for term in terms if term in self._by_term)
+        return {subject for each in found for subject in islice(each, _MOST_SUBJECTS)}
+
+    def remove(self, subjects: Iterable[_Subject]) -> list[_Place]:
+        """Remove the rules with these subjects; return where they were stated."""
+        gone = [place for subject in subjects for place in self._places.pop(subject)]
+        for place in gone:
+            subject = self._subjects.pop(place)
+            for term in subject.terms:
+                self._by_term[term].pop(subject, None)
+        return gone
+
+    def remove_last(self) -> list[_Place]:
+        """Remove the rule that was stated last."""
+        place, subject = self._subjects.popitem()
+        self._subjects[place] = subject
+        places = self._places[subject]
+        if len(places) == 1:
+            return self.remove([subject])
+        del self._subjects[place]
+        return [places.pop()]
+
+    def remove_all(self) -> list[_Place]:
+        return self.remove(list(self._places))
+
+    def __bool__(self) -> bool:
+        return bool(self._subjects)
 
 
 class Withdrawal(NamedTuple):
@@ -789,53 +1019,67 @@ class Withdrawal(NamedTuple):
     end: int
 
 
-def withdrawn(texts: Sequence[str]) -> dict[tuple[int, int], Withdrawal]:
-    """Return the rules that a later sentence withdraws or replaces, with that sentence.
+Withdrawals: TypeAlias = dict[_Place, Withdrawal]
+"""The rules that a later sentence withdraws or replaces, with that sentence."""
 
-    A pair is the index of a text and of the rule in what `find_rules` returns for it.
+
+def withdrawn(texts: Iterable[str]) -> Withdrawals:
+    """Return the rules that a later sentence withdraws or replaces.
+
+    A place is the index of a text and of the rule in what `find_rules` returns for it.
     """
-    in_force: list[_Stated] = []
-    gone: dict[tuple[int, int], Withdrawal] = {}
+    return rules_of_all(texts)[1]
+
+
+def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], Withdrawals]:
+    """Return the rules of each text, and those of them that are withdrawn."""
+    rules: list[tuple[RuleSpan, ...]] = []
+    in_force = _RulesInForce()
+    gone: Withdrawals = {}
     for index, text in enumerate(texts):
         reading = _read(text)
+        rules.append(reading.rules)
+        if not reading.sentences:
+            continue
         ends = {rule.end: number for number, rule in enumerate(reading.rules)}
         for sentence in reading.sentences:
             number = ends.get(sentence.end)
             new = None
             if number is not None:
                 forbids = sentence.cues.any("forbid", "consult")
-                new = _Stated(index, number, _subject(sentence.text), forbids)
-            old = {(each.text, each.number) for each in _withdrawn_by(sentence, new, in_force)}
-            in_force = [each for each in in_force if (each.text, each.number) not in old]
+                new = _Subject(_subject(sentence.text), forbids)
+            old = _withdraw(sentence, new, in_force)
             gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
-            if new:
-                in_force.append(new)
-    return gone
+            if new is not None and number is not None:
+                in_force.add((index, number), new)
+    return rules, gone
 
 
-def _withdrawn_by(
-    sentence: _Sentence, new: _Stated | None, in_force: list[_Stated]
-) -> list[_Stated]:
-    """Return the rules in force that a later sentence withdraws, allows or replaces."""
-    if not in_force or sentence.text.endswith(tuple(QUESTION_MARKS)):
-        return []
+def _withdraw(
+    sentence: _Sentence, new: _Subject | None, in_force: _RulesInForce
+) -> Sequence[_Place]:
+    """Remove and return the rules that a later sentence withdraws, allows or replaces."""
+    if not in_force or sentence.text.endswith(_QUESTION_ENDS):
+        return ()
     cues = sentence.cues
     terms = _subject(sentence.text)
     if "revoke" in cues and not (new and "forbid" in cues):
         if terms:
-            return [old for old in in_force if _covers(terms, old.terms)]
+            found = in_force.about(terms)
+            return in_force.remove(old for old in found if _covers(terms, old.terms))
         is_general = "generic" in cues and "scope" in cues
-        return in_force if is_general else in_force[-1:]
+        return in_force.remove_all() if is_general else in_force.remove_last()
     if "allow" in cues and new is None:
-        return [old for old in in_force if old.forbids and _covers(terms, old.terms)]
+        found = in_force.about(terms)
+        return in_force.remove(old for old in found if old.forbids and _covers(terms, old.terms))
     named = _replaced_terms(sentence.text) if "instead" in cues else frozenset()
     changes = cues.any("lasting", "correct", "instead")
-    return [
+    return in_force.remove(
         old
-        for old in in_force
+        for old in in_force.about(named | terms if new else named)
         if (named and len(named & old.terms) * 2 >= len(named))
         or (new and _replaces(new, old, changes=changes))
-    ]
+    )
 
 
 def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
@@ -844,7 +1088,7 @@ def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
     return shared > 0 and (shared * 2 >= len(terms) or shared * 3 >= len(old) * 2)
 
 
-def _replaces(new: _Stated, old: _Stated, *, changes: bool) -> bool:
+def _replaces(new: _Subject, old: _Subject, *, changes: bool) -> bool:
     """Return True if a new rule sets the same thing as an old one to another value."""
     shared = new.terms & old.terms
     if not shared:

@@ -1,13 +1,19 @@
-"""Sentences: a text divided into sentences, list items, headings, listing lines and code blocks."""
+"""Sentences: a text divided into sentences, list items, headings, listing lines and code blocks.
+
+The title of a conversation is its first typed sentence.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from textwrap import shorten
 from typing import NamedTuple
 
-from enfold.text.scripts import (
+from enfold.messages import Message
+from enfold.text.harness import person_text
+from enfold.text.words import (
     COMMAS,
     QUOTES,
     SEMICOLONS,
@@ -162,3 +168,18 @@ def _clauses(sentence: str, density: int) -> Iterator[str]:
             held = ""
     if held:
         yield held
+
+
+LONGEST_TITLE = 60
+"""Characters of a title."""
+
+
+def title_from(messages: Iterable[Message]) -> str:
+    """Return the first words that a person typed; empty if there are none."""
+    typed = (person_text(message).strip() for message in messages if message.role == "user")
+    return shorten_title(next(filter(None, typed), ""))
+
+
+def shorten_title(text: str) -> str:
+    """Return the beginning of a text as a title, on one line."""
+    return shorten(text, LONGEST_TITLE, placeholder=" …")

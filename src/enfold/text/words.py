@@ -13,17 +13,54 @@ script gives n terms: its pairs, and its last character.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 from unicodedata import category, normalize
 
+UNSPACED_LETTERS = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005\u3040-\u30ff"
+    "\u3100-\u312f\u31a0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Letters of scripts without spaces between words (Chinese, Japanese, Thai, Khmer …), as ranges
+for a regular expression."""
+UNSPACED_MARKS = "\u3000-\u303f\uff00-\uffef"
+"""The punctuation of these scripts."""
+UNSPACED = re.compile(f"[{UNSPACED_LETTERS}]")
+
+STOPS = ".!?\u2026\u3002\uff01\uff1f\uff61\u061f\u06d4\u0964"
+"""End a sentence; includes the ideographic, full-width, Arabic and Devanagari marks."""
+UNSPACED_STOPS = "\u3002\uff01\uff1f\uff61"
+"""End a sentence in a script without spaces, so no space follows."""
+QUESTION_MARKS = "?\uff1f\u061f"
+COLONS = (":", "\uff1a")
+SEMICOLONS = ";\u061b"
+COMMAS = ",\u060c"
+UNSPACED_PAUSES = "\uff0c\uff1b\u3001"
+"""Full-width comma and semicolon, and the enumeration comma."""
+QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u2039\u203a"
+OPENING_QUOTES = "\u300c\u300e\u300a\u3010\u201c"
+CLOSING_QUOTES = "\u300d\u300f\u300b\u3011\u201d"
+"""East Asian quotation and title marks, in the order of their opening marks."""
+UNSPACED_CLOSING = f"{CLOSING_QUOTES}\uff09"
+UNSPACED_ENDS = tuple(f"{UNSPACED_STOPS}{UNSPACED_PAUSES}{UNSPACED_CLOSING}")
+"""No space follows one of these."""
+PAUSES = tuple(f"{STOPS}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}{''.join(COLONS)}")
+"""Text continues after one of these without further punctuation."""
+EDGES = (
+    f"{STOPS}{QUOTES}{OPENING_QUOTES}{CLOSING_QUOTES}{COMMAS}{SEMICOLONS}{UNSPACED_PAUSES}"
+    f"{''.join(COLONS)}`()[]{{}}<>*_|~=+\uff08\uff09\u2014\u2013-"
+)
+"""Punctuation around a word that is not part of it."""
+
+
 LONGEST_TERM = 64
 """Characters of a word that are indexed."""
 LONGEST_PHRASE = 32
 """Terms of a phrase; a longer phrase is searched for as several that overlap."""
+_PIECE = 4_096
+"""Characters of a text that are searched for words in one step."""
 MOST_PHRASES = 64
 """Phrases of one query; further phrases are ignored."""
 
@@ -82,24 +119,44 @@ def is_storable(text: str) -> bool:
 
 def terms_of(text: str) -> Iterator[Term]:
     """Yield the terms of a text, in order."""
-    for match in _CANDIDATE.finditer(text):
-        candidate, start = match[0], match.start()
-        if candidate.isascii():
-            yield Term(candidate.lower()[:LONGEST_TERM], start, match.end())
-            continue
-        for word in _unicode_word().finditer(candidate):
-            yield from _terms_of_word(word[0], start + word.start(), start + word.end())
+    for at, piece in _pieces(text, _CANDIDATE):
+        for match in _CANDIDATE.finditer(piece):
+            candidate, start = match[0], at + match.start()
+            if candidate.isascii():
+                yield Term(candidate.lower()[:LONGEST_TERM], start, at + match.end())
+                continue
+            for offset, run in _pieces(candidate, _unicode_word()):
+                for word in _unicode_word().finditer(run):
+                    first, last = start + offset + word.start(), start + offset + word.end()
+                    yield from _terms_of_word(word[0], first, last)
 
 
 def texts_of_terms(text: str) -> list[str]:
     """Return the terms of a text without their places, which is faster."""
     texts: list[str] = []
-    for candidate in _CANDIDATE.findall(text):
-        if candidate.isascii():
-            texts.append(candidate.lower()[:LONGEST_TERM])
-        else:
-            texts += [term.text for term in terms_of(candidate)]
+    for _, piece in _pieces(text, _CANDIDATE):
+        for candidate in _CANDIDATE.findall(piece):
+            if candidate.isascii():
+                texts.append(candidate.lower()[:LONGEST_TERM])
+            else:
+                texts += [term.text for term in terms_of(candidate)]
     return texts
+
+
+def _pieces(text: str, word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Yield a long text in pieces that end between words, each with its place.
+
+    A search in a long text holds the interpreter's lock until its end, so that no other thread
+    could run.
+    """
+    start = 0
+    while len(text) - start > _PIECE:
+        end = start + _PIECE
+        while end < len(text) and word.match(text, end, end + 1):
+            end += 1
+        yield start, text[start:end]
+        start = end
+    yield start, text[start:] if start else text
 
 
 def parts_of(text: str) -> set[str]:
@@ -190,8 +247,14 @@ def _unicode_word() -> re.Pattern[str]:
     It is built when the first text needs it, which takes some milliseconds.
     """
     marks = [code for code in range(0x300, 0x1F000) if category(chr(code))[0] == "M"]
-    marks += [code for code in range(0xE0100, 0xE01F0) if code <= sys.maxunicode]
-    return re.compile(f"(?:[^\\W_]+|[{''.join(map(chr, marks))}]+)+")
+    marks += range(0xE0100, 0xE01F0)
+    # As ranges: beyond the first 65,536 characters a pattern tests its single ones in turn.
+    codes = set(marks)
+    firsts = [code for code in marks if code - 1 not in codes]
+    lasts = [code for code in marks if code + 1 not in codes]
+    ranges = "".join(f"{chr(a)}-{chr(b)}" for a, b in zip(firsts, lasts, strict=True))
+    # A candidate has no underscore, so \w stands for letters and digits.
+    return re.compile(f"[\\w{ranges}]+")
 
 
 def _without_marks(character: str) -> str:

@@ -1,0 +1,54 @@
+"""Secrets: one table hides them in logs, receipts, summaries and recall."""
+
+from __future__ import annotations
+
+import pytest
+
+from enfold.text.items import extract
+from enfold.text.secrets import hide, hide_in_log
+
+RANDOM = "a1B2c3D4e5F6g7H8j9K0"
+KEYS = [
+    f"sk-{RANDOM}",
+    f"sk-ant-api03-{RANDOM}",
+    f"gsk_{RANDOM}",
+    f"xai-{RANDOM}",
+    f"enf_{RANDOM}",
+    f"AIzaSy{RANDOM}",
+    f"ghp_{RANDOM}",
+    f"pplx-{RANDOM}",
+    f"nvapi-{RANDOM}",
+    f"hf_{RANDOM}",
+    f"eyJhbGciOiJI.eyJzdWIi.{RANDOM}",
+    "AKIAABCDEFGHIJKLMNOP",
+]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_every_key_is_hidden_everywhere(key: str) -> None:
+    text = f"We set the key {key} in config.toml today."
+    assert hide(text) == hide_in_log(text) == "We set the key *** in config.toml today."
+    items = [item for items in extract(text).values() for item in items]
+    assert "config.toml" in items
+    assert not [item for item in items if RANDOM in item or key in item]
+
+
+def test_passwords_and_private_keys_are_hidden() -> None:
+    assert "s3cret" not in hide("postgresql://enfold:s3cret@host/name and password: s3cret-9x")
+    block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----"
+    assert "MIIEow" not in hide(f"before\n{block}\nafter")
+    assert hide(f"before\n{block}\nafter").endswith("after")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The class sk-estimator-doc-link is in the page.",
+        "password: required, token: none, key = value",
+        "for token in tokens: count(token)",
+        "Line 12 of task-scheduler.py costs 1,000 tokens.",
+        "https://example.org:8080/a@b",
+    ],
+)
+def test_usual_text_stays(text: str) -> None:
+    assert hide(text) == text
