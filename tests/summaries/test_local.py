@@ -15,7 +15,7 @@ from enfold.errors import SummaryError
 from enfold.messages import Attachment, Message, Text, ToolResult, text_of
 from enfold.summaries import Style, Summary, SummaryRequest
 from enfold.summaries.local import LocalSummarizer, summarize
-from enfold.summaries.local.layout import (
+from enfold.summaries.local.composition import (
     CONTEXT,
     DECISIONS,
     GAP,
@@ -375,6 +375,10 @@ def test_a_sentence_is_quoted_from_its_beginning_unless_much_of_it_is_filler() -
 def test_nothing_to_summarize_is_an_error(messages: tuple[Message, ...]) -> None:
     with pytest.raises(SummaryError, match="nothing to summarize"):
         summarize(SummaryRequest(messages))
+
+
+def test_greetings_alone_are_quoted() -> None:
+    assert "hello" in summarize(SummaryRequest((user("hello"), user("hi")))).text
 
 
 def test_attachments_are_named() -> None:

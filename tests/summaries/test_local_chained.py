@@ -9,7 +9,7 @@ import pytest
 from enfold.messages import Message, Text
 from enfold.summaries import SummaryRequest
 from enfold.summaries.local import summarize
-from enfold.summaries.local.layout import CONTEXT, DECISIONS, SECTIONS
+from enfold.summaries.local.composition import CONTEXT, DECISIONS, SECTIONS
 from enfold.testing import assistant, call, result, user
 from tests.summaries.facts import CODING, FACT_SETS, PLANNING
 

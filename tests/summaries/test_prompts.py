@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from enfold.errors import ConfigError
 from enfold.messages import Message, Text
 from enfold.summaries import SummaryRequest
-from enfold.summaries.local.layout import SECTIONS
+from enfold.summaries.local.composition import SECTIONS
 from enfold.summaries.prompts import MAX_LENGTH, build, validate
 from enfold.testing import assistant, call, result, user
 

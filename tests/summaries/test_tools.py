@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.messages import Attachment, Data, Text, ToolCall, ToolResult
-from enfold.summaries.local.tools import (
+from enfold.summaries.local.units import (
     MAX_TARGETS,
     OUTCOME_LENGTH,
     TARGET_LENGTH,

@@ -6,8 +6,11 @@ returns a `Summary`, or raises `SummaryError`. A summary is never empty.
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -268,3 +271,84 @@ def _slices(message: Message, budget: int) -> Iterator[Message]:
     yield replace(message, parts=(parts[0], *others))
     for part in parts[1:]:
         yield replace(message, parts=(part,))
+
+
+# The time limit of each call, and the parts that are done. A long conversation needs many calls
+# of a small model, and every call restarts the limit.
+
+OnPart: TypeAlias = Callable[[int, int], None]
+"""Called with the number of the part that begins, and the number of all parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _CallWatch:
+    limit: asyncio.Timeout
+    seconds: float | None
+    on_part: OnPart | None
+
+
+_CURRENT: ContextVar[_CallWatch | None] = ContextVar("call_watch", default=None)
+
+
+@asynccontextmanager
+async def watch_calls(
+    seconds: float | None, on_part: OnPart | None
+) -> AsyncIterator[asyncio.Timeout]:
+    """Raise `TimeoutError` if a call takes longer than that. None is no limit."""
+    async with asyncio.timeout(seconds) as limit:
+        token = _CURRENT.set(_CallWatch(limit, seconds, on_part))
+        try:
+            yield limit
+        finally:
+            _CURRENT.reset(token)
+
+
+def begin_part(part: int, parts: int) -> None:
+    """Restart the time limit for the next call, and report the part."""
+    watch = _CURRENT.get()
+    if watch is None:
+        return
+    if watch.seconds is not None and not watch.limit.expired():
+        watch.limit.reschedule(asyncio.get_running_loop().time() + watch.seconds)
+    if watch.on_part is not None:
+        watch.on_part(part, parts)
+
+
+HEADING = "## The user's own words, still in force"
+_QUOTE = "> "
+_SECTION = re.compile(
+    rf"\n*^{re.escape(HEADING)}\n\n(?P<quotes>(?:^>[^\n]*\n?|^\n(?=>))+)\Z", re.MULTILINE
+)
+_FORGED = re.compile(
+    r"^(?P<marks>\s*#+)(?P<rest>\s*The user.s own words)", re.MULTILINE | re.IGNORECASE
+)
+
+
+def add_words(summary: str, words: Iterable[str]) -> str:
+    """Return the summary with the words quoted at its end, each once."""
+    body = _FORGED.sub(r"(quoted)\g<rest>", summary.strip())
+    quotes = [_quote(text) for text in dict.fromkeys(words) if text.strip()]
+    return "\n\n".join((body, HEADING, *quotes)) if quotes else body
+
+
+def take_words(summary: str) -> tuple[str, tuple[str, ...]]:
+    """Return a summary without its quoted words, and the words."""
+    found = _SECTION.search(summary)
+    if found is None:
+        return summary, ()
+    quotes = re.split(r"\n\n(?=> )", found["quotes"].strip())
+    return summary[: found.start()], tuple(map(_unquote, quotes))
+
+
+def words_tokens(words: Iterable[str], tokenizer: str) -> int:
+    """Return the tokens that quoting the words adds to a summary, at most."""
+    quoted = add_words("", words)
+    return get(tokenizer).count(quoted) + 1 if quoted else 0
+
+
+def _quote(text: str) -> str:
+    return "\n".join(f"{_QUOTE}{line}".rstrip() for line in text.strip().splitlines())
+
+
+def _unquote(text: str) -> str:
+    return "\n".join(line[1:].removeprefix(" ") for line in text.splitlines())

@@ -14,6 +14,7 @@ from enfold.errors import SummaryError
 from enfold.messages import text_of
 from enfold.summaries.local.composition import Composition, Material, gather_material
 from enfold.summaries.request import Summary, SummaryRequest
+from enfold.text.secrets import hide
 from enfold.tokens import get
 
 LOCAL = "local"
@@ -22,6 +23,8 @@ _CONCISE = 0.6
 """The share of the limit that the concise style uses."""
 _MAX_SHARE = 0.5
 """The largest share of the messages' length; a summary that is not shorter is useless."""
+_FEW = 12
+"""Words that are quoted of messages without content."""
 _MIN_TOKENS = 40
 """The smallest target, however short the messages are."""
 
@@ -43,17 +46,28 @@ def summarize(request: SummaryRequest) -> Summary:
     tokenizer = get(request.tokenizer)
     material = gather_material(request, tokenizer)
     if not material.units:
-        raise SummaryError(
-            f"there is nothing to summarize in {len(request.messages):,} messages: none has text"
-        )
+        text = _few_words(request)
+        if tokenizer.count(text) > request.target:
+            raise SummaryError(f"no summary fits into {request.target:,} tokens; allow more")
+        return Summary(text, LOCAL, tokenizer.count(text))
     limit = min(request.target, _useful_length(request, material))
     headings = True
     if request.style == "concise":
         limit, headings = max(1, int(limit * _CONCISE)), False
-    text = Composition(material, limit, tokenizer, headings=headings).compose()
+    text = hide(Composition(material, limit, tokenizer, headings=headings).compose())
     if not text:
         raise SummaryError(f"no summary fits into {limit:,} tokens; allow more")
     return Summary(text, LOCAL, tokenizer.count(text))
+
+
+def _few_words(request: SummaryRequest) -> str:
+    """Return the summary of messages in which no sentence has content, such as greetings."""
+    words = " ".join(text_of(message.parts) for message in request.messages).split()
+    if not words:
+        raise SummaryError(
+            f"there is nothing to summarize in {len(request.messages):,} messages: none has text"
+        )
+    return f"Said: {' '.join(words[:_FEW])}"
 
 
 def _useful_length(request: SummaryRequest, material: Material) -> int:

@@ -22,7 +22,7 @@ from enfold.text.cues import (
     word_cues,
 )
 from enfold.text.grammar import Kind, items_in_token, phrases_in, plain_kind, tokens_of
-from enfold.text.scripts import (
+from enfold.text.words import (
     CLOSING_QUOTES,
     EDGES,
     OPENING_QUOTES,
@@ -30,8 +30,8 @@ from enfold.text.scripts import (
     UNSPACED_LETTERS,
     UNSPACED_PAUSES,
     UNSPACED_STOPS,
+    without_clitics,
 )
-from enfold.text.words import without_clitics
 
 TokenKind: TypeAlias = Kind | Literal["numeral"]
 """A numeral is a number in words."""

@@ -20,8 +20,8 @@ from enfold.summaries.local.lexicon import NUMBERS, PLACES, TECHNICAL, Lexicon, 
 from enfold.summaries.local.units import UNNAMED, SummaryUnit, UnitDraft
 from enfold.summaries.request import Style
 from enfold.text.cues import Cue
-from enfold.text.scripts import COLONS
 from enfold.text.sentences import TextForm
+from enfold.text.words import COLONS
 
 # All constants were tuned on the first half of recorded meetings and agent sessions.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from enfold.messages import Message, ToolCall, ToolResult
-from enfold.summaries.local.tools import (
+from enfold.summaries.local.units import (
     CHANGES,
     ToolDigest,
     arguments_of,

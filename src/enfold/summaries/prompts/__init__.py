@@ -22,6 +22,8 @@ CONVERSATION = "conversation_history"
 MAX_LENGTH = 20_000
 """Characters of a custom prompt, so that it leaves space for the conversation."""
 
+_BEGINNING = 300
+"""Characters of the first message that stays, by which a model finds the cutoff."""
 _SAMPLE = (Message("user", (Text("… the messages to be summarized …"),)),)
 _PLACEHOLDER = re.compile(r"(?<!\{)\{(\w+)\}(?!\})")
 
@@ -41,6 +43,25 @@ def build(request: SummaryRequest) -> Prompt:
         return Prompt(_text(request.style), frame)
     validate(request.prompt)
     return Prompt(_text("custom"), _fill_custom(request.prompt, frame))
+
+
+def build_continuation(request: SummaryRequest) -> str:
+    """Return the instruction that follows the conversation itself, in place of a transcript.
+
+    The conversation shows an earlier summary in its place, and the messages that stay at its end.
+    """
+    style = _text(request.style).rstrip()
+    if request.prompt is not None:
+        validate(request.prompt)
+        style = _literal(request.prompt.replace(f"{{{CONVERSATION}}}", "")).strip()
+    beginning = " ".join(transcript(request.recent[:1]).split())[:_BEGINNING]
+    return _fill(
+        "continuation",
+        style=style,
+        cutoff=_fill("cutoff", beginning=beginning) if beginning else "",
+        revision=_revision(request),
+        reminder=_reminder(request),
+    ).rstrip()
 
 
 def preview(style: Style, prompt: str | None) -> Prompt:
@@ -94,17 +115,20 @@ def _frame(request: SummaryRequest) -> str:
         earlier = _fill("earlier", previous=escape(request.previous.strip()))
     if request.recent:
         recent = _fill("recent", messages=transcript(request.recent))
-    reminder = _fill("reminder", target=f"{request.target:,}").rstrip()
-    if request.tightness:
-        reminder += _text("tighter").rstrip()
     return _fill(
         "frame",
         earlier=earlier,
         messages=transcript(request.messages),
         recent=recent,
         revision=_revision(request),
-        reminder=reminder,
+        reminder=_reminder(request),
     ).rstrip()
+
+
+def _reminder(request: SummaryRequest) -> str:
+    """Return the last words of a prompt: the number of tokens that the summary may have."""
+    reminder = _fill("reminder", target=f"{request.target:,}").rstrip()
+    return reminder + _text("tighter").rstrip() if request.tightness else reminder
 
 
 def _revision(request: SummaryRequest) -> str:
