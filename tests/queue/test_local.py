@@ -7,7 +7,7 @@ import sqlite3
 from pathlib import Path
 
 from enfold.queue import LocalRunner
-from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.queue.shared import OutboxWork, WorkHandler
 from enfold.store import open_store, outbox
 from tests.queue.conftest import KIND, Doer, emptied, session
 

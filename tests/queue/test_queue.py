@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from enfold.queue import Queue
-from enfold.queue.work import WorkHandler
+from enfold.queue.shared import WorkHandler
 from enfold.store import Store, open_store
 from tests.queue.conftest import KIND, Doer, emptied, session
 

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from enfold.queue.shared import SharedRunner
-from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.queue.shared import OutboxWork, SharedRunner, WorkHandler
 from enfold.store import Store, open_store, outbox
 from tests.databases import Server
 from tests.queue.conftest import KIND, Doer, emptied, session

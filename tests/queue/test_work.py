@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.queue.shared import OutboxWork, WorkHandler
 from enfold.records import OutboxEntry, SessionKey
 from enfold.store import Store, outbox
 from tests.queue.conftest import KIND, Doer, session

@@ -34,7 +34,7 @@ async def test_pages_go_on_to_the_end(store: Store, session: SessionRecord) -> N
     stored = await store.write(tree.append, session.key, numbered(10))
 
     def read(db: Database) -> list[int]:
-        pages = list(db.pages("messages_after_key", session=session.key, size=4))
+        pages = list(db.pages("messages_to_verify", session=session.key, size=4))
         assert [len(page) for page in pages] == [4, 4, 2]
         return [row["key"] for page in pages for row in page]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from enfold.records import SessionRecord
-from enfold.store import Store, outbox, sessions
+from enfold.store import Database, Store, outbox, sessions
 
 
 async def test_one_holder_at_a_time(store: Store) -> None:
@@ -49,3 +49,30 @@ async def test_it_ends_with_its_session(store: Store, session: SessionRecord) ->
     await store.write(outbox.acquire, "work", "me", seconds=60, session=session.key)
     await store.write(sessions.delete, session.key)
     assert await store.write(outbox.acquire, "work", "you", seconds=60)
+
+
+async def test_a_dead_holder_does_not_outlive_its_time_when_the_clock_is_set_back(
+    store: Store, session: SessionRecord
+) -> None:
+    hour = 3_600_000
+    await store.write(outbox.acquire, "work", "dead", seconds=0.05)
+    await store.write(outbox.enqueue, session.key, ["a message"])
+    await store.write(outbox.claim, "dead", seconds=0.05)
+    # The clock is set back by an hour: every time that was stored lies an hour ahead.
+    for table, column in (("leases", "expires_at"), ("flush_outbox", "due_at")):
+        change = f"UPDATE {table} SET {column} = {column} + {hour}"
+        await store.write(Database.run_statements, [change])
+    assert await store.write(outbox.acquire, "work", "me", seconds=0.05) is None
+    assert await store.read(outbox.due) == [(outbox.MEMORY, session.key)]
+    assert await store.write(outbox.claim, "me") == []
+    assert await _times(store) < await store.read(Database.now) + outbox.LONGEST_DELAY * 1_000 + 1
+    await asyncio.sleep(0.06)
+    assert await store.write(outbox.acquire, "work", "me", seconds=60)
+
+
+async def _times(store: Store) -> int:
+    def latest(db: Database) -> int:
+        row = db._cursor().execute("SELECT max(due_at) AS latest FROM flush_outbox").fetchone()
+        return int(row["latest"])
+
+    return await store.read(latest)

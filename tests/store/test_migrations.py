@@ -126,7 +126,7 @@ INSERT INTO chat_messages VALUES
 INSERT INTO branch_tips VALUES (1, 2);
 INSERT INTO message_texts VALUES (2, 1, 'Green tea');
 INSERT INTO message_words (rowid, scope, words, parts)
-    VALUES (2, 'session\u00b71 namespace\u00b7ours', 'green tea', '');
+    VALUES (2, 'session\u00b71 namespace\u00b74b8101f5baac8912c99b6b0b', 'green tea', '');
 INSERT INTO session_snapshots VALUES
     (1, 1, 's1', 'summary', 1, '2de8d65c79991aa982dd29788f98fb5d', 1,
      2, 'a8c87ade48357c4934422ca9cad91ff3', 2, 3, 'o200k_base', NULL, 'native', 'somebody',

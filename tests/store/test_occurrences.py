@@ -24,7 +24,7 @@ def everything(found: PhraseOccurrences) -> list[tuple[int, int]]:
 async def test_where_beginnings_of_words_occur(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, drafts(*SAID))
     found, stretches = await store.read(
-        search.around,
+        search.search_around,
         SearchScope(session=session.key),
         (TRANSCRI, TEA, NOWHERE, PAIR),
         everything,
@@ -40,7 +40,11 @@ async def test_where_beginnings_of_words_occur(store: Store, session: SessionRec
 async def test_the_newest_occurrences_are_looked_at(store: Store, session: SessionRecord) -> None:
     await store.write(tree.append, session.key, drafts(*(f"tea {n}" for n in range(9))))
     found, stretches = await store.read(
-        search.around, SearchScope(session=session.key), (TEA,), lambda _: [(2, 3), (8, 9)], most=4
+        search.search_around,
+        SearchScope(session=session.key),
+        (TEA,),
+        lambda _: [(2, 3), (8, 9)],
+        most=4,
     )
     assert found.depths == {TEA: [6, 7, 8, 9]}
     assert [[spot.depth for spot in spots] for spots in stretches] == [[2, 3], [8, 9]]
@@ -54,7 +58,7 @@ async def test_other_branches_and_sessions_are_not_seen(
     first, _ = await store.write(tree.append, session.key, drafts("coffee", "tea, then left"))
     await store.write(tree.append, session.key, drafts("tea here"), first.id)
     found, stretches = await store.read(
-        search.around, SearchScope(session=session.key), (TEA,), everything, most=10
+        search.search_around, SearchScope(session=session.key), (TEA,), everything, most=10
     )
     assert found == PhraseOccurrences({TEA: [2]}, 2)
     said = await store.read(search.texts, SearchScope(), stretches[0])
@@ -63,7 +67,7 @@ async def test_other_branches_and_sessions_are_not_seen(
 
 async def test_an_empty_session_has_none(store: Store, session: SessionRecord) -> None:
     found, stretches = await store.read(
-        search.around, SearchScope(session=session.key), (TEA,), lambda _: [], most=10
+        search.search_around, SearchScope(session=session.key), (TEA,), lambda _: [], most=10
     )
     assert (found, stretches) == (PhraseOccurrences({}, 0), [])
 
@@ -72,10 +76,46 @@ async def test_a_tip_says_which_branch(store: Store, session: SessionRecord) -> 
     first, second = await store.write(tree.append, session.key, drafts("coffee", "tea"))
     await store.write(tree.append, session.key, drafts("cocoa"), first.id)
     where = SearchScope(session=session.key, tip=second.id)
-    found, _ = await store.read(search.around, where, (TEA,), everything, most=10)
+    found, _ = await store.read(search.search_around, where, (TEA,), everything, most=10)
     assert found == PhraseOccurrences({TEA: [2]}, 2)
     assert (await store.read(search.message_at, where, 2)).id == second.id
     with pytest.raises(NotFoundError, match="this branch has 2"):
         await store.read(search.message_at, where, 3)
     with pytest.raises(InputError, match="needs a session"):
-        await store.read(search.around, SearchScope(namespace=""), (TEA,), everything, most=1)
+        await store.read(
+            search.search_around, SearchScope(namespace=""), (TEA,), everything, most=1
+        )
+
+
+async def test_a_frequent_word_is_found_where_another_word_is(
+    store: Store, session: SessionRecord
+) -> None:
+    texts = ["tea and transcripts", *(f"tea {n}" for n in range(8)), "the end"]
+    await store.write(tree.append, session.key, drafts(*texts))
+    found, _ = await store.read(
+        search.search_around, SearchScope(session=session.key), (TEA, TRANSCRI), everything, most=4
+    )
+    assert found.depths == {TEA: [1, 6, 7, 8, 9], TRANSCRI: [1]}
+    assert found.count(TEA) == 8  # estimated: 4 in the last 5 of 10 messages
+    assert found.count(TRANSCRI) == 1
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(3, 60), (60, 3)])
+async def test_sessions_of_any_size_are_separate(
+    store: Store, session: SessionRecord, ours: int, theirs: int
+) -> None:
+    other = await store.write(sessions.get_or_create, "ours", "another")
+    for key, number in ((session.key, ours), (other.key, theirs)):
+        texts = [f"tea {n}" for n in range(number)]
+        await store.write(tree.append, key, drafts(*texts))
+    found, _ = await store.read(
+        search.search_around, SearchScope(session=session.key), (TEA,), everything, most=100
+    )
+    assert found == PhraseOccurrences({TEA: list(range(1, ours + 1))}, ours)
+
+
+async def test_messages_after_the_tip_are_not_found(store: Store, session: SessionRecord) -> None:
+    _, second, _ = await store.write(tree.append, session.key, drafts("tea", "no", "tea again"))
+    where = SearchScope(session=session.key, tip=second.id)
+    found, _ = await store.read(search.search_around, where, (TEA,), everything, most=10)
+    assert found == PhraseOccurrences({TEA: [1]}, 2)

@@ -13,7 +13,7 @@ from enfold.store.database import migrations, queries
 
 FOLDER = ROOT / "src" / "enfold" / "store"
 ONE_ENGINE = {
-    "sqlite": {"delete_words"},
+    "sqlite": {"check_database", "check_references", "delete_words"},
     "postgresql": {"delete_words_of_session", "has_jobs", "notify", "search_recent"},
 }
 """Queries that only one engine needs: SQLite's index must be told what to forget, and gives the
@@ -29,6 +29,7 @@ WHOLE = {
     "version",
     "waiting",
     "waiting_by_kind",
+    "words_without_text",
 }
 """Queries that read a whole table, which is small, or an index of what waits."""
 

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -168,3 +169,16 @@ def test_an_old_library_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_failure_that_may_pass_says_what_to_do() -> None:
     for advice in sqlite._UNAVAILABLE.values():
         assert ";" in advice
+
+
+async def test_only_the_owner_reads_the_files(path: Path, url: str) -> None:
+    async with await open_store(url) as store:
+        await store.write(sessions.get_or_create, "ours", "chat")
+        assert _rights(path) == {0o600: 3}
+    os.chmod(path, 0o644)  # noqa: PTH101 - a test may block
+    async with await open_store(url):
+        assert set(_rights(path)) == {0o600}
+
+
+def _rights(path: Path) -> Counter[int]:
+    return Counter(file.stat().st_mode & 0o777 for file in path.parent.glob("store.db*"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
@@ -10,8 +11,8 @@ from tests.store.making import draft, drafts, numbered, texts
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain
-from enfold.records import CURRENT_TIP, ROOT, MessageDraft, SessionRecord
-from enfold.store import Database, Store, sessions, tree
+from enfold.records import CURRENT_TIP, ROOT, MessageDraft, SessionRecord, UsageEvent
+from enfold.store import Database, Store, catalog, sessions, tree
 
 
 async def test_messages_form_a_line(store: Store, session: SessionRecord) -> None:
@@ -240,15 +241,10 @@ async def test_usage_that_the_provider_reports_is_kept(
     store: Store, session: SessionRecord
 ) -> None:
     (message,) = await store.write(tree.append, session.key, drafts("a"))
-    await store.write(
-        tree.set_reported_usage, session.key, message.id, input_tokens=10, output_tokens=None
-    )
+    used = UsageEvent("reply", input_tokens=10, session=session.key, message_id=message.id)
+    await store.write(catalog.add_usage, [used, replace(used, message_id="not stored yet")])
     stored = await store.read(tree.get, session.key, message.id)
     assert (stored.input_tokens, stored.output_tokens, stored.tokens) == (10, None, 1)
-    with pytest.raises(NotFoundError):
-        await store.write(
-            tree.set_reported_usage, session.key, "x", input_tokens=1, output_tokens=1
-        )
 
 
 async def test_appends_at_the_same_time_make_one_line(store: Store, session: SessionRecord) -> None:
@@ -258,14 +254,6 @@ async def test_appends_at_the_same_time_make_one_line(store: Store, session: Ses
     line = await store.read(tree.path, session.key)
     assert sorted(texts(line)) == sorted(f"from {n}" for n in range(20))
     assert len(await store.read(tree.branches, session.key)) == 1
-
-
-async def test_everything_can_be_exported(store: Store, session: SessionRecord) -> None:
-    line = await store.write(tree.append, session.key, numbered(5))
-    branch = await store.write(tree.append, session.key, drafts("x"), line[1].id)
-    everything = await store.read(tree.written_after, session.key)
-    assert everything == line + branch
-    assert await store.read(tree.written_after, session.key, line[2].key, limit=1) == line[3:4]
 
 
 async def test_changed_bytes_are_noticed(store: Store, session: SessionRecord) -> None:

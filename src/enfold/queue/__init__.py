@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from enfold.errors import StoreError
-from enfold.queue.shared import SharedRunner
-from enfold.queue.work import OutboxWork, WorkHandler
+from enfold.queue.shared import OutboxWork, SharedRunner, WorkHandler
 from enfold.records import SessionKey
 from enfold.store import outbox
 from enfold.store.database import EngineName

@@ -3,27 +3,103 @@
 A process that finds a due entry in the outbox adds a job for its kind and session, and any free
 worker runs it: one job at a time per session, over all processes. A job contains only ids. The
 outbox decides when an entry is tried again, so a job never fails: it ends, and entries that failed
-become due again. The job of a worker without a heartbeat is deleted.
+become due again after a delay that grows with each attempt. The job of a worker without a heartbeat
+is deleted.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.resources import files
 from importlib.util import find_spec
+from itertools import groupby
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from uuid import uuid4
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
-from enfold.queue.work import OutboxWork
-from enfold.records import SessionKey
+from enfold.records import OutboxEntry, SessionKey
 from enfold.store import catalog, outbox
 from enfold.store import outbox as leases
 from enfold.store.database import Database
 from enfold.store.store import Store
+
+_FIRST_RETRY_SECONDS = 1.0
+_LONGEST_ERROR = 500
+
+_log = logging.getLogger("enfold.queue")
+
+HandleEntries: TypeAlias = Callable[[Sequence[OutboxEntry]], Awaitable[None]]
+"""Handles entries of one kind and one session, oldest first. An error puts them back."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkHandler:
+    """The handler of one kind of work, and its batches."""
+
+    do: HandleEntries
+    batch: int = 100
+    """The entries of a batch, which are claimed together."""
+    seconds: float = 60.0
+    """The time after which another process may claim the batch."""
+    at_once: int = 1
+    """The batches that one process handles at the same time."""
+    before_closing: bool = True
+    """True if due entries are handled before the process ends, False if they are left."""
+
+
+class OutboxWork:
+    """The handlers of one process by kind of work."""
+
+    def __init__(self, store: Store, handlers: Mapping[str, WorkHandler]) -> None:
+        self._store = store
+        self._holder = uuid4().hex
+        self.handlers = handlers
+
+    async def do(self, kind: str, session: SessionKey | None = None) -> int:
+        """Handle all due entries of a kind, in one session or in all; return their number."""
+        total = 0
+        while number := await self.do_some(kind, session):
+            total += number
+        return total
+
+    async def do_some(self, kind: str, session: SessionKey | None = None) -> int:
+        """Handle one batch; return the number of its entries."""
+        handler = self.handlers[kind]
+        entries = await self._store.write(
+            outbox.claim,
+            self._holder,
+            kind=kind,
+            session=session,
+            limit=handler.batch,
+            seconds=handler.seconds,
+        )
+        entries.sort(key=lambda entry: entry.session)
+        for _, group in groupby(entries, key=lambda entry: entry.session):
+            await self._hand_over(handler, list(group))
+        return len(entries)
+
+    async def _hand_over(self, handler: WorkHandler, entries: Sequence[OutboxEntry]) -> None:
+        try:
+            await handler.do(entries)
+        # The handler may be foreign code: whatever it raises, its entries must not be lost.
+        except Exception as error:  # noqa: BLE001
+            kind, cause = entries[0].kind, type(error).__name__
+            _log.warning("background work failed: kind=%s cause=%s", kind, cause)
+            await self._store.write(_put_back, self._holder, entries, cause)
+        else:
+            await self._store.write(outbox.done, [entry.id for entry in entries])
+
+
+def _put_back(db: Database, holder: str, entries: Sequence[OutboxEntry], error: str) -> None:
+    for entry in entries:
+        wait = min(outbox.LONGEST_DELAY, _FIRST_RETRY_SECONDS * 2**entry.attempts)
+        outbox.failed(db, entry.id, holder, error=error[:_LONGEST_ERROR], retry_in=wait)
+
 
 _SCOPE, _STEPS = "queue", "procrastinate"
 """Scope and name of the setting that lists the migrations that were applied."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, Literal
 
 from enfold.errors import NotFoundError
 from enfold.jsontext import dump_text, loads
@@ -90,7 +90,7 @@ def delete_setting(db: Database, scope: str, key: str) -> None:
 
 
 def add_usage(db: Database, events: Iterable[UsageEvent]) -> None:
-    """Write the usage of model calls."""
+    """Write the usage of model calls, also with the message that is the reply, if it is stored."""
     rows = [{name: getattr(event, name) for name in _OF_USAGE} for event in events]
     if not rows:
         return
@@ -98,6 +98,10 @@ def add_usage(db: Database, events: Iterable[UsageEvent]) -> None:
     for row in rows:
         row["created_at"] = now if row["created_at"] is None else row["created_at"]
     db.change_many("insert_usage", rows)
+    for row in rows:
+        if row["message_id"] is not None and row["session"] is not None:
+            usage = {name: row[name] for name in ("input_tokens", "output_tokens")}
+            db.change("set_reported_usage", session=row["session"], id=row["message_id"], **usage)
 
 
 def usage_of_session(db: Database, session: SessionKey, *, since: int = 0) -> list[UsageTotal]:
@@ -106,10 +110,10 @@ def usage_of_session(db: Database, session: SessionKey, *, since: int = 0) -> li
     return [UsageTotal(**row) for row in rows]
 
 
-def last_input_of_session(db: Database, session: SessionKey) -> int | None:
-    """Return the tokens that the last turn of a session sent. None if that is not known."""
+def last_input_of_session(db: Database, session: SessionKey) -> tuple[int | None, int]:
+    """Return the tokens that the last turn of a session sent, and its time; None is unknown."""
     row = db.row("last_input_of_session", session=session)
-    return None if row is None else row["input_tokens"]
+    return (None, 0) if row is None else (row["input_tokens"], row["created_at"])
 
 
 def usage_of_namespace(db: Database, namespace: str, *, since: int = 0) -> list[UsageTotal]:
@@ -133,6 +137,30 @@ def compressions(db: Database, namespace: str, *, since: int = 0) -> list[Compre
     """Return the compressions of a namespace, oldest first, without undone and reworded ones."""
     rows = db.rows("compressions_since", namespace=namespace, since=since)
     return [CompressionRow(**row) for row in rows if row["tokens_before"] is not None]
+
+
+def trial_snapshots(db: Database, namespace: str, *, since: int = 0) -> Sequence[Row]:
+    """Return the content of summaries that were written while a prompt was on trial."""
+    return db.rows("trial_snapshots", namespace=namespace, since=since)
+
+
+_COUNTS_SINCE = {"pins": "count_pins_since", "exchanges": "count_exchanges_since"}
+_LATEST_SINCE = {"pins": "pins_since", "exchanges": "exchanges_since"}
+
+
+def count_since(
+    db: Database, table: Literal["pins", "exchanges"], namespace: str, *, since: int
+) -> int:
+    """Return the number of pins, or of turns with recalls, of a namespace since a time."""
+    row = db.row(_COUNTS_SINCE[table], namespace=namespace, since=since)
+    return 0 if row is None else row["amount"]
+
+
+def latest_since(
+    db: Database, table: Literal["pins", "exchanges"], namespace: str, *, since: int, limit: int
+) -> Sequence[Row]:
+    """Return the latest pins, or turns with recalls, of a namespace since a time."""
+    return db.rows(_LATEST_SINCE[table], namespace=namespace, since=since, limit=limit)
 
 
 def usage_by_day(db: Database, namespace: str, *, since: int = 0) -> list[DailyUsage]:

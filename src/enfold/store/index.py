@@ -17,6 +17,8 @@ from enfold.text.words import LONGEST_PHRASE, parts_of, storable, texts_of_terms
 WINDOW = 256
 """Terms in one row of PostgreSQL's index, which keeps at most 256 places of a word in a row."""
 
+_SAMPLE = 64
+"""Terms of a message that are looked up in SQLite's index to verify it."""
 
 _JOINT = "\u00b7"
 """No letter, digit or mark, so no message has such a word; beyond ASCII, so SQLite keeps it."""
@@ -81,6 +83,39 @@ def move_session(db: Database, session: SessionKey, listed_in: str, id: str) -> 
         db.change_many("insert_words", rows)
 
 
+def not_indexed(
+    db: Database, session: SessionKey, texts: Iterable[tuple[int, str]]
+) -> Iterator[int]:
+    """Yield the keys of messages whose words the index does not have."""
+    scopes = _scopes(db, session)
+    has_words = _HAS_WORDS[db.engine]
+    for key, text in texts:
+        if not has_words(db, key, session, scopes, text):
+            yield key
+
+
+def _is_in_fts5(
+    db: Database, key: int, _session: SessionKey, scopes: Sequence[str], text: str
+) -> bool:
+    """Return True if the index has the scopes and the terms; a long text is checked by a sample."""
+    terms = sorted({*texts_of_terms(text), *parts_of(text)})
+    sample = terms[:: 1 + len(terms) // _SAMPLE]
+    wanted = [f'scope : "{scope}"' for scope in scopes]
+    wanted += [f'{{words parts}} : "{term}"' for term in sample]
+    return db.row("has_words", query=" AND ".join(wanted), message=key) is not None
+
+
+def _is_in_tsvectors(
+    db: Database, key: int, session: SessionKey, scopes: Sequence[str], text: str
+) -> bool:
+    for row in _tsvector_rows(key, session, scopes, text):
+        wanted = {name: row[name] for name in ("message", "piece", "words")}
+        found = db.row("has_words", **wanted)
+        if found is None or not found["pieces"]:
+            return False
+    return True
+
+
 def _scopes(db: Database, session: SessionKey) -> tuple[str, ...]:
     row = db.row("namespace_of", session=session)
     namespaces = (row["namespace"], row["listed_in"]) if row else ("",)
@@ -129,4 +164,9 @@ def _tsvector(terms: Iterable[str], without_place: Iterable[str]) -> str:
 _ROWS: Mapping[EngineName, Callable[..., Iterator[dict[str, Any]]]] = {
     "sqlite": _fts5_rows,
     "postgresql": _tsvector_rows,
+}
+
+_HAS_WORDS: Mapping[EngineName, Callable[..., bool]] = {
+    "sqlite": _is_in_fts5,
+    "postgresql": _is_in_tsvectors,
 }

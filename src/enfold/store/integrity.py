@@ -1,42 +1,273 @@
-"""Integrity: checks that stored messages and edits are unchanged."""
+"""Integrity: checks every stored row of a session against the rows that it follows from.
+
+A message is checked against its bytes, its identity, its parent and the sums of its path; a
+snapshot against its messages and its manifest; an edit against its bytes and its ledger; a search
+row against its text. Sessions are read page by page, so memory does not grow with them.
+"""
 
 from __future__ import annotations
 
-from enfold.errors import IntegrityError
-from enfold.identity import identity
-from enfold.records import SessionKey, StoredMessage
-from enfold.store import snapshots, tree
-from enfold.store.database import Database
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import ClassVar
+
+from enfold.errors import InputError, IntegrityError
+from enfold.identity import digest, identity
+from enfold.jsontext import dump_text, loads
+from enfold.records import (
+    POINTS_TO,
+    EditReference,
+    KeptRange,
+    SessionKey,
+    StoredMessage,
+    manifest_from_json,
+)
+from enfold.store import index, tree
+from enfold.store.database import Database, Row
+
+_MOST = 100
+"""The most problems that are listed for one session, and for the database."""
+_COLUMNS = tuple(each.name for each in fields(StoredMessage))
+
+
+@dataclass(frozen=True, slots=True)
+class IntegrityFault:
+    """A stored row that is missing or changed."""
+
+    JSON_FIELDS: ClassVar = ("area", "session", "id", "detail")
+    area: str
+    """`database`, `session`, `message`, `branch`, `snapshot`, `edit`, `search`, `outbox`, `pin` or
+    `undo`."""
+    id: str
+    """The row's id."""
+    detail: str
+    """What does not fit."""
+    session: str | None = None
+    """The session's name. None if the row belongs to no session."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionHead:
+    """A session to verify."""
+
+    key: SessionKey
+    namespace: str
+    listed_in: str
+    id: str
+
+
+@dataclass(slots=True)
+class SessionCheck:
+    """The figures of one verified session."""
+
+    messages: int = 0
+    snapshots: int = 0
+    edits: int = 0
+    search_rows: int = 0
+    problems: list[IntegrityFault] = field(default_factory=list)
+
+    def add(self, area: str, id: object, detail: str) -> None:
+        """Add a problem, unless very many are listed already."""
+        if len(self.problems) < _MOST:
+            self.problems.append(IntegrityFault(area, str(id), detail))
+
+
+def _no_text(_message: StoredMessage) -> str:
+    return ""
 
 
 def verify(db: Database, session: SessionKey) -> int:
-    """Hash every message and every edit of a session again; return the number of messages.
-
-    `IntegrityError` names the first message whose bytes, identity or place does not fit.
-    """
-    count, key = 0, 0
-    depths: dict[str | None, int] = {None: 0}
-    while page := tree.written_after(db, session, key):
-        for message in page:
-            _check_place(message, depths)
-            depths[message.id] = message.depth
-        count, key = count + len(page), page[-1].key
-    snapshots.all_edits(db, session)
-    return count
-
-
-def _check_place(message: StoredMessage, depths: dict[str | None, int]) -> None:
-    """Raise `IntegrityError` unless identity and depth fit the message's content and parent.
-
-    Its bytes are checked whenever it is read. Parents are written before their children, so the
-    depth of every parent is in `depths`.
-    """
-    fits = (
-        message.id == identity(message.parent, message.content_hash)
-        and depths.get(message.parent, -1) == message.depth - 1
-    )
-    if not fits:
+    """Check a session; return its number of messages, or raise `IntegrityError`."""
+    check = check_session(db, session)
+    for problem in check.problems:
         raise IntegrityError(
-            f"message {message.id} is not at the place where it was written; restore the database "
-            "from a backup"
+            f"{problem.area} {problem.id}: {problem.detail}; restore the database from a backup"
         )
+    return check.messages
+
+
+def heads(db: Database, after: int, *, limit: int = 1_000) -> list[SessionHead]:
+    """Return sessions of the whole database by key, after the one with that key."""
+    return [
+        SessionHead(row["key"], row["namespace"], row["listed_in"], row["id"])
+        for row in db.rows("sessions_after_key", key=after, limit=limit)
+    ]
+
+
+def check_database(db: Database) -> list[IntegrityFault]:
+    """Check the file of an SQLite database, and search rows that belong to no message."""
+    problems: list[IntegrityFault] = []
+    if db.engine == "sqlite":
+        found = [row["integrity_check"] for row in db.rows("check_database")]
+        problems += [IntegrityFault("database", "file", text) for text in found if text != "ok"]
+        problems += [
+            IntegrityFault(
+                "database", row["table"], f"row {row['rowid']}: no row in {row['parent']}"
+            )
+            for row in db.rows("check_references")
+        ]
+    problems += [
+        IntegrityFault("search", str(row["key"]), "the search row belongs to no message")
+        for row in db.rows("words_without_text", limit=_MOST)
+    ]
+    return problems[:_MOST]
+
+
+def check_session(
+    db: Database, session: SessionKey, search_text: Callable[[StoredMessage], str] = _no_text
+) -> SessionCheck:
+    """Check every row of a session.
+
+    `search_text` returns the searchable text of a message; it is asked only for messages that have
+    no search row.
+    """
+    check = SessionCheck()
+    _check_head(db, session, check)
+    _check_messages(db, session, check, search_text)
+    _check_branches(db, session, check)
+    _check_snapshots(db, session, check)
+    _check_edits(db, session, check)
+    for row in db.rows("references_to_verify", session=session, limit=_MOST):
+        check.add(row["area"], row["id"], f"it refers to {row['target']}, which does not exist")
+    _check_search(db, session, check)
+    return check
+
+
+def _check_head(db: Database, session: SessionKey, check: SessionCheck) -> None:
+    for row in db.rows("sessions_after_key", key=session - 1, limit=1):
+        if row["key"] == session and row["tip_key"] and row["tip_session"] != session:
+            check.add("session", row["id"], "the last message of its current branch is missing")
+
+
+def _check_messages(
+    db: Database,
+    session: SessionKey,
+    check: SessionCheck,
+    search_text: Callable[[StoredMessage], str],
+) -> None:
+    for page in db.pages("messages_to_verify", session=session):
+        check.messages += len(page)
+        for row in page:
+            message = StoredMessage(**{name: row[name] for name in _COLUMNS})
+            for fault in _faults(message, row):
+                check.add("message", message.id, fault)
+            if not row["has_text"] and search_text(message):
+                check.add("search", message.id, "the message has no search row")
+
+
+def _faults(message: StoredMessage, row: Row) -> Iterator[str]:
+    """Yield what does not fit the message's bytes or its parent."""
+    if digest(message.body) != message.digest:
+        yield "its bytes no longer match its digest"
+    if row["parent_key"] is not None and message.parent is None:
+        yield "the message before it is missing"
+        return
+    if message.id != identity(message.parent, message.content_hash):
+        yield "its identity does not fit its content and the message before it"
+    if message.depth != (row["parent_depth"] or 0) + 1:
+        yield "its position does not follow the message before it"
+    if message.path_tokens != (row["parent_tokens"] or 0) + message.tokens:
+        yield "its sum of tokens does not follow the message before it"
+    is_parent = tree.jump_depth(message.depth) == message.depth - 1
+    if (row["jump"] or 0) != ((row["parent_key"] if is_parent else row["jump_after"]) or 0):
+        yield "its link to an earlier message is wrong"
+
+
+def _check_branches(db: Database, session: SessionKey, check: SessionCheck) -> None:
+    for row in db.rows("unlisted_tips", session=session, limit=_MOST):
+        check.add("branch", row["id"], "the branch that ends with this message is not listed")
+    for row in db.rows("wrong_tips", session=session, limit=_MOST):
+        check.add("branch", row["key"], "it is listed as the end of a branch and is none")
+
+
+def _check_snapshots(db: Database, session: SessionKey, check: SessionCheck) -> None:
+    for page in db.pages("snapshots_to_verify", size=100, session=session):
+        check.snapshots += len(page)
+        for row in page:
+            for fault in (*_place_faults(db, row), *_manifest_faults(db, session, row)):
+                check.add("snapshot", row["id"], fault)
+
+
+def _place_faults(db: Database, row: Row) -> Iterator[str]:
+    """Yield what does not fit the messages that a snapshot was made for."""
+    for name, id in (("cutoff", "message_cutoff_id"), ("parent", "parent_message_id")):
+        if row[id] is None and row["kind"] != "summary":
+            continue
+        found = row[f"{name}_found"], row[f"{name}_found_depth"]
+        if found != (row[id], row[f"{name}_depth"]):
+            yield f"its {name} message {row[id]} is missing or at another place"
+            return
+    if row["cutoff_key"] and row["cutoff_key"] not in tree.on_path(
+        db, row["parent_key"], [row["cutoff_key"]]
+    ):
+        yield "its cutoff message is not on its branch"
+    if row["previous_id"] is not None and row["previous_found"] is None:
+        yield f"the snapshot before it, {row['previous_id']}, is missing"
+
+
+def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
+    """Yield what does not fit the entries of a snapshot's manifest."""
+    try:
+        loads(row["content_json"])
+        manifest = manifest_from_json(row["manifest"])
+    except (InputError, IntegrityError) as error:
+        yield f"its content cannot be read: {error}"
+        return
+    edits = [entry.edit for entry in manifest if isinstance(entry, EditReference)]
+    there = {found["id"] for found in db.rows("edits_by_id", session=session, ids=dump_text(edits))}
+    yield from (
+        f"it shows the edit {edit}, which is missing" for edit in edits if edit not in there
+    )
+    for entry in manifest:
+        if isinstance(entry, KeptRange):
+            first, last = (
+                db.row("node_by_id", session=session, id=end) for end in (entry.first, entry.last)
+            )
+            if first is None or last is None:
+                yield f"it shows message {entry.first} to {entry.last}, which are missing"
+            elif not tree.on_path(db, last["key"], [first["key"]]):
+                yield f"it shows message {entry.first} to {entry.last}, which are on no branch"
+
+
+def _check_edits(db: Database, session: SessionKey, check: SessionCheck) -> None:
+    for page in db.pages("edits_to_verify", session=session):
+        check.edits += len(page)
+        for row in page:
+            for fault in _edit_faults(db, session, row):
+                check.add("edit", row["id"], fault)
+
+
+def _edit_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
+    if digest(row["body"]) != row["digest"]:
+        yield "its bytes no longer match its digest"
+    if row["message"] is None:
+        yield "the message that it shortens is missing"
+    if row["snapshot_found"] is None:
+        yield "the snapshot that it was made for is missing"
+    try:
+        ledger = {} if row["ledger"] is None else loads(row["ledger"])
+    except InputError as error:
+        yield f"its ledger cannot be read: {error}"
+        return
+    for target in ledger.get(POINTS_TO, ()):
+        if db.row("node_by_id", session=session, id=target) is None:
+            yield f"its ledger points to message {target}, which is missing"
+
+
+def _check_search(db: Database, session: SessionKey, check: SessionCheck) -> None:
+    for page in db.pages("texts_to_verify", session=session):
+        check.search_rows += len(page)
+        texts: list[tuple[int, str]] = []
+        names: dict[int, str] = {}
+        for row in page:
+            if row["message"] is None:
+                check.add("search", row["key"], "the search row belongs to no message")
+            else:
+                texts.append((row["key"], row["text"]))
+                names[row["key"]] = row["message"]
+        _add_all(check, names, index.not_indexed(db, session, texts))
+
+
+def _add_all(check: SessionCheck, names: dict[int, str], keys: Iterable[int]) -> None:
+    for key in keys:
+        check.add("search", names[key], "the search index does not have its words")

@@ -23,6 +23,8 @@ COMPRESSION = "compression"
 """Kind of work: compress the branch that ends with the message before that is due."""
 COMPRESSION_WITH_RECALL = "compression-recall"
 """The same, for a model that has the recall tool."""
+LONGEST_DELAY = 300.0
+"""Seconds: no claim is longer, and no failed entry waits longer to be tried again."""
 
 
 def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: str = MEMORY) -> None:
@@ -50,6 +52,7 @@ def claim(
 ) -> list[OutboxEntry]:
     """Claim due entries of a kind for some seconds, oldest first, in all sessions or in one."""
     now = db.now()
+    db.change("shorten_claims", kind=kind, latest=_latest(now))
     taken = {
         "holder": holder,
         "kind": kind,
@@ -71,8 +74,14 @@ def claim(
 
 def due(db: Database, *, limit: int = 100) -> list[tuple[str, SessionKey]]:
     """Return the kinds of work and sessions with due entries, the longest waiting first."""
-    rows = db.rows("due", now=db.now(), limit=limit)
+    now = db.now()
+    rows = db.rows("due", now=now, latest=_latest(now), limit=limit)
     return [(row["kind"], row["session"]) for row in rows]
+
+
+def _latest(now: int) -> int:
+    """Return the latest time at which an open entry can be due."""
+    return now + round(LONGEST_DELAY * 1000)
 
 
 def done(db: Database, ids: Sequence[str]) -> None:
@@ -104,9 +113,14 @@ def waiting_by_kind(db: Database) -> dict[str, tuple[int, int]]:
 def acquire(
     db: Database, name: str, holder: str, *, seconds: float, session: SessionKey | None = None
 ) -> Lease | None:
-    """Return the lease, or None if it is taken; deleting the session ends it."""
+    """Return the lease, or None if it is taken; deleting the session ends it.
+
+    All holders of a lease take it for the same time. If the database's clock is set back, a lease
+    whose holder died ends after that time, counted from the next attempt to take it.
+    """
     now = db.now()
     expires_at = now + round(seconds * 1000)
+    db.change("shorten_lease", name=name, expires_at=expires_at)
     taken = db.change(
         "acquire", name=name, holder=holder, session=session, expires_at=expires_at, now=now
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 
 from enfold.errors import InputError
 from enfold.jsontext import dump_text
@@ -24,6 +26,8 @@ from enfold.text.words import Phrase, Term, parts_of, phrases_of, terms_of
 
 _END = 2**62
 _RECENT = 1_000
+_OTHER_SHARE = 4
+"""A session with at least one in this many messages of the database is searched without scope."""
 _AROUND = 80
 """Characters of a snippet on each side of the match."""
 
@@ -61,13 +65,6 @@ def search(
         if len(hits) >= limit:
             break
     return hits[:limit]
-
-
-def newest_keys(db: Database, phrase: Phrase, where: SearchScope, *, limit: int) -> list[int]:
-    """Return the keys of the newest messages that have the phrase, on any branch."""
-    expression = _EXPRESSIONS[db.engine](_scope(where), (phrase,))
-    rows = db.rows("search_newest", query=expression, before=_END, limit=limit)
-    return [row["key"] for row in rows]
 
 
 def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
@@ -142,13 +139,27 @@ def _on_path(db: Database, where: SearchScope, keys: Sequence[int]) -> set[int]:
     return tree.on_path(db, tree.tip_node(db, where.session, where.tip).key, keys)
 
 
+def _expression(db: Database, scope: str, phrase: Phrase, one_of: Sequence[Phrase] = ()) -> str:
+    """Return the query for a phrase, together with one of others if there are any."""
+    if db.engine == "sqlite":
+        wanted = [f'scope : "{scope}"'] if scope else []
+        wanted.append(_fts5(phrase))
+        if one_of:
+            wanted.append(f"({' OR '.join(map(_fts5, one_of))})")
+        return " AND ".join(wanted)
+    others = f" & ({' | '.join(map(_tsquery, one_of))})" if one_of else ""
+    return dump_text([f"'{scope}' & ({_tsquery(phrase)}){others}"])
+
+
 def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
-    """Return the query for FTS5. Terms are letters, digits and marks, so quotes are safe."""
-    wanted = [f'scope : "{scope}"']
-    for phrase in phrases:
-        columns = "words" if len(phrase.terms) > 1 else "{words parts}"
-        wanted.append(f'{columns} : "{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}')
-    return " AND ".join(wanted)
+    """Return the query for FTS5."""
+    return " AND ".join([f'scope : "{scope}"', *map(_fts5, phrases)])
+
+
+def _fts5(phrase: Phrase) -> str:
+    """Return the query for a phrase. Terms are letters, digits and marks, so quotes are safe."""
+    columns = "words" if len(phrase.terms) > 1 else "{words parts}"
+    return f'{columns} : "{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}'
 
 
 def _tsquery_expression(scope: str, phrases: Sequence[Phrase]) -> str:
@@ -158,7 +169,7 @@ def _tsquery_expression(scope: str, phrases: Sequence[Phrase]) -> str:
 
 def _tsquery(phrase: Phrase) -> str:
     words = " <-> ".join(f"'{term}'" for term in phrase.terms)
-    return f"{words}:*" if phrase.prefix else words
+    return f"({words}:*)" if phrase.prefix else f"({words})"
 
 
 _EXPRESSIONS: Mapping[EngineName, Callable[[str, Sequence[Phrase]], str]] = {
@@ -175,14 +186,25 @@ def _ends_here(terms: Sequence[Term], phrase: Phrase) -> bool:
     return found[-1].startswith(last) if phrase.prefix else found[-1] == last
 
 
+def _word_start(text: str, first: int, match: int) -> int:
+    """Return the start of the first whole word from `first` on, at most `match`."""
+    if first == 0 or text[first - 1].isspace():
+        return first
+    space = text.find(" ", first, match)
+    return first if space < 0 else space + 1
+
+
 def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
     values = dict(row)
     text: str = values.pop("text")
     start, end = locate(text, phrases)
-    first = max(0, start - _AROUND)
+    first = _word_start(text, max(0, start - _AROUND), start)
+    last = end + _AROUND
+    if last < len(text):
+        last = max(end, text.rfind(" ", end, last + 1))
     return Hit(
         **values,
-        snippet=text[first : end + _AROUND],
+        snippet=text[first:last],
         snippet_start=first,
         start=start,
         end=end,
@@ -190,16 +212,68 @@ def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
     )
 
 
-def around(
-    db: Database, where: SearchScope, phrases: Iterable[Phrase], choose: ChooseRanges, *, most: int
+def search_around(
+    db: Database,
+    where: SearchScope,
+    phrases: Iterable[Phrase],
+    choose: ChooseRanges,
+    *,
+    most: int,
+    depths: tuple[int, int] | None = None,
 ) -> tuple[PhraseOccurrences, list[list[MessageLocation]]]:
     """Return the places of the phrases on the branch to the tip, and the ranges that were chosen.
 
-    The newest `most` occurrences of each phrase are used. Each range is a list, oldest first.
+    The newest `most` occurrences of each phrase are used; with `depths`, only those from the first
+    to the last of them. Each range is a list, oldest first.
     """
     tip = tree.tip_node(db, where.one_session(), where.tip)
-    found = _find(db, where, tip, phrases, most)
-    return found, [_stretch(db, tip, first, last) for first, last in choose(found)]
+    first, last = depths or (1, tip.depth)
+    found = _find(db, where, tip, phrases, most, first, last)
+    chosen = ((max(first, start), min(last, end)) for start, end in choose(found))
+    return found, [_stretch(db, tip, start, end) for start, end in chosen if start <= end]
+
+
+def stretch(db: Database, where: SearchScope, first: int, last: int) -> list[MessageLocation]:
+    """Return the messages from one depth to another of the branch to the tip, oldest first."""
+    tip = tree.tip_node(db, where.one_session(), where.tip)
+    return _stretch(db, tip, max(1, first), last) if max(1, first) <= last <= tip.depth else []
+
+
+def neighbours(
+    db: Database, where: SearchScope, position: int, number: int
+) -> tuple[StoredMessage, ...]:
+    """Return a message of the branch to the tip with that number of neighbours on each side."""
+    first, last = max(1, position - number), position + number
+    return tree.between(db, where.one_session(), where.tip, first, last)
+
+
+def newest_time(db: Database, where: SearchScope) -> int | None:
+    """Return the time of the last message of the branch; None if it is empty."""
+    tip = tree.tip_node(db, where.one_session(), where.tip)
+    return _time_of(db, tip) if tip.key else None
+
+
+def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tuple[int, int]:
+    """Return the first and last depth of the messages from one time to before another.
+
+    Found by halving, so the messages are taken to be in the order of their times.
+    """
+    tip = tree.tip_node(db, where.one_session(), where.tip)
+
+    def first_from(time: int) -> int:
+        depths = range(1, tip.depth + 1)
+        return 1 + bisect_left(
+            depths, time, key=lambda at: _time_of(db, tree.ancestor(db, tip, at))
+        )
+
+    return first_from(first), first_from(end) - 1
+
+
+def _time_of(db: Database, node: Node) -> int:
+    row = db.row("message_time", key=node.key)
+    if row is None:
+        raise tree.missing(f"the message with the key {node.key}")
+    return int(row["created_at"])
 
 
 def message_at(db: Database, where: SearchScope, position: int) -> StoredMessage:
@@ -214,20 +288,74 @@ def texts(db: Database, _where: SearchScope, spots: Iterable[MessageLocation]) -
 
 
 def _find(
-    db: Database, where: SearchScope, tip: Node, phrases: Iterable[Phrase], most: int
+    db: Database,
+    where: SearchScope,
+    tip: Node,
+    phrases: Iterable[Phrase],
+    most: int,
+    first: int,
+    last: int,
 ) -> PhraseOccurrences:
-    keys = {phrase: newest_keys(db, phrase, where, limit=most) for phrase in phrases}
-    everywhere = {key for found in keys.values() for key in found}
-    allowed = tree.on_path(db, tip.key, everywhere) if everywhere else set()
-    rows = db.rows("spots", keys=dump_text(sorted(allowed)))
-    depths = {row["key"]: row["depth"] for row in rows}
-    found = {
-        phrase: sorted(depths[key] for key in of if key in depths) for phrase, of in keys.items()
-    }
-    return PhraseOccurrences({phrase: each for phrase, each in found.items() if each}, tip.depth)
+    """Return the newest messages with each phrase, from one depth to another.
+
+    Of a frequent phrase there are also the newest messages that contain another phrase too, so that
+    old messages with several words of a question are found in a long history.
+    """
+    wanted = list(phrases)
+    scope = _branch_scope(db, where, tip)
+
+    def find(phrase: Phrase, one_of: Sequence[Phrase] = ()) -> dict[int, int]:
+        rows = db.rows(
+            "occurrences",
+            query=_expression(db, scope, phrase, one_of),
+            session=where.one_session(),
+            first=first,
+            last=last,
+            limit=most,
+        )
+        return {row["key"]: row["depth"] for row in rows}
+
+    found = {each: find(each) for each in wanted}
+    counts: dict[Phrase, int] = {}
+    for phrase in [each for each in wanted if len(found[each]) >= most]:
+        newest = found[phrase]
+        searched = last - min(newest.values()) + 1
+        counts[phrase] = len(newest) * (last - first + 1) // searched
+        others = [each for each in wanted if each != phrase and found[each]]
+        if others:
+            found[phrase] = newest | find(phrase, others)
+    everywhere = {key for each in found.values() for key in each}
+    if everywhere and db.rows("branch_tips", session=where.one_session())[1:]:
+        allowed = tree.on_path(db, tip.key, everywhere)
+        found = {
+            phrase: {key: depth for key, depth in each.items() if key in allowed}
+            for phrase, each in found.items()
+        }
+    depths = {phrase: sorted(each.values()) for phrase, each in found.items() if each}
+    return PhraseOccurrences(depths, tip.depth, counts)
+
+
+def _branch_scope(db: Database, where: SearchScope, tip: Node) -> str:
+    """Return the scope of a search; none if most messages of the database are in the session.
+
+    SQLite reads all messages of a scope, which takes longer than to skip those of other sessions.
+    """
+    newest = db.row("newest_key")
+    is_most = newest is not None and tip.depth * _OTHER_SHARE >= (newest["key"] or 0)
+    return "" if is_most and db.engine == "sqlite" else _scope(where)
 
 
 def _stretch(db: Database, tip: Node, first: int, last: int) -> list[MessageLocation]:
     bottom = tree.ancestor(db, tip, last)
     rows = db.rows("spots_of_line", bottom=bottom.key, above=first - 1)
-    return sorted((MessageLocation(**dict(row)) for row in rows), key=lambda spot: spot.depth)
+    found = sorted(map(_location, rows), key=lambda spot: spot.depth)
+    if found and found[0].depth > max(first, 1):
+        raise tree.missing(f"a message before {found[0].id}")
+    return found
+
+
+def _location(row: Row) -> MessageLocation:
+    return MessageLocation(*(row[name] for name in _OF_LOCATION))
+
+
+_OF_LOCATION = tuple(field.name for field in fields(MessageLocation))

@@ -1,4 +1,4 @@
-"""Sessions: found or created by namespace and id, listed, changed, deleted."""
+"""Sessions: found or created by namespace and id, listed, changed, deleted; with their pins."""
 
 from __future__ import annotations
 
@@ -140,6 +140,12 @@ def count(db: Database, namespace: str) -> int:
     return int(row["sessions"]) if row else 0
 
 
+def count_with_profile(db: Database, profile: str) -> int:
+    """Return the number of sessions of all namespaces with a profile."""
+    row = db.row("count_sessions_with_profile", profile=profile)
+    return int(row["sessions"]) if row else 0
+
+
 def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionRecord:
     """Change a session and return it."""
     lock(db, key)
@@ -161,6 +167,19 @@ def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionReco
         now=db.now(),
     )
     return get(db, key)
+
+
+def mark_import(db: Database, key: SessionKey, total: int | None) -> None:
+    """Mark that an import of `total` messages has begun; None marks that it is finished."""
+    db.change("mark_import", key=key, total=total)
+
+
+def unfinished_imports(
+    db: Database, namespace: str, *, limit: int = 100
+) -> tuple[SessionRecord, ...]:
+    """Return sessions of a namespace whose import has begun and is not finished, oldest first."""
+    rows = db.rows("unfinished_imports", namespace=namespace, limit=limit)
+    return tuple(_session(row) for row in rows)
 
 
 def delete(db: Database, key: SessionKey) -> None:
@@ -189,3 +208,23 @@ def _session(row: Row) -> SessionRecord:
             "blocked": loads(blocked) if blocked else None,
         }
     )
+
+
+def read_pins(db: Database, session: SessionKey) -> dict[str, bool]:
+    """Return the message ids: True if pinned, False if released."""
+    return {row["message"]: bool(row["pinned"]) for row in db.rows("pins", session=session)}
+
+
+def remove_pin(db: Database, session: SessionKey, message: str) -> None:
+    """Take back a pin; release the message if it has none."""
+    if read_pins(db, session).get(message):
+        lock(db, session)
+        db.change("delete_pin", session=session, message=message)
+    else:
+        set_pin(db, session, message, pinned=False)
+
+
+def set_pin(db: Database, session: SessionKey, message: str, *, pinned: bool) -> None:
+    """Pin a message, or release it."""
+    lock(db, session)
+    db.change("set_pin", session=session, message=message, pinned=int(pinned), now=db.now())

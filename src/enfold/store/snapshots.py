@@ -36,6 +36,10 @@ from enfold.records import (
 from enfold.store import catalog, outbox, sessions, tree
 from enfold.store.database import Database, Row
 
+ADDED = "messagesAdded"
+"""The field of a snapshot's content with the number of messages that its own summary took in."""
+LONGEST_VIEW = 20_000
+"""Messages that are read and summarized at once, if all of them cannot be sent."""
 _FAR_FUTURE = 2**62
 _FIRST_BATCH = 1
 _BATCH = 32
@@ -71,16 +75,19 @@ def record(
     extras: SnapshotExtras = NO_EXTRAS,
     *,
     expected: str | Expected | None = ANY,
+    tip: str | None = None,
     share_across_branches: bool = False,
 ) -> Snapshot:
     """Write a snapshot with its edits, flush entries and usage, all or nothing; return it.
 
-    `expected` is the id of the snapshot that applied when the work began, None if none did.
+    `expected` is the id of the snapshot that applied when the work began, None if none did. `tip`
+    is the end of the branch that the work began on, by default the parent of the snapshot.
     Raises `ConflictError` if another one applies by now.
     """
     sessions.lock(db, session)
     if expected is not ANY:
-        applies = applicable(db, session, draft.parent, share_across_branches=share_across_branches)
+        started_at = tip or draft.parent
+        applies = applicable(db, session, started_at, share_across_branches=share_across_branches)
         if (applies.id if applies else None) != expected:
             raise ConflictError(
                 "another compression of this branch was recorded first; read the view again"
@@ -148,11 +155,17 @@ def wordings(db: Database, session: SessionKey, id: str) -> tuple[str, ...]:
     ids = [found.id]
     while found.previous is not None:
         earlier = get(db, session, found.previous)
-        if (earlier.cutoff, earlier.message_range) != (found.cutoff, found.message_range):
+        is_same = (earlier.cutoff, earlier.message_range) == (found.cutoff, found.message_range)
+        if not is_same or not added_messages(earlier):
             break
         ids.append(earlier.id)
         found = earlier
     return tuple(ids)
+
+
+def added_messages(snapshot: Snapshot) -> int:
+    """Return how many messages the snapshot's own summary took in, without earlier ones."""
+    return int(snapshot.content.get(ADDED, snapshot.content.get("messagesIncluded", 0)))
 
 
 def of_kind(
@@ -191,16 +204,26 @@ def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
     return get(db, session, id)
 
 
+def undo_versions(db: Database, session: SessionKey, id: str) -> Snapshot:
+    """Record that a snapshot is undone, with its earlier versions for the same messages."""
+    for each in wordings(db, session, id):
+        undo(db, session, each)
+    return get(db, session, id)
+
+
 def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
-    """Delete a summary's text and undo the snapshot. The record of the snapshot stays."""
-    snapshot = undo(db, session, id)
-    emptied = {key: snapshot.content[key] for key in ("messageRange",) if key in snapshot.content}
-    db.change(
-        "erase_snapshot_text",
-        key=snapshot.key,
-        content_json=dump_text({"summaryText": None, **emptied}),
-        now=db.now(),
-    )
+    """Undo a snapshot with its earlier versions, and delete the texts. The records stay."""
+    for each in wordings(db, session, id):
+        snapshot = undo(db, session, each)
+        kept = {
+            key: snapshot.content[key] for key in ("messageRange", "tip") if key in snapshot.content
+        }
+        db.change(
+            "erase_snapshot_text",
+            key=snapshot.key,
+            content_json=dump_text({"summaryText": None, **kept}),
+            now=db.now(),
+        )
     return get(db, session, id)
 
 
@@ -332,24 +355,57 @@ def view(
     *,
     share_across_branches: bool = False,
     without: Collection[str] = (),
+    max_tokens: int | None = None,
 ) -> ViewRows:
     """Return the rows of the view of the branch that ends at `tip`, or of the current branch.
 
-    `without` has the ids of snapshots to ignore.
+    `without` has the ids of snapshots to ignore. Of a long view with more than `max_tokens`, only
+    the newest messages are read.
     """
     bottom = tree.tip_node(db, session, tip)
     snapshot = applicable_at(
         db, session, bottom, share_across_branches=share_across_branches, without=without
     )
     cutoff_depth = (snapshot.cutoff_depth or 0) if snapshot else 0
+    above, skipped_tokens = cutoff_depth, 0
+    if _is_too_long(db, bottom, cutoff_depth, max_tokens):
+        above = bottom.depth - LONGEST_VIEW
+        start, end = (tree.ancestor(db, bottom, depth) for depth in (cutoff_depth, above))
+        skipped_tokens = end.path_tokens - start.path_tokens
     return ViewRows(
         session=sessions.get(db, session),
         tip=bottom.id,
         depth=bottom.depth,
         snapshot=snapshot,
         shown=tuple(entries(db, snapshot)) if snapshot else (),
-        after=tree.line(db, bottom.key, cutoff_depth) if bottom.depth > cutoff_depth else (),
+        after=tree.line(db, bottom.key, above) if bottom.depth > above else (),
+        skipped=above - cutoff_depth,
+        skipped_tokens=skipped_tokens,
     )
+
+
+def oldest_part(
+    db: Database,
+    session: SessionKey,
+    tip: str | None = None,
+    *,
+    share_across_branches: bool = False,
+) -> str | None:
+    """Return the last message of the oldest part of a long view; None if it is not long."""
+    bottom = tree.tip_node(db, session, tip)
+    snapshot = applicable_at(db, session, bottom, share_across_branches=share_across_branches)
+    cutoff_depth = (snapshot.cutoff_depth or 0) if snapshot else 0
+    if bottom.depth - cutoff_depth <= LONGEST_VIEW:
+        return None
+    return tree.ancestor(db, bottom, cutoff_depth + LONGEST_VIEW).id
+
+
+def _is_too_long(
+    db: Database, bottom: tree.Node, cutoff_depth: int, max_tokens: int | None
+) -> bool:
+    if max_tokens is None or bottom.depth - cutoff_depth <= LONGEST_VIEW:
+        return False
+    return bottom.path_tokens - tree.ancestor(db, bottom, cutoff_depth).path_tokens > max_tokens
 
 
 def entries(db: Database, snapshot: Snapshot) -> list[ViewRow]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import stat
+from contextlib import suppress
 from pathlib import Path
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError
@@ -55,6 +58,8 @@ class SQLite:
 
     def connect(self, *, read_only: bool = False) -> FileConnection:
         """Return a new connection. It may be closed in another thread than it is used in."""
+        if self.path != MEMORY:
+            _keep_private(self.path)
         connection = sqlite3.connect(
             self.path,
             timeout=self._patience,
@@ -92,6 +97,24 @@ class SQLite:
         if code in _UNAVAILABLE:
             return StoreUnavailableError(f"database {self.path}: {_UNAVAILABLE[code]} ({error})")
         return StoreError(f"database {self.path}: {_BROKEN.get(code, 'it failed')} ({error})")
+
+
+def _keep_private(path: str) -> None:
+    """Create the file if it is new, and let only its owner read it.
+
+    SQLite gives its log files the rights of the database. A file of another user, or on a file
+    system without rights, stays as it is.
+    """
+    # An existing file is never opened here: to close it would release the locks that SQLite holds
+    # on it in this process, for all of its connections.
+    with suppress(OSError):  # SQLite reports a file that cannot be opened
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        except FileExistsError:
+            if stat.S_IMODE(Path(path).stat().st_mode) & 0o077:
+                for suffix in ("", "-wal", "-shm"):
+                    with suppress(FileNotFoundError):
+                        Path(path + suffix).chmod(0o600)
 
 
 def _path_in(url: str) -> str:

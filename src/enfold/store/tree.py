@@ -64,7 +64,11 @@ def tip_node(db: Database, session: SessionKey, named: str | None) -> Node:
     if named is not None:
         return require(db, session, named)
     row = db.row("tip_node", session=session)
-    return _as_node(row) if row else TOP
+    if row is None or row["tip"] is None:
+        return TOP
+    if row["key"] is None:
+        raise missing("the last message of the current branch")
+    return _as_node(row)
 
 
 def require(db: Database, session: SessionKey, id: str) -> Node:
@@ -77,16 +81,24 @@ def require(db: Database, session: SessionKey, id: str) -> Node:
 
 def by_key(db: Database, key: int) -> Node:
     """Return the node of the message with that key; `TOP` for 0."""
-    row = db.row("node", key=key) if key else None
-    return _as_node(row) if row else TOP
+    if not key:
+        return TOP
+    row = db.row("node", key=key)
+    if row is None:
+        raise missing(f"the message with the key {key}")
+    return _as_node(row)
 
 
 def ancestor(db: Database, bottom: Node, depth: int) -> Node:
     """Return the node at a depth on the path to another node."""
     if depth >= bottom.depth:
         return bottom
-    row = db.row("ancestor_at", tip=bottom.key, depth=depth) if depth else None
-    return _as_node(row) if row else TOP
+    if depth <= 0:
+        return TOP
+    row = db.row("ancestor_at", tip=bottom.key, depth=depth)
+    if row is None:
+        raise missing(f"a message before {bottom.id}, at position {depth} or later,")
+    return _as_node(row)
 
 
 def on_path(db: Database, tip: int, keys: Iterable[int]) -> set[int]:
@@ -112,8 +124,18 @@ def message_not_found(id: str) -> NotFoundError:
     return NotFoundError(f"there is no message {id!r} in this session")
 
 
+def missing(what: str) -> IntegrityError:
+    """Return the error for a row that others refer to and that does not exist."""
+    return IntegrityError(
+        f"{what} is missing in the database; run `enfold verify`, and restore it from a backup"
+    )
+
+
+_OF_NODE = tuple(field.name for field in fields(Node))
+
+
 def _as_node(row: Row) -> Node:
-    return Node(**{**dict(row), "jump": row["jump"] or 0})
+    return Node(**{**{name: row[name] for name in _OF_NODE}, "jump": row["jump"] or 0})
 
 
 _WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != "parent")
@@ -132,8 +154,9 @@ def append(
 
     Messages that are stored already are recognised, not written again. Appending after another
     message than the tip makes a branch. Appends at the current tip form one line, also from several
-    processes. With `forward_only` the tip does not move back: it stays if the last message is
-    before it. So the requests of a growing history may be recorded in any order.
+    processes. With `forward_only` the messages are the history that a client sends: the tip stays
+    if the last message is before it, so that requests may be recorded in any order, and replies get
+    the usage that was reported when they passed.
     """
     tip = sessions.lock(db, session)
     if not drafts:
@@ -154,6 +177,8 @@ def append(
         above = by_key(db, bottom["key"])
     messages = existing + _write(db, session, above, ids[count:], drafts[count:])
     last = messages[-1].key
+    if forward_only:
+        _claim_usage(db, session, messages[count:])
     is_behind = tip is not None and forward_only and bool(on_path(db, tip, [last]))
     if last != tip and not is_behind:
         db.change("move_tip", key=session, tip=last, now=db.now())
@@ -266,17 +291,6 @@ def branches(db: Database, session: SessionKey) -> tuple[Branch, ...]:
     return tuple(Branch(**row, current=row["tip"] == tip) for row in rows)
 
 
-def written_after(
-    db: Database, session: SessionKey, key: int = 0, *, limit: int = 1_000
-) -> tuple[StoredMessage, ...]:
-    """Return messages of all branches in the order they were written, after the one with a key.
-
-    A parent always comes before its children.
-    """
-    rows = db.rows("messages_after_key", session=session, key=key, limit=limit)
-    return tuple(_message(row) for row in rows)
-
-
 def set_tip(db: Database, session: SessionKey, id: str | None) -> None:
     """Make a message the session's tip; None makes the branch empty."""
     sessions.lock(db, session)
@@ -296,29 +310,10 @@ def step_back(db: Database, session: SessionKey) -> StoredMessage | None:
     return None
 
 
-def set_reported_usage(
-    db: Database,
-    session: SessionKey,
-    id: str,
-    *,
-    input_tokens: int | None,
-    output_tokens: int | None,
-) -> None:
-    """Store the usage that the provider reported for a message, for monitoring."""
-    changed = db.change(
-        "set_reported_usage",
-        session=session,
-        id=id,
-        input_tokens=input_tokens,
-        output_tokens=output_tokens,
-    )
-    if not changed:
-        raise message_not_found(id)
-
-
 def line(db: Database, bottom: int, above_depth: int) -> tuple[StoredMessage, ...]:
     """Return the messages on the path to one that are deeper than `above_depth`, root first."""
-    return _in_order(db.rows("line", bottom=bottom, above=above_depth))
+    messages = _in_order(db.rows("line", bottom=bottom, above=above_depth))
+    return _without_gap(messages, above_depth)
 
 
 def segments(
@@ -326,10 +321,13 @@ def segments(
 ) -> list[tuple[StoredMessage, ...]]:
     """Return ranges of the tree, each from one message to another below it, root first."""
     found: list[list[Row]] = [[] for _ in ends]
+    tops = [0] * len(ends)
     for row in db.rows("segments", session=session, segments=dump_text(list(ends))):
         values = dict(row)
-        found[values.pop("place")].append(values)
-    return [_in_order(rows) for rows in found]
+        place = values.pop("place")
+        tops[place] = values.pop("above")
+        found[place].append(values)
+    return [_without_gap(_in_order(rows), above) for rows, above in zip(found, tops, strict=True)]
 
 
 def _write(
@@ -360,6 +358,15 @@ def _write(
     db.change("add_branch_tip", session=session, message=parent.key)
     index.add(db, session, [(key, d.search_text) for key, d in zip(keys, drafts, strict=True)])
     return tuple(messages)
+
+
+def _claim_usage(db: Database, session: SessionKey, written: Sequence[StoredMessage]) -> None:
+    """Store the usage that was reported for replies before they were written."""
+    replies = [message.key for message in written if message.role == "assistant"]
+    if replies:
+        namespace = sessions.get(db, session).namespace
+        keys = dump_text(replies)
+        db.change("claim_reported_usage", session=session, namespace=namespace, keys=keys)
 
 
 def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
@@ -419,6 +426,16 @@ def _stored_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tup
 
 def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
     return tuple(sorted((_message(row) for row in rows), key=lambda message: message.depth))
+
+
+def _without_gap(messages: tuple[StoredMessage, ...], above: int) -> tuple[StoredMessage, ...]:
+    """Return the messages of a path below a depth; raise `IntegrityError` if one is missing.
+
+    The path is read from its end by parents, so a missing message also hides those before it.
+    """
+    if messages and messages[0].depth != above + 1:
+        raise missing(f"the message before {messages[0].id}, at position {messages[0].depth - 1},")
+    return messages
 
 
 def _message(row: Row) -> StoredMessage:

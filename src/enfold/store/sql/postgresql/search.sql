@@ -49,6 +49,13 @@ FROM (
 ORDER BY found.key DESC
 LIMIT :limit
 
+-- name: occurrences
+SELECT DISTINCT m.seq AS key, m.depth
+FROM message_words AS w JOIN chat_messages AS m ON m.seq = w.message
+WHERE w.words @@ {all_at_once} AND w.session = :session AND m.depth BETWEEN :first AND :last
+ORDER BY m.seq DESC
+LIMIT :limit
+
 -- name: search_best
 -- A message is as good as its best piece; 2 sets the finds against the length of the piece.
 SELECT w.message AS key, max(ts_rank(w.words, CAST(phrase.text AS tsquery), 2)) AS rank
@@ -58,3 +65,14 @@ GROUP BY w.message
 {has_all}
 ORDER BY rank DESC, w.message DESC
 LIMIT :limit OFFSET :offset
+
+-- name: has_words
+-- The pieces of a message whose terms are those given.
+SELECT count(*) AS pieces FROM message_words
+WHERE message = :message AND piece = :piece AND words = CAST(:words AS tsvector)
+
+-- name: words_without_text
+SELECT w.message AS key FROM message_words AS w
+WHERE NOT EXISTS (SELECT 1 FROM message_texts AS t WHERE t.message = w.message)
+ORDER BY w.message
+LIMIT :limit

@@ -2,7 +2,8 @@
 -- Every compression that still holds, with what it made of the view and how many replies came after
 -- it. One that was only worded anew begins with the same tokens as the one before it and ends at
 -- the same message: it freed nothing more.
-SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile,
+SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile, x.client,
+    x.id AS session, x.title, s.id AS snapshot,
     {tokens_before} AS tokens_before, {tokens_after} AS tokens_after,
     (SELECT count(*) FROM usage_events AS u
      WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at) AS replies,
@@ -11,7 +12,11 @@ SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile,
         AS input_tokens,
     (SELECT CAST(coalesce(sum(u.cached_tokens), 0) AS bigint) FROM usage_events AS u
      WHERE u.session = s.session AND u.kind = 'reply' AND u.created_at >= s.created_at)
-        AS cached_tokens
+        AS cached_tokens,
+    -- The calls of a summary are recorded together with it.
+    (SELECT coalesce(sum(u.cost), 0.0) FROM usage_events AS u
+     WHERE u.session = s.session AND u.kind = 'summary'
+        AND u.created_at BETWEEN s.created_at - 1000 AND s.created_at + 1000) AS cost
 FROM session_snapshots AS s JOIN sessions AS x ON x.key = s.session
 WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND s.kind = 'summary' AND s.created_at >= :since
     AND NOT EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
@@ -49,3 +54,34 @@ FROM compression_failures
 WHERE session IN (SELECT key FROM sessions WHERE namespace = :namespace OR listed_in = :namespace) AND created_at >= :since
 GROUP BY created_at / 86400000, code
 ORDER BY day, code
+
+-- name: count_pins_since
+SELECT count(*) AS amount FROM pins AS p JOIN sessions AS x ON x.key = p.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND p.pinned = 1
+    AND p.created_at >= :since
+
+-- name: trial_snapshots
+SELECT s.content_json, s.token_count
+FROM session_snapshots AS s JOIN sessions AS x ON x.key = s.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND s.kind = 'summary'
+    AND s.created_at >= :since AND s.content_json LIKE '%"promptVariant":%'
+    AND NOT EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
+
+-- name: pins_since
+SELECT x.id AS session, x.title, p.session AS key, p.message, p.created_at
+FROM pins AS p JOIN sessions AS x ON x.key = p.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND p.pinned = 1
+    AND p.created_at >= :since
+ORDER BY p.created_at DESC, p.message
+LIMIT :limit
+
+-- name: count_exchanges_since
+SELECT count(*) AS amount FROM exchanges AS e JOIN sessions AS x ON x.key = e.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND e.created_at >= :since
+
+-- name: exchanges_since
+SELECT x.id AS session, x.title, e.dialect, e.content, e.created_at
+FROM exchanges AS e JOIN sessions AS x ON x.key = e.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND e.created_at >= :since
+ORDER BY e.created_at DESC, e.seq DESC
+LIMIT :limit

@@ -1,23 +1,23 @@
 -- name: model_configs
 SELECT id, max_input_tokens, max_output_tokens, default_compression_threshold,
-    recommended_retention_tokens, tokenizer, correction, source, created_at, last_updated
+    recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated
 FROM model_configs
 ORDER BY id
 
 -- name: model_config
 SELECT id, max_input_tokens, max_output_tokens, default_compression_threshold,
-    recommended_retention_tokens, tokenizer, correction, source, created_at, last_updated
+    recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated
 FROM model_configs
 WHERE id = :id
 
 -- name: put_model_config
 INSERT INTO model_configs
     (id, provider, model, max_input_tokens, max_output_tokens, default_compression_threshold,
-     recommended_retention_tokens, tokenizer, correction, source, created_at, last_updated)
+     recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated)
 VALUES
     (:id, :provider, :model, :max_input_tokens, :max_output_tokens,
      :default_compression_threshold, :recommended_retention_tokens, :tokenizer, :correction,
-     :source, :now, :now)
+     :source, :own_values, :now, :now)
 ON CONFLICT (id) DO UPDATE SET
     max_input_tokens = excluded.max_input_tokens,
     max_output_tokens = excluded.max_output_tokens,
@@ -26,16 +26,17 @@ ON CONFLICT (id) DO UPDATE SET
     tokenizer = excluded.tokenizer,
     correction = excluded.correction,
     source = excluded.source,
+    own_values = excluded.own_values,
     last_updated = excluded.last_updated
 
 -- name: add_model_config
 INSERT INTO model_configs
     (id, provider, model, max_input_tokens, max_output_tokens, default_compression_threshold,
-     recommended_retention_tokens, tokenizer, correction, source, created_at, last_updated)
+     recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated)
 VALUES
     (:id, :provider, :model, :max_input_tokens, :max_output_tokens,
      :default_compression_threshold, :recommended_retention_tokens, :tokenizer, :correction,
-     :source, :now, :now)
+     :source, :own_values, :now, :now)
 ON CONFLICT (id) DO NOTHING
 
 -- name: delete_model_config
@@ -95,7 +96,7 @@ GROUP BY kind, profile, model
 ORDER BY kind, profile, model
 
 -- name: last_input_of_session
-SELECT input_tokens FROM usage_events
+SELECT input_tokens, created_at FROM usage_events
 WHERE session = :session AND kind = 'reply'
 ORDER BY created_at DESC, seq DESC
 LIMIT 1

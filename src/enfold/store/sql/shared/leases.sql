@@ -6,6 +6,10 @@ ON CONFLICT (name) DO UPDATE
 SET holder = excluded.holder, session = excluded.session, expires_at = excluded.expires_at
 WHERE leases.expires_at <= :now
 
+-- name: shorten_lease
+-- A lease cannot end later than one that is taken now: the clock was set back since it was taken.
+UPDATE leases SET expires_at = :expires_at WHERE name = :name AND expires_at > :expires_at
+
 -- name: renew
 UPDATE leases SET expires_at = :expires_at
 WHERE name = :name AND holder = :holder AND expires_at > :now

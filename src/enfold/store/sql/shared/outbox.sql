@@ -25,9 +25,16 @@ WHERE seq IN (
 )
 RETURNING seq, {outbox_columns}
 
+-- name: shorten_claims
+-- No entry is due later than this, unless the clock was set back since it was claimed or postponed.
+UPDATE flush_outbox SET due_at = :latest
+WHERE done_at IS NULL AND kind = :kind AND due_at > :latest
+
 -- name: due
 -- Where there is something to do, the longest waiting first.
-SELECT kind, session FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now
+-- An entry that is due later than possible was put off before the clock was set back.
+SELECT kind, session FROM flush_outbox
+WHERE done_at IS NULL AND (due_at <= :now OR due_at > :latest)
 GROUP BY kind, session ORDER BY min(due_at), min(seq) LIMIT :limit
 
 -- name: deliver

@@ -21,8 +21,11 @@ JOIN message_texts AS t ON t.message = m.seq
 -- name: texts
 SELECT t.message AS key, t.text FROM {keys} AS k JOIN message_texts AS t ON t.message = k.value
 
--- name: spots
-SELECT m.seq AS key, m.depth FROM {keys} AS k JOIN chat_messages AS m ON m.seq = k.value
+-- name: message_time
+SELECT created_at FROM chat_messages WHERE seq = :key
+
+-- name: newest_key
+SELECT max(seq) AS key FROM chat_messages
 
 -- name: spots_of_line
 -- The small columns of what `line` gives.

@@ -2,7 +2,7 @@
 s.key, s.namespace, s.id, s.title, s.profile, s.model, s.client, s.client_session,
 m.id AS tip,
 coalesce(m.depth, 0) AS depth, coalesce(m.path_tokens, 0) AS tokens,
-s.settings, s.blocked, s.created_at, s.updated_at
+s.settings, s.blocked, s.importing, s.created_at, s.updated_at
 
 -- name: session
 SELECT {session_columns}
@@ -77,6 +77,16 @@ SET title = :title, profile = :profile, model = :model, client = :client,
     client_session = :client_session, settings = :settings, blocked = :blocked, updated_at = :now
 WHERE key = :key
 
+-- name: mark_import
+UPDATE sessions SET importing = :total WHERE key = :key
+
+-- name: unfinished_imports
+SELECT {session_columns}
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
+WHERE s.namespace = :namespace AND s.importing IS NOT NULL
+ORDER BY s.key
+LIMIT :limit
+
 -- name: move_tip
 UPDATE sessions SET tip = :tip, updated_at = :now WHERE key = :key
 
@@ -104,3 +114,6 @@ ORDER BY number
 
 -- name: count_sessions
 SELECT count(*) AS sessions FROM sessions WHERE namespace = :namespace
+
+-- name: count_sessions_with_profile
+SELECT count(*) AS sessions FROM sessions WHERE profile = :profile

@@ -8,8 +8,8 @@ m.client_id, m.name, m.created_at, m.path_tokens, m.is_dated
 SELECT seq AS key, id, depth, jump, path_tokens FROM chat_messages WHERE seq = :key
 
 -- name: tip_node
-SELECT m.seq AS key, m.id, m.depth, m.jump, m.path_tokens
-FROM sessions AS s JOIN chat_messages AS m ON m.seq = s.tip
+SELECT s.tip, m.seq AS key, m.id, m.depth, m.jump, m.path_tokens
+FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
 WHERE s.key = :session
 
 -- name: node_by_id
@@ -112,6 +112,9 @@ FROM branch_tips AS b JOIN chat_messages AS m ON m.seq = b.message
 WHERE b.session = :session
 ORDER BY m.seq
 
+-- name: branch_tips
+SELECT message AS key FROM branch_tips WHERE session = :session LIMIT 2
+
 -- name: add_branch_tip
 INSERT INTO branch_tips (session, message) VALUES (:session, :message)
 
@@ -122,13 +125,18 @@ DELETE FROM branch_tips WHERE session = :session AND message = :message
 UPDATE chat_messages SET input_tokens = :input_tokens, output_tokens = :output_tokens
 WHERE id = :id AND session + 0 = :session
 
--- name: messages_after_key
--- All messages of a session in the order they were written, whatever their branch.
-SELECT {message_columns}
-FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
-WHERE m.session = :session AND m.seq > :key
-ORDER BY m.seq
-LIMIT :limit
+-- fragment: reported_usage
+FROM usage_events AS u
+    WHERE u.message_id = chat_messages.id
+        AND (u.session = :session OR u.session IS NULL AND u.namespace = :namespace)
+    ORDER BY u.seq DESC LIMIT 1
+
+-- name: claim_reported_usage
+-- Of messages that were written after their usage was known.
+UPDATE chat_messages SET
+    input_tokens = (SELECT u.input_tokens {reported_usage}),
+    output_tokens = (SELECT u.output_tokens {reported_usage})
+WHERE seq IN (SELECT k.value FROM {keys} AS k)
 
 -- name: segments
 -- Several stretches of the tree, each given by the ids of its first and last message.
@@ -144,7 +152,7 @@ WITH RECURSIVE line (place, seq, above) AS (
     FROM line JOIN chat_messages AS m ON m.seq = line.seq
     WHERE m.depth > line.above + 1
 )
-SELECT line.place, {message_columns}
+SELECT line.place, line.above, {message_columns}
 FROM line
 JOIN chat_messages AS m ON m.seq = line.seq
 LEFT JOIN chat_messages AS p ON p.seq = m.parent

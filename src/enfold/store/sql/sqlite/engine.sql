@@ -42,3 +42,9 @@ CAST(json_extract(s.content_json, '$.newTokenCount') AS INTEGER)
 
 -- fragment: previous_tokens_before
 CAST(json_extract(p.content_json, '$.originalTokenCount') AS INTEGER)
+
+-- name: check_database
+PRAGMA integrity_check(100)
+
+-- name: check_references
+PRAGMA foreign_key_check
