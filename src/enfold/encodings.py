@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, chain, count, groupby, pairwise, product
+from itertools import accumulate, chain, count, groupby, islice, pairwise, product, takewhile
 from operator import eq
 from typing import Any, TypeAlias
 
@@ -19,7 +20,8 @@ from enfold.errors import RestoreError
 _FEWEST = 3
 _LEAST_CHARACTERS = 60
 """Minimum number of removed characters for a marker."""
-_BLANKS = re.compile(r"[ \t]+$", re.MULTILINE)
+_BLANKS = re.compile(r"(?m)(^ *\d{1,9}\t$)|(?<![ \t])[ \t]+$")
+"""Blanks at the end of a line. The group is the number of an empty line, which stays."""
 
 
 def encode_runs(text: str) -> tuple[str, Any] | None:
@@ -57,37 +59,40 @@ _OPEN_TAG = re.compile(r"<([A-Za-z][\w-]*)>")
 
 
 def encode_tags(text: str) -> tuple[str, Any] | None:
-    """The text with labels in place of the tags around it; how many lines, and whether one closes.
+    """The text with labels in place of the tags around it; how many lines, and the tag of the rest.
 
     Agents wrap the output of a command: `<returncode>0</returncode>` is the first line, and the
-    rest stands between `<output>` and `</output>`.
+    rest stands between `<output>` and `</output>`, which tell nothing.
     """
     if not text.startswith("<"):
         return None
     lines = text.split("\n")
     at = 0
     while at < len(lines) and (not lines[at] or _VALUE_TAG.fullmatch(lines[at])):
-        lines[at] = _VALUE_TAG.sub(r"\1: \2", lines[at])
+        lines[at] = _VALUE_TAG.sub(r"\1=\2", lines[at])
         at += 1
     opened = _OPEN_TAG.fullmatch(lines[at]) if at < len(lines) else None
-    is_closed = opened is not None and at + 1 < len(lines) and lines[-1] == f"</{opened[1]}>"
-    if opened is not None and is_closed:
-        lines[at:] = [f"{opened[1]}:", *lines[at + 1 : -1]]
-    return ("\n".join(lines), [at, is_closed]) if at or is_closed else None
+    least = 2 if at else 3  # lines of which something is left without the tags
+    is_closed = opened and len(lines) - at >= least and lines[-1] == f"</{opened[1]}>"
+    name = opened[1] if opened and is_closed else ""
+    if name:
+        lines[at:] = lines[at + 1 : -1]
+    return ("\n".join(lines), [at, name]) if at or name else None
 
 
 def decode_tags(text: str, how: Any) -> str:
     """The text with its tags."""
-    size, is_closed = how
+    size, outer = how
     lines = text.split("\n")
+    is_old = isinstance(outer, bool)  # ledgers of 0.1: other labels, and one above the rest
     for at in range(size):
         if lines[at]:
-            name, _, value = lines[at].partition(": ")
+            name, _, value = lines[at].partition(": " if is_old else "=")
             lines[at] = f"<{name}>{value}</{name}>"
-    if is_closed:
-        name = lines[size].removesuffix(":")
-        lines[size] = f"<{name}>"
-        lines.append(f"</{name}>")
+    if is_old:
+        outer = lines.pop(size).removesuffix(":") if outer else ""
+    if outer:
+        lines[size:] = [f"<{outer}>", *lines[size:], f"</{outer}>"]
     return "\n".join(lines)
 
 
@@ -98,9 +103,10 @@ def encode_blanks(text: str) -> tuple[str, Any] | None:
     cuts: list[list[Any]] = []
     end = 0
     for found in _BLANKS.finditer(text):
-        cuts.append([found.start() - end, found[0]])
-        end = found.end()
-    return (_BLANKS.sub("", text), cuts) if cuts else None
+        if found[1] is None:
+            cuts.append([found.start() - end, found[0]])
+            end = found.end()
+    return (_BLANKS.sub(r"\1", text), cuts) if cuts else None
 
 
 def decode_blanks(text: str, how: Any) -> str:
@@ -113,7 +119,7 @@ def decode_blanks(text: str, how: Any) -> str:
     return "".join([*was, text[at:]])
 
 
-_NAMES = re.compile(r"(?:^[^\s⟨⟩]{1,60}\n){3,}[^\s⟨⟩]{1,60}$", re.MULTILINE)
+_NAMES = re.compile(r"(?:^[^\s⟨⟩<>]{1,60}\n){3,}[^\s⟨⟩<>]{1,60}$", re.MULTILINE)
 """Lines that are one name each, as in the listing of a folder."""
 
 
@@ -139,10 +145,229 @@ def decode_lists(text: str, how: Any) -> str:
     return "\n".join(lines)
 
 
+_LISTED_PATH = r"[^\s:*?\"'<>|()⟨⟩]*[^\s:*?\"'<>|()⟨⟩/]"
+_SECTION = rf"{_LISTED_PATH}:(?:\n[^\s⟨⟩<>]+(?<!:))*"
+_TREES = re.compile(
+    rf"^(?:{_SECTION}(?:\n\n{_SECTION}){{2,}}"  # as `ls -R` lists folders
+    rf"|{_LISTED_PATH}(?:\n{_LISTED_PATH}){{2,}}|{_LISTED_PATH}:(?:\n{_LISTED_PATH}:){{2,}})$",
+    re.MULTILINE,
+)
+"""Paths one after the other: folders with the names in each, or one path a line."""
+_DEEPEST = 40
+"""Parts of a path in a tree."""
+_Listed: TypeAlias = tuple[list[str], str]
+"""The parts of a path, and what follows it on its line."""
+
+
+def encode_trees(text: str) -> tuple[str, Any] | None:
+    """Return the text with lists of paths as trees: their lines, sizes and what parted the paths.
+
+    A path stands below its folder, one blank further to the right; a line that ends with a slash
+    is a folder that the list has not. The names in a folder follow it on its line.
+    """
+    if "/" not in text or is_numbered(text[:_START]):
+        return None
+    shown: list[str] = []
+    trees: list[list[Any]] = []
+    end = line = 0
+    for found in _TREES.finditer(text):
+        separator = "\n\n" if "\n\n" in found[0] else "\n"
+        listed = [_listed(each) for each in found[0].split(separator)]
+        if max(len(parts) for parts, _ in listed) > _DEEPEST:
+            continue
+        tree = list(_branches(listed, 0, 0))
+        if sum(map(len, tree)) + len(tree) > len(found[0]):
+            continue
+        before = text[end : found.start()]
+        line += before.count("\n")
+        trees.append([line, len(tree), separator])
+        line += len(tree) - 1
+        shown += (before, "\n".join(tree))
+        end = found.end()
+    return ("".join([*shown, text[end:]]), trees) if trees else None
+
+
+def decode_trees(text: str, how: Any) -> str:
+    """Return the text with whole paths, and one name a line below its folder."""
+    lines = text.split("\n")
+    for start, size, separator in reversed(how):
+        folders: list[list[str]] = []
+        listed: list[str] = []
+        for line in lines[start : start + size]:
+            entry = line.lstrip(" ")
+            level = len(line) - len(entry)
+            path, colon, names = entry.partition(":")
+            above = folders[level - 1] if level else []
+            parts = [*above, *path.removesuffix("/").split("/")]
+            folders[level:] = [parts]
+            if not path.endswith("/"):
+                listed.append("\n".join(["/".join(parts) + colon, *names.split()]))
+        lines[start : start + size] = [separator.join(listed)]
+    return "\n".join(lines)
+
+
+def _listed(entry: str) -> _Listed:
+    head, *names = entry.split("\n")
+    path, colon, _ = head.partition(":")
+    return path.split("/"), " ".join([colon, *names])
+
+
+def _branches(listed: Sequence[_Listed], depth: int, level: int) -> Iterator[str]:
+    """Yield the lines of a tree of paths that share their first `depth` parts."""
+    at = 0
+    while at < len(listed):
+        parts, after = listed[at]
+        shared, stop = _shared(listed, at, depth)
+        is_listed = shared == len(parts)
+        name = "/".join(parts[depth:shared])
+        yield f"{' ' * level}{name}{after if is_listed else '/'}"
+        yield from _branches(listed[at + is_listed : stop], shared, level + 1)
+        at = stop
+
+
+def _shared(listed: Sequence[_Listed], start: int, depth: int) -> tuple[int, int]:
+    """Return how many parts the paths from `start` on share, and where others begin."""
+    first = listed[start][0]
+    shared, stop = len(first), start + 1
+    for parts, _ in islice(listed, start + 1, None):
+        same = sum(1 for _ in takewhile(lambda pair: eq(*pair), zip(first, parts, strict=False)))
+        if same <= depth or same == len(parts):
+            break
+        shared, stop = min(shared, same), stop + 1
+    return shared, stop
+
+
+_FRAME = re.compile(r'( *)File "([^\s":…]+)", line (\d+), in (.+)$')
+_SHORT_FRAME = re.compile(r"( *)([^\s:]+):(\d+) (.+)")
+_FEWEST_FRAMES = 3
+
+
+def encode_frames(text: str) -> tuple[str, Any] | None:
+    """Return the text with the frames of Python's tracebacks as `path:line name`; their lines.
+
+    A file that was named above, and no other of that name since, is named without its folder.
+    """
+    if text.count(", line ") < _FEWEST_FRAMES:
+        return None
+    lines = text.split("\n")
+    frames: list[int] = []
+    folders: dict[str, str] = {}
+    for at, line in enumerate(lines):
+        found = _FRAME.match(line)
+        if found is not None:
+            blanks, path, number, function = found.groups()
+            folder, slash, name = path.rpartition("/")
+            shown = f"…/{name}" if slash and folders.get(name) == folder else path
+            folders[name] = folder
+            lines[at] = f"{blanks}{shown}:{number} {function}"
+            frames.append(at)
+    return ("\n".join(lines), frames) if len(frames) >= _FEWEST_FRAMES else None
+
+
+def decode_frames(text: str, how: Any) -> str:
+    """Return the text with the frames as Python writes them."""
+    lines = text.split("\n")
+    folders: dict[str, str] = {}
+    for at in how:
+        blanks, path, number, function = _SHORT_FRAME.match(lines[at]).groups()  # type: ignore[union-attr]
+        folder, slash, name = path.rpartition("/")
+        folder = folders[name] if folder == "…" else folder
+        folders[name] = folder
+        lines[at] = f'{blanks}File "{folder}{slash}{name}", line {number}, in {function}'
+    return "\n".join(lines)
+
+
+_DETAILS = re.compile(
+    r"([bcdlps-][rwxsStT-]{9}[.+@]?) +(\d+) (\S+) +(\S+) +(\d+) "
+    r"([A-Z][a-z]{2} [ \d]\d (?: \d{4}|\d\d:\d\d)) (\S.*)"
+)
+"""A line of `ls -l`: rights, links, owner, group, size, date and name."""
+_FEWEST_FILES = 4
+
+
+def encode_details(text: str) -> tuple[str, Any] | None:
+    """Return the text with what most listed files have in common above them: rights, owner, date.
+
+    What undoes it: the line above each listing, how many files follow, the widths of the columns,
+    and which files have another owner or date. Other rights stand on the line of their file.
+    """
+    if "rw" not in text:
+        return None
+    shown: list[str] = []
+    listings: list[list[Any]] = []
+    for is_listing, group in groupby(text.split("\n"), lambda line: bool(_DETAILS.fullmatch(line))):
+        lines = list(group)
+        found = _listing(lines) if is_listing and len(lines) >= _FEWEST_FILES else None
+        if found is not None:
+            listings.append([len(shown), len(lines), *found[1:]])
+            lines = found[0]
+        shown += lines
+    return ("\n".join(shown), listings) if listings else None
+
+
+def decode_details(text: str, how: Any) -> str:
+    """Return the text with owner and date on each line."""
+    lines = text.split("\n")
+    for start, size, widths, others in reversed(how):
+        usual = lines[start].removesuffix(":").split(" ", 4)
+        files = lines[start + 1 : start + 1 + size]
+        rows = [
+            _details(line) if at in others else _with_usual(line, usual)
+            for at, line in enumerate(files)
+        ]
+        lines[start : start + 1 + size] = [_aligned(row, widths) for row in rows]
+    return "\n".join(lines)
+
+
+def _listing(lines: Sequence[str]) -> tuple[list[str], list[int], list[int]] | None:
+    """Return the lines of a listing under its usual owner and date, the widths and the others."""
+    rows = [_details(line) for line in lines]
+    widths = [max(map(len, column)) for column in list(zip(*rows, strict=True))[:5]]
+    if [_aligned(row, widths) for row in rows] != list(lines):
+        return None
+    keys = [(*row[:4], row[5]) for row in rows]
+    usual = Counter(keys).most_common(1)[0][0]
+    others = [at for at, key in enumerate(keys) if key[2:] != usual[2:]]
+    shown = [f"{' '.join(usual)}:"]
+    for key, row in zip(keys, rows, strict=True):
+        if key == usual:
+            shown.append(f"{row[4]} {row[6]}")
+        elif key[2:] == usual[2:]:
+            shown.append(f"{row[0]} {row[1]} {row[4]} {row[6]}")
+        else:
+            shown.append(" ".join(row))
+    return shown, widths, others
+
+
+def _details(line: str) -> Sequence[str]:
+    found = _DETAILS.fullmatch(line)
+    return found.groups() if found else ()
+
+
+def _with_usual(line: str, usual: Sequence[str]) -> Sequence[str]:
+    rights, links, owner, group, date = usual
+    if line[:1].isdigit():
+        size, name = line.split(" ", 1)
+    else:
+        rights, links, size, name = line.split(" ", 3)
+    return rights, links, owner, group, size, date, name
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
+    """Return a line of `ls -l`: numbers end, and words begin, at the same place in all lines."""
+    rights, links, owner, group, size, date, name = row
+    first, second, third, fourth, fifth = widths
+    left = f"{rights:<{first}} {links:>{second}} {owner:<{third}} {group:<{fourth}}"
+    return f"{left} {size:>{fifth}} {date} {name}"
+
+
 _PREFIX = re.compile(r"( *)(\d{1,9})([→\t|:-])")
 _SOMEWHERE = re.compile(r"^ *\d{1,9}[→\t|:-]", re.MULTILINE)
 _ARROW = "→"
 _TAB = "\t"
+_TABBED = re.compile(r" *\d+\t")
+SPARSE = 5
+"""How far apart the lines of a long run are that keep their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +383,8 @@ class Run:
     """How wide the numbers are, padded with blanks on the left. 0: no wider than their digits."""
     separator: str
     """What stands between the number and the line."""
+    every: int = 1
+    """How far apart the lines are that have numbers; the first has one."""
 
 
 def is_numbered(text: str) -> bool:
@@ -182,6 +409,12 @@ def runs(lines: Sequence[str]) -> Iterator[Run]:
             at += 1
             continue
         padding, digits, separator = found.groups()
+        if separator == _TAB and not padding:
+            end = _end_of_sparse(lines, at, int(digits))
+            if end > at:
+                yield Run(at, end, int(digits), 0, _TAB, SPARSE)
+                at = end
+                continue
         following = lines[at + 1] if at + 1 < size else ""
         if separator != _ARROW and not following.lstrip(" ").startswith(str(int(digits) + 1)):
             at += 1
@@ -198,6 +431,11 @@ def runs(lines: Sequence[str]) -> Iterator[Run]:
 def bodies(lines: Sequence[str], run: Run) -> list[str]:
     """The lines of a run without their numbers."""
     own = lines[run.start : run.stop]
+    if run.every > 1:
+        return [
+            line if at % run.every else line.partition(run.separator)[2]
+            for at, line in enumerate(own)
+        ]
     if run.width and run.first + len(own) <= 10**run.width:
         cut = run.width + 1
         return [line[cut:] for line in own]
@@ -205,30 +443,58 @@ def bodies(lines: Sequence[str], run: Run) -> list[str]:
 
 
 def encode_line_numbers(text: str) -> tuple[str, Any] | None:
-    """The text with bare numbers, and per run where it is and how it was."""
+    """The text with few and bare numbers, and per run where it is and how it was."""
     if not is_numbered(text):
         return None
     lines = text.split("\n")
     changed: list[list[Any]] = []
     for run in runs(lines):
         shown = _TAB if run.separator == _ARROW else run.separator
-        if run.width or shown != run.separator:
-            changed.append([run.start, run.stop - run.start, run.width, run.separator])
-            numbered = enumerate(bodies(lines, run), run.first)
-            lines[run.start : run.stop] = [f"{number}{shown}{body}" for number, body in numbered]
+        inner, size = bodies(lines, run), run.stop - run.start
+        is_sparse = shown == _TAB and size > 2 * SPARSE and not any(map(_TABBED.match, inner))
+        every = SPARSE if is_sparse else 1
+        if run.every == 1 and (is_sparse or run.width or shown != run.separator):
+            changed.append([run.start, size, run.width, run.separator, every])
+            lines[run.start : run.stop] = [
+                body if at % every else f"{run.first + at}{shown}{body}"
+                for at, body in enumerate(inner)
+            ]
     return ("\n".join(lines), changed) if changed else None
 
 
 def decode_line_numbers(text: str, how: Any) -> str:
     """The text with its numbers as they were."""
     lines = text.split("\n")
-    for start, size, width, separator in how:
+    for start, size, width, separator, *given in how:
+        every = given[0] if given else 1  # ledgers of 0.1 have none
         shown = _TAB if separator == _ARROW else separator
-        parted = [line.partition(shown) for line in lines[start : start + size]]
+        first = int(lines[start].partition(shown)[0])
+        inner = (
+            line if at % every else line.partition(shown)[2]
+            for at, line in enumerate(lines[start : start + size])
+        )
         lines[start : start + size] = [
-            f"{number:>{width}}{separator}{body}" for number, _, body in parted
+            f"{number:>{width}}{separator}{body}" for number, body in enumerate(inner, first)
         ]
     return "\n".join(lines)
+
+
+def _end_of_sparse(lines: Sequence[str], start: int, first: int) -> int:
+    """Return where a run ends in which few lines have a number; `start` if none begins there.
+
+    Lines below the last number are of the run if the text ends before another number is due.
+    """
+    at, end = start, start
+    while at < len(lines) and lines[at].startswith(f"{first + at - start}{_TAB}"):
+        end = at
+        if any(map(_TABBED.match, lines[at + 1 : at + SPARSE])):
+            break
+        at += SPARSE
+    if end == start:
+        return start
+    rest = lines[end + 1 : end + 1 + SPARSE]
+    is_end = len(rest) < SPARSE and not any(map(_TABBED.match, rest)) and all(rest)
+    return len(lines) if is_end else end + 1
 
 
 def _end_of_run(lines: Sequence[str], run: Run) -> int:
@@ -245,35 +511,35 @@ def _end_of_run(lines: Sequence[str], run: Run) -> int:
 
 
 _HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
+_BARE_HIT = re.compile(r"(?=[^\s:]*/)[^\s:]*\.\w+:(?!\d+:)")
 _CONTEXT_LINE = re.compile(r"-(?=([0-9]{1,9})-)")
 """What follows the path of a line that a search shows beside a hit, and the line's number."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
 """Of a file: what ends like a folder may be a heading."""
-_FEWEST_PATHS = 3
-_SHORTEST_FOLDER = 4
-_INDENT = " "
 _START = 40
 """Characters that tell a file with numbered lines, in which no line begins with a path."""
 
-_Group: TypeAlias = tuple[int, int, str, bool]
-"""Lines `[start, stop)` that begin with a path, and whether they are hits of a search."""
-
 
 def encode_paths(text: str) -> tuple[str, Any] | None:
-    """The text with headings, and where they are: `[line, lines under it, is a search]`."""
-    if "/" not in text or is_numbered(text[:_START]):
+    """The text with a heading for each file of a search, and where they are: `[line, lines]`.
+
+    Where the lines have no numbers, the heading ends with a colon.
+    """
+    if is_numbered(text[:_START]):
         return None
     lines = text.split("\n")
+    searched = _searched(text, lines)
     shown: list[str] = []
     headings: list[list[Any]] = []
-    at = 0
-    for start, stop, path, is_search in _groups(lines, _searched(text, lines)):
-        shown += lines[at:start]
-        headings.append([len(shown), stop - start, is_search])
-        cut, indent = (len(path) + 1, "") if is_search else (len(path), _INDENT)
-        shown += [path, *(indent + line[cut:] for line in lines[start:stop])]
-        at = stop
-    return ("\n".join([*shown, *lines[at:]]), headings) if headings else None
+    for heading, group in groupby(lines, lambda line: _heading_of(line, searched)):
+        under = list(group)
+        if heading and len(under) > 1:
+            headings.append([len(shown), len(under), True])
+            shown.append(heading)
+            cut = len(heading) + (not heading.endswith(":"))
+            under = [line[cut:] for line in under]
+        shown += under
+    return ("\n".join(shown), headings) if headings else None
 
 
 def decode_paths(text: str, how: Any) -> str:
@@ -286,10 +552,12 @@ def decode_paths(text: str, how: Any) -> str:
         path = lines[heading]
         at = heading + 1 + size
         under = lines[heading + 1 : at]
-        if is_search:
-            was += [f"{path}{_sign_after_number(line)}{line}" for line in under]
+        if not is_search:  # as ledgers of 0.1 have it: files below their folder
+            was += [path + line[1:] for line in under]
+        elif path.endswith(":"):
+            was += [path + line for line in under]
         else:
-            was += [path + line[len(_INDENT) :] for line in under]
+            was += [f"{path}{_sign_after_number(line)}{line}" for line in under]
     return "\n".join([*was, *lines[at:]])
 
 
@@ -306,21 +574,8 @@ def _searched(text: str, lines: Sequence[str]) -> set[str]:
     return found
 
 
-def _groups(lines: Sequence[str], searched: set[str]) -> Iterator[_Group]:
-    """All lines that a heading pays for; `searched` are the files that a search shows lines of."""
-    start = 0
-    for found, group in groupby(lines, lambda line: _file_of(line, searched)):
-        stop = start + sum(1 for _ in group)
-        if isinstance(found, str):
-            if stop - start > 1:
-                yield start, stop, found, True
-        elif found:
-            yield from _folders(lines, start, stop)
-        start = stop
-
-
-def _file_of(line: str, searched: set[str]) -> str | bool:
-    """The file in which the line is a hit, or stands beside one; else whether it is a path."""
+def _heading_of(line: str, searched: set[str]) -> str:
+    """Return the file that the line was found in; with a colon if the line has no number."""
     if searched:
         hit = _HIT.match(line)
         if hit is not None:
@@ -328,7 +583,8 @@ def _file_of(line: str, searched: set[str]) -> str | bool:
         for sign in _CONTEXT_LINE.finditer(line):
             if line[: sign.start()] in searched:
                 return line[: sign.start()]
-    return _is_path(line)
+    hit = _BARE_HIT.match(line)
+    return hit[0] if hit is not None else ""
 
 
 def _is_path(text: str) -> bool:
@@ -338,38 +594,6 @@ def _is_path(text: str) -> bool:
 def _sign_after_number(line: str) -> str:
     """A hit's sign is the same on both sides of its number."""
     return line.lstrip("0123456789")[0]
-
-
-def _folders(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
-    """Group paths under their common folder or under one folder each: the shorter form."""
-    apart: list[_Group] = []
-    single = end = start
-    for folder, group in groupby(lines[start:stop], _folder):
-        begin, end = end, end + sum(1 for _ in group)
-        if end - begin > 1 and len(folder) >= _SHORTEST_FOLDER:
-            apart += [*_together(lines, single, begin), (begin, end, folder, False)]
-            single = end
-    apart += _together(lines, single, stop)
-    return max(_together(lines, start, stop), apart, key=_gain)
-
-
-def _together(lines: Sequence[str], start: int, stop: int) -> list[_Group]:
-    """Paths under the folder that all are in, if that is one."""
-    if stop - start < _FEWEST_PATHS:
-        return []
-    first, last = min(lines[start:stop]), max(lines[start:stop])
-    same = next((at for at, sign in enumerate(first) if last[at] != sign), len(first))
-    folder = _folder(first[:same])
-    return [(start, stop, folder, False)] if len(folder) >= _SHORTEST_FOLDER else []
-
-
-def _folder(path: str) -> str:
-    return path[: path.rfind("/") + 1]
-
-
-def _gain(groups: Sequence[_Group]) -> int:
-    """The characters that headings save."""
-    return sum((stop - start - 1) * len(path) - 2 - stop + start for start, stop, path, _ in groups)
 
 
 _EDGES = re.compile(r"^(?:([\[{])|([\]}])|[\[{].{40,}[\]}])$", re.MULTILINE)
@@ -465,13 +689,25 @@ def _value(block: str) -> Any:
 
 def _style(block: str, value: Any) -> dict[str, Any] | None:
     """How the block was written, if one of the usual ways gives the same text."""
-    layouts = _INDENTED if "\n" in block else _ON_ONE_LINE
+    layouts = list(_layouts_of(block))
     escapings = (False, True) if "\\u" in block else (False,)
     for (indent, tight), is_ascii in product(layouts, escapings):
         style = {"indent": indent, "tight": tight, "ascii": is_ascii}
         if _write(value, style) == block:
             return style
     return None
+
+
+def _layouts_of(block: str) -> Iterator[tuple[Any, bool]]:
+    """Yield the layouts that the block may have, by the beginning of its second line."""
+    _, line_end, rest = block.partition("\n")
+    if not line_end:
+        yield from _ON_ONE_LINE
+        return
+    blanks = rest[: len(rest) - len(rest.lstrip(" \t"))]
+    for by, tight in _INDENTED:
+        if blanks == (by if isinstance(by, str) else " " * by):
+            yield by, tight
 
 
 def _write(value: Any, style: Any) -> str:
@@ -583,12 +819,15 @@ ENCODINGS: Mapping[str, Encoding] = {
     "tags": Encoding(encode_tags, decode_tags),
     "colours": Encoding(encode_colours, decode_colours),
     "progress": Encoding(encode_progress, decode_progress),
+    "line_numbers": Encoding(encode_line_numbers, decode_line_numbers),
     "blanks": Encoding(encode_blanks, decode_blanks),
     "json": Encoding(encode_json, decode_json),
     "tables": Encoding(encode_tables, decode_json),
     "paths": Encoding(encode_paths, decode_paths),
+    "trees": Encoding(encode_trees, decode_trees),
+    "details": Encoding(encode_details, decode_details),
+    "frames": Encoding(encode_frames, decode_frames),
     "lists": Encoding(encode_lists, decode_lists),
-    "line_numbers": Encoding(encode_line_numbers, decode_line_numbers),
     "runs": Encoding(encode_runs, decode_runs),
 }
 """By name, in the order in which they are applied."""

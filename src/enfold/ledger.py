@@ -10,13 +10,14 @@ the rest is restored; another conversation is refused.
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import blake2b
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from enfold.encodings import decode, prefix
 from enfold.errors import RestoreError
@@ -34,6 +35,10 @@ class Form:
     """What stands between a line's number and the line. Empty: lines have no numbers."""
     width: int = 0
     """How wide numbers are, with the blanks before them. 0: as wide as their digits."""
+    every: int = 1
+    """How far apart the lines are that have numbers."""
+    phase: int = 0
+    """What is left of those numbers when they are divided by `every`."""
     escaped: bool = False
     """Whether the lines are inside a JSON string."""
     is_ascii: bool = False
@@ -42,6 +47,11 @@ class Form:
     def bare(self, text: str) -> list[str]:
         """The lines of a text in this form, without what the form adds."""
         lines = (json.loads(f'"{text}"') if self.escaped else text).split("\n")
+        if self.separator and self.every > 1:
+            numbered = re.compile(rf"^\d+{re.escape(self.separator)}")
+            return [
+                line[found.end() :] if (found := numbered.match(line)) else line for line in lines
+            ]
         if self.separator:
             return [line.split(self.separator, 1)[1] for line in lines]
         return [line[len(self.sign) :] for line in lines] if self.sign else lines
@@ -50,7 +60,12 @@ class Form:
         """The lines in this form; `first` is the number of the first of them."""
         if self.separator:
             numbered = enumerate(lines, first)
-            lines = [prefix(n, self.width, self.separator) + line for n, line in numbered]
+            lines = [
+                prefix(n, self.width, self.separator) + line
+                if n % self.every == self.phase
+                else line
+                for n, line in numbered
+            ]
         elif self.sign:
             lines = [self.sign + line for line in lines]
         text = "\n".join(lines)
@@ -217,8 +232,9 @@ def _piece_from_json(value: Any) -> Piece:
 
 
 def _form_as_json(form: Form) -> dict[str, Any]:
-    fields = ("sign", "separator", "width", "escaped", "is_ascii")
-    return {name: getattr(form, name) for name in fields if getattr(form, name)}
+    fields = ("sign", "separator", "width", "every", "phase", "escaped", "is_ascii")
+    values = {name: getattr(form, name) for name in fields}
+    return {name: each for name, each in values.items() if each != getattr(BARE, name)}
 
 
 VERSION = 1
@@ -263,6 +279,23 @@ class TextChange:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentReference:
+    """A text that a marker leaves out, and the message that shows it."""
+
+    type: Literal["file", "output", "tool_result"]
+    index: int
+    """The message with the marker."""
+    original_index: int
+    """The message that shows the text. Both count from 0 in the conversation as it was."""
+    path: str | None
+    """The file, if the call names one."""
+    operation: str | None
+    """The tool that was called."""
+    hash: str
+    """The digest of the text that was left out; restoring compares it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """All changes, in order, and the digest of what they apply to."""
 
@@ -274,6 +307,8 @@ class Ledger:
     version: int = VERSION
     digests: tuple[str, ...] = ()
     """The digest of each message of the condensed conversation. Empty in older ledgers."""
+    references: tuple[ContentReference, ...] = ()
+    """Where the content of shortened texts is shown."""
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
@@ -288,6 +323,11 @@ class Ledger:
             "changes": changes,
             "texts": [text.as_json() for text in self.texts],
             "digests": list(self.digests),
+            **(
+                {"references": [asdict(each) for each in self.references]}
+                if self.references
+                else {}
+            ),
         }
 
     @classmethod
@@ -303,7 +343,15 @@ class Ledger:
             )
             texts = tuple(TextChange.from_json(raw) for raw in value.get("texts", ()))
             digests = tuple(map(str, value.get("digests", ())))
-            return cls(str(value["digest"]), int(value["length"]), changes, texts, digests=digests)
+            references = tuple(ContentReference(**raw) for raw in value.get("references", ()))
+            return cls(
+                str(value["digest"]),
+                int(value["length"]),
+                changes,
+                texts,
+                digests=digests,
+                references=references,
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise RestoreError(f"not a ledger: {type(error).__name__} at {error}") from None
 
@@ -314,13 +362,27 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
     Messages that are the same in both, byte for byte, are the fixed points, and so are those that
     differ only in texts for which `edits` has recipes; what lies between two of them is a change.
     """
-    old, new = [dumps(message) for message in before], [dumps(message) for message in after]
-    digest, digests = _digest(new), tuple(map(_digest_of, new))
+    # Hashes take the place of bytes, which are as large as the conversation itself.
+    new: list[bytes] = []
+    digests: list[str] = []
+    together = blake2b(digest_size=16)
+    for message in after:
+        written = dumps(message)
+        new.append(_hash(written))
+        digests.append(_digest_of(written))
+        _add_to_digest(together, written)
+    edited = {} if edits is None else edits
+    # Most messages of before are not among those after, which their texts alone tell.
+    gists = set(map(_gist, after))
+    old = [
+        _hash(dumps(message)) if _gist(message) in gists or index in edited else b""
+        for index, message in enumerate(before)
+    ]
     texts: list[TextChange] = []
-    for index, at, changed in _edited(before, after, edits or {}):
+    for index, at, changed in _edited(before, after, edited):
         restored = _with_texts(after, changed).get(at, after[at])
-        if dumps(restored) == old[index]:
-            old[index] = new[at] = b"edited %d" % at  # no message looks like that, so they meet
+        if _hash(dumps(restored)) == old[index]:
+            old[index] = new[at] = b"edited %d" % at  # no hash looks like that, so they meet
             texts += changed
     changes: list[Change] = []
     old_at = new_at = 0
@@ -329,7 +391,8 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
             originals = tuple(before[old_at:old_fixed])
             changes.append(Change(new_at, new_fixed - new_at, originals))
         old_at, new_at = old_fixed + 1, new_fixed + 1
-    return Ledger(digest, len(new), tuple(changes), tuple(texts), digests=digests)
+    digest = together.hexdigest()
+    return Ledger(digest, len(new), tuple(changes), tuple(texts), digests=tuple(digests))
 
 
 class AlteredWarning(UserWarning):
@@ -380,12 +443,12 @@ def restore_unaltered(messages: Sequence[Any], ledger: Ledger) -> tuple[list[Any
 
 def _altered(messages: Sequence[Any], ledger: Ledger) -> list[int]:
     """Return the indexes of altered messages; raise `RestoreError` if most of them are."""
-    condensed = [dumps(message) for message in messages[: ledger.length]]
+    condensed = messages[: ledger.length]
     if len(condensed) == ledger.length:
-        if _digest(condensed) == ledger.digest:
+        if _digest(map(dumps, condensed)) == ledger.digest:
             return []
         pairs = zip(condensed, ledger.digests, strict=False)
-        found = [index for index, (m, digest) in enumerate(pairs) if _digest_of(m) != digest]
+        found = [index for index, (m, digest) in enumerate(pairs) if _digest_of(dumps(m)) != digest]
         if len(ledger.digests) == ledger.length and 2 * len(found) <= ledger.length:
             return found
     raise RestoreError(
@@ -521,12 +584,28 @@ def _digest_of(message: bytes) -> str:
     return blake2b(message, digest_size=8).hexdigest()
 
 
-def _digest(messages: Sequence[bytes]) -> str:
+def _hash(message: bytes) -> bytes:
+    return blake2b(message, digest_size=16).digest()
+
+
+def _digest(messages: Iterable[bytes]) -> str:
     together = blake2b(digest_size=16)
     for message in messages:
-        together.update(len(message).to_bytes(8, "big"))
-        together.update(message)
+        _add_to_digest(together, message)
     return together.hexdigest()
+
+
+def _add_to_digest(together: blake2b, message: bytes) -> None:
+    together.update(len(message).to_bytes(8, "big"))
+    together.update(message)
+
+
+def _gist(message: Any) -> tuple[str, str]:
+    """Return two texts of a wire message. Messages that are the same have the same ones."""
+    if not isinstance(message, dict):
+        return "", ""
+    role, content = message.get("role"), message.get("content")
+    return role if isinstance(role, str) else "", content if isinstance(content, str) else ""
 
 
 _Pairs: TypeAlias = set[tuple[str, str]]

@@ -31,8 +31,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from time import perf_counter
 from typing import Any, Literal, TypeAlias
@@ -43,7 +44,8 @@ from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.harness import spans
 from enfold.text.inventions import Invention, SourceText, find_inventions
-from enfold.text.items import extract, items_of, texts
+from enfold.text.items import ItemsByClass, extract_all, items_of, texts, without_headings
+from enfold.text.memo import TextMemo
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
 FATES: tuple[Fate, ...] = ("kept", "restorable", "lost")
@@ -82,23 +84,82 @@ class ItemCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
-    """The fates of the exact items of the messages that left the view."""
+class ItemFates:
+    """The fates of all exact items that left a view, found by reading every message."""
 
     items: Mapping[ItemClass, Mapping[str, Fate]]
-    """The fate of every item, by class."""
-    stated: Mapping[ItemClass, ItemCount]
-    """The items in short messages of users and in decisions."""
+    stated: Mapping[ItemClass, Mapping[str, Fate]]
+    seconds: float
+
+
+def _lose(
+    found: Mapping[ItemClass, Mapping[str, Fate]],
+) -> Mapping[ItemClass, Mapping[str, Fate]]:
+    """Return the fates with every restorable item as lost."""
+    lost: Fate = "lost"
+    return {
+        name: {item: lost if fate == "restorable" else fate for item, fate in fates.items()}
+        for name, fates in found.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Receipt:
+    """The fates of the exact items of the messages that left the view.
+
+    The messages are read when `items`, `stated` or a figure of them is first asked for: most
+    receipts are never opened, and reading takes several times as long as the compression.
+    """
+
+    find: Callable[[], ItemFates] = field(repr=False)
+    """Returns the fates of the items."""
     restorable_by: RestorableBy | None = None
     """The way to get restorable items back. None if there is none."""
-    seconds: float = field(default=0.0, compare=False)
-    """The time that it took to compute this receipt."""
-    stated_unkept: Mapping[ItemClass, tuple[str, ...]] = field(default_factory=dict, repr=False)
-    """The items in short messages of users and in decisions that are not in the view."""
     warnings: tuple[str, ...] = ()
     """The floors that were not reached."""
     invented: tuple[Invention, ...] = ()
     """Items and quotations of a model's summary that its input does not have."""
+
+    @cached_property
+    def _fates(self) -> ItemFates:
+        return self.find()
+
+    def read(self) -> Receipt:
+        """Find the fates now, and return the receipt."""
+        _ = self._fates
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Receipt):
+            return NotImplemented
+        return self._value == other._value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _value(self) -> tuple[Any, ...]:
+        fates = self._fates
+        return fates.items, fates.stated, self.restorable_by, self.warnings, self.invented
+
+    @property
+    def items(self) -> Mapping[ItemClass, Mapping[str, Fate]]:
+        """The fate of every item, by class."""
+        return self._fates.items
+
+    @property
+    def stated_fates(self) -> Mapping[ItemClass, Mapping[str, Fate]]:
+        """The fate of every item in short messages of users and in decisions, by class."""
+        return self._fates.stated
+
+    @property
+    def stated(self) -> dict[ItemClass, ItemCount]:
+        """The number of items in short messages of users and in decisions, by class."""
+        return {name: ItemCount.of(found.values()) for name, found in self._fates.stated.items()}
+
+    @property
+    def seconds(self) -> float:
+        """The time that it took to read the messages."""
+        return self._fates.seconds
 
     @property
     def counts(self) -> dict[ItemClass, ItemCount]:
@@ -110,20 +171,35 @@ class Receipt:
         """The number of items of all classes."""
         return ItemCount.of(fate for fates in self.items.values() for fate in fates.values())
 
+    def without_ledger(self) -> Receipt:
+        """Return the receipt if the ledger is not kept: items that it would restore are lost."""
+
+        def find() -> ItemFates:
+            found = self._fates
+            return ItemFates(_lose(found.items), _lose(found.stated), found.seconds)
+
+        return replace(self, find=find, restorable_by=None)
+
     def with_fate(self, fate: Fate) -> Iterator[tuple[ItemClass, str]]:
         """Yield the items of one fate, each with its class."""
         for name, fates in self.items.items():
             yield from ((name, item) for item, found in fates.items() if found == fate)
+
+    def notes_as_json(self) -> dict[str, Any]:
+        """Return what was found without reading the messages, for the record of a compression."""
+        return {
+            "restorable_by": self.restorable_by,
+            "warnings": list(self.warnings),
+            "invented": [{"class": kind, "item": item} for kind, item in self.invented],
+        }
 
     def counts_as_json(self) -> dict[str, Any]:
         """Return the figures and what is invented, without any text of the conversation."""
         return {
             "items": {name: count.as_json() for name, count in self.counts.items()},
             "said": {name: count.as_json() for name, count in self.stated.items()},
-            "restorable_by": self.restorable_by,
             "seconds": self.seconds,
-            "warnings": list(self.warnings),
-            "invented": [{"class": kind, "item": item} for kind, item in self.invented],
+            **self.notes_as_json(),
         }
 
     def as_json(self, limit: int | None = MAX_LISTED) -> dict[str, Any]:
@@ -167,10 +243,8 @@ class Receipt:
         return f"{count.kept:,} kept, {restorable}{count.lost:,} lost"
 
 
-def with_warnings(receipt: Receipt, *, summary_tokens: int | None = None) -> Receipt:
-    """Return the receipt with a warning for each floor that it does not reach."""
-    found = shortfalls(receipt, summary_tokens=summary_tokens)
-    return replace(receipt, warnings=tuple(map(str, found))) if found else receipt
+def _unkept(fates: Mapping[str, Fate]) -> tuple[str, ...]:
+    return tuple(item for item, fate in fates.items() if fate != "kept")
 
 
 def make_receipt(
@@ -192,7 +266,8 @@ def make_receipt(
 class ItemReview:
     """The exact items of what leaves a view, to compare with drafts of the summary.
 
-    The messages are read once, however many drafts there are.
+    The messages are read at most once, however many drafts there are, and only as far as a
+    question needs: where everything is restorable, the floors concern stated items alone.
     """
 
     def __init__(
@@ -204,72 +279,125 @@ class ItemReview:
         by: RestorableBy | None = None,
         summary_tokens: int | None = None,
     ) -> None:
-        started = perf_counter()
-        self._messages = (*gone, *kept)
-        self._items = items_of(gone)
-        self._stated = extract("\n".join(_stated_texts(gone)))
-        self._kept = ViewText(kept)
+        self._gone = gone
+        self._kept_messages = kept
         self._restorable = restorable
         self._by = by if restorable else None
         self._summary_tokens = summary_tokens
-        self._seconds = perf_counter() - started
 
     def receipt(self, summary: str | None = None) -> Receipt:
         """Return the receipt for a view with this summary. None: `kept` is the whole view."""
-        started = perf_counter()
-        views = [self._kept]
-        if summary is not None:
-            views.append(ViewText((Message("system", (Text(summary),)),)))
+        return Receipt(partial(self._find, summary), self._by)
 
-        def fate_of(item: str) -> Fate:
-            if any(view.contains(item) for view in views):
-                return "kept"
-            restorable = self._restorable
-            is_restorable = restorable(item) if callable(restorable) else restorable
-            return "restorable" if is_restorable else "lost"
+    def checked_receipt(self, summary: str | None = None) -> Receipt:
+        """Return the receipt with a warning for each floor that it does not reach."""
+        warnings = tuple(map(str, self.shortfalls(summary)))
+        return replace(self.receipt(summary), warnings=warnings)
 
-        fates = {
-            name: {item: fate_of(item) for item in found} for name, found in self._items.items()
-        }
-        stated = {
-            name: {item: fates[name][item] for item in self._stated[name] if item in fates[name]}
-            for name in ITEM_CLASSES
-        }
-        return Receipt(
-            fates,
-            {name: ItemCount.of(found.values()) for name, found in stated.items()},
-            self._by,
-            self._seconds + perf_counter() - started,
-            {
-                name: tuple(item for item, fate in found.items() if fate != "kept")
-                for name, found in stated.items()
-            },
-        )
+    def shortfalls(self, summary: str | None = None) -> tuple[Shortfall, ...]:
+        """Return the default floors that a view with this summary does not reach."""
+        stated = self._fates(self._stated, summary)
+        if self._restorable is True:
+            return _stated_shortfalls(FLOORS, stated, self._most)
+        items = self._fates(self._items, summary)
+        return _all_shortfalls(_floors(self._by), items, stated, self._most)
 
     def invented(self, summary: str) -> tuple[Invention, ...]:
         """Return the items and quotations of a summary that neither `gone` nor `kept` has."""
         return find_inventions(summary, self._source)
 
-    @cached_property
-    def _source(self) -> SourceText:
-        return SourceText(source_of(self._messages))
-
     def missing(self, summary: str) -> tuple[str, ...]:
         """Return the items that a summary must mention to reach the floors, and does not."""
-        found = shortfalls(self.receipt(summary), summary_tokens=self._summary_tokens)
+        found = self.shortfalls(summary)
         return tuple(dict.fromkeys(item for each in found for item in each.missing))
+
+    @property
+    def _most(self) -> int | None:
+        return None if self._summary_tokens is None else self._summary_tokens // TOKENS_PER_ITEM
+
+    @cached_property
+    def _source(self) -> SourceText:
+        return SourceText(source_of((*self._gone, *self._kept_messages)))
+
+    @cached_property
+    def _items(self) -> ItemsByClass:
+        return items_of(self._gone)
+
+    @cached_property
+    def _stated(self) -> ItemsByClass:
+        found = extract_all(list(_stated_texts(self._gone)))
+        # A heading looks like a name, unless all messages are read.
+        names = without_headings(found["name"], list(texts(self._gone)) if found["name"] else ())
+        return {**found, "name": dict.fromkeys(names)}
+
+    @cached_property
+    def _kept(self) -> ViewText:
+        return ViewText(self._kept_messages)
+
+    def _find(self, summary: str | None) -> ItemFates:
+        started = perf_counter()
+        items = self._fates(self._items, summary)
+        stated = {
+            name: {item: items[name][item] for item in found if item in items[name]}
+            for name, found in self._stated.items()
+        }
+        return ItemFates(items, stated, perf_counter() - started)
+
+    def _fates(self, found: ItemsByClass, summary: str | None) -> dict[ItemClass, dict[str, Fate]]:
+        """Return the fate of each item in a view with this summary."""
+        wanted = {item for items in found.values() for item in items}
+        shown: set[str] = set()
+        if wanted:
+            shown = self._kept.those_in(wanted)
+        if wanted and summary is not None:
+            shown |= ViewText((Message("system", (Text(summary),)),)).those_in(wanted - shown)
+
+        def fate_of(item: str) -> Fate:
+            if item in shown:
+                return "kept"
+            restorable = self._restorable
+            is_restorable = restorable(item) if callable(restorable) else restorable
+            return "restorable" if is_restorable else "lost"
+
+        return {name: {item: fate_of(item) for item in items} for name, items in found.items()}
 
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
+_FEW = 200
+"""Items that are searched in a text one by one, which takes as long as reading the text once."""
 
 
 class ViewText:
     """The text of a view, searchable for items."""
 
     def __init__(self, view: Sequence[Message]) -> None:
-        self._text = "\n".join(texts(view))
-        self._items = {item for found in items_of(view).values() for item in found}
-        self._words = frozenset(_WORD.findall(self._text))
+        self._view = view
+
+    @cached_property
+    def _text(self) -> str:
+        return "\n".join(texts(self._view))
+
+    @cached_property
+    def _items(self) -> frozenset[str]:
+        return frozenset(item for found in items_of(self._view).values() for item in found)
+
+    @cached_property
+    def _words(self) -> frozenset[str]:
+        return frozenset(_WORD.findall(self._text))
+
+    def those_in(self, items: AbstractSet[str]) -> set[str]:
+        """Return the items that the view has."""
+        if len(items) > _FEW:
+            return {item for item in items if self.contains(item)}
+        # The items of the text are not extracted if the text answers by itself: an item that was
+        # extracted is in the text, unless terminal colours were inside it.
+        text = self._text
+        is_coloured = "\x1b" in text
+        return {
+            item
+            for item in items
+            if (item in text or is_coloured) and (self._has_literally(item) or item in self._items)
+        }
 
     def contains(self, item: str) -> bool:
         """Return True if the item is in the view literally, and not as a part of a longer word."""
@@ -277,8 +405,9 @@ class ViewText:
         # word is missing, so the text itself is rarely searched.
         if item in self._items:
             return True
-        if not self._words.issuperset(_WORD.findall(item)):
-            return False
+        return self._words.issuperset(_WORD.findall(item)) and self._has_literally(item)
+
+    def _has_literally(self, item: str) -> bool:
         text = self._text
         start = text.find(item)
         while start >= 0:
@@ -335,14 +464,32 @@ def _stated_texts(messages: Iterable[Message]) -> Iterator[str]:
                 )
                 if len(typed) <= _MAX_TYPED:
                     yield typed
-            elif message.role == "assistant" and _states_decision(part.text):
-                for line in filter(_states_decision, part.text.split("\n")):
-                    yield from filter(_states_decision, _SENTENCE_END.split(line))
+            elif message.role == "assistant":
+                yield from _decisions(part.text)
+
+
+def _find_decisions(text: str) -> tuple[str, ...]:
+    """Return the sentences of a text that state a decision."""
+    if not _states_decision(text):
+        return ()
+    lines = filter(_states_decision, text.split("\n"))
+    return tuple(
+        sentence
+        for line in lines
+        for sentence in _SENTENCE_END.split(line)
+        if _states_decision(sentence)
+    )
+
+
+# A message is asked about by several steps of a compression, and by the next compression again.
+_decisions = TextMemo(_find_decisions, lambda found: 1 + len(found))
+_ASCII_PHRASES = tuple(filter(str.isascii, DECISION_PHRASES))
 
 
 def _states_decision(text: str) -> bool:
+    phrases = _ASCII_PHRASES if text.isascii() else DECISION_PHRASES
     lower = text.lower().replace("’", "'")
-    return any(phrase in lower for phrase in DECISION_PHRASES)
+    return any(phrase in lower for phrase in phrases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,20 +562,39 @@ def shortfalls(
     The default floors depend on whether items are restorable. `summary_tokens` is the length that
     the summary was allowed, which limits the number of required items. None is no limit.
     """
-    chosen = floors or (FLOORS_WITHOUT_RESTORE if receipt.restorable_by is None else FLOORS)
     most = None if summary_tokens is None else summary_tokens // TOKENS_PER_ITEM
-    counts = receipt.counts
+    chosen = floors or _floors(receipt.restorable_by)
+    return _all_shortfalls(chosen, receipt.items, receipt.stated_fates, most)
+
+
+def _floors(restorable_by: RestorableBy | None) -> Floors:
+    return FLOORS_WITHOUT_RESTORE if restorable_by is None else FLOORS
+
+
+def _all_shortfalls(
+    floors: Floors,
+    items: Mapping[ItemClass, Mapping[str, Fate]],
+    stated: Mapping[ItemClass, Mapping[str, Fate]],
+    most: int | None,
+) -> tuple[Shortfall, ...]:
     found: list[Shortfall | None] = []
-    for name, floor in chosen.within_reach.items():
-        count = counts[name]
-        lost = [item for item, fate in receipt.items[name].items() if fate == "lost"]
+    for name, floor in floors.within_reach.items():
+        count = ItemCount.of(items[name].values())
+        lost = [item for item, fate in items[name].items() if fate == "lost"]
         reached, what = count.kept + count.restorable, f"{name} items are kept or restorable"
         found.append(_shortfall(floor, reached, count, most, what, lost))
-    for name, floor in chosen.stated.items():
-        count = receipt.stated[name]
+    unreached = tuple(each for each in found if each is not None)
+    return (*unreached, *_stated_shortfalls(floors, stated, most))
+
+
+def _stated_shortfalls(
+    floors: Floors, stated: Mapping[ItemClass, Mapping[str, Fate]], most: int | None
+) -> tuple[Shortfall, ...]:
+    found: list[Shortfall | None] = []
+    for name, floor in floors.stated.items():
+        count = ItemCount.of(stated[name].values())
         what = f"{name} items in users' words and decisions are kept"
-        unkept = receipt.stated_unkept.get(name, ())
-        found.append(_shortfall(floor, count.kept, count, most, what, unkept))
+        found.append(_shortfall(floor, count.kept, count, most, what, _unkept(stated[name])))
     return tuple(each for each in found if each is not None)
 
 

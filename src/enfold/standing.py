@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.history import answers_a_call, cut_points
 from enfold.messages import Message, Part, Text
 from enfold.retention import Retention
 from enfold.summaries import HEADING
 from enfold.text.harness import FENCED_BLOCK, is_context, person_text, spans
-from enfold.text.rules import find_rules, withdrawn
+from enfold.text.rules import find_rules, possible_rules, rules_of_all
 from enfold.tokens import count_message, get
 
 Why: TypeAlias = Literal["system", "context", "pinned", "rule", "words"]
@@ -33,6 +33,8 @@ STANDING_SHARE = 0.05
 
 _LONG = 300
 """Tokens. Of a longer message only the rules stay, if the words of people need too much."""
+_EXCERPT_TOKENS = 24
+"""Tokens of an excerpt's marker and of its message."""
 _SMALLEST_GAIN = 64
 """Tokens that an excerpt must save."""
 _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
@@ -99,28 +101,24 @@ def find_standing(
     `pins` has the indexes of pinned messages (True) and of released ones (False).
     """
     marks = pins or {}
-    found = _find_instructions(messages, counts, tokenizer, marks)
+    found, plain = _find_instructions(messages, counts, tokenizer, marks)
     left_out = 0
     for index, each in list(found.items()):
         if each.why == "context" and limits.context is not None and each.tokens > limits.context:
             found[index] = _in_part(each, messages[index], limits.context, tokenizer)
             left_out += 1
-    typed = {
-        index: text
-        for index, message in enumerate(messages)
-        if index not in found
-        and marks.get(index) is not False
-        and (text := person_text(_without_summary(message)))
-    }
-    in_force, withdrawn_by = _rules_in_force(typed)
+    texts = _typed_texts(messages, found, marks, plain)
+    in_force, withdrawn_by = _rules_in_force({index: each.text for index, each in texts.items()})
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
-    for index, text in typed.items():
-        if answers_a_call(messages[index]):
-            quotes[index] = text
-            continue
+    for index, (text, is_plain) in texts.items():
         why: Why = "rule" if in_force[index] else "words"
-        whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
+        if is_plain:
+            whole[index] = Standing(index, why, counts[index])
+        elif answers_a_call(messages[index]):
+            quotes[index] = text
+        else:
+            whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
     quoted = sum(get(tokenizer).count(text) for text in quotes.values())
     if quoted + _total(whole) > limits.words:
         whole = {
@@ -143,6 +141,30 @@ def find_standing(
     return StandingMessages(standing, quotes, left_out)
 
 
+class _TypedText(NamedTuple):
+    text: str
+    is_plain: bool
+    """True if the message has the text and nothing else."""
+
+
+def _typed_texts(
+    messages: Sequence[Message],
+    found: Mapping[int, Standing],
+    marks: Mapping[int, bool],
+    plain: Mapping[int, str],
+) -> dict[int, _TypedText]:
+    """Return what people typed in messages that do not stand for another reason, by index."""
+    typed: dict[int, _TypedText] = {}
+    for index, message in enumerate(messages):
+        if message.role != "user" or index in found or marks.get(index) is False:
+            continue
+        if index in plain:
+            typed[index] = _TypedText(plain[index], is_plain=True)
+        elif text := person_text(_without_summary(message)):
+            typed[index] = _TypedText(text, is_plain=False)
+    return typed
+
+
 def instruction_tokens(
     messages: Sequence[Message],
     counts: Sequence[int],
@@ -150,37 +172,74 @@ def instruction_tokens(
     pins: Mapping[int, bool] | None = None,
 ) -> int:
     """Return the tokens of system messages, context blocks and pinned messages."""
-    return _total(_find_instructions(messages, counts, tokenizer, pins or {}))
+    return _total(_find_instructions(messages, counts, tokenizer, pins or {})[0])
 
 
 def _find_instructions(
     messages: Sequence[Message], counts: Sequence[int], tokenizer: str, marks: Mapping[int, bool]
-) -> dict[int, Standing]:
-    """Return pinned messages, system messages and context blocks, by index."""
+) -> tuple[dict[int, Standing], dict[int, str]]:
+    """Return pinned messages, system messages and context blocks, by index.
+
+    The second value has the texts of other messages, if all of the message is what a person typed.
+    """
     found: dict[int, Standing] = {}
+    plain: dict[int, str] = {}
     stated: set[str] = set()
     for index, message in enumerate(messages):
         if index in marks or message.role not in {"system", "user"}:
             continue
+        if (typed := _plain_text(message)) is not None:
+            plain[index] = typed
+            continue
+        if not _may_instruct(message):
+            continue
         text = "\n".join(part.text for part in message.parts if isinstance(part, Text))
         if text in stated:
             continue  # clients repeat reminders word for word: the first one stands
-        if is_instruction(message):
+        stated.add(text)
+        if message.role == "system":
             found[index] = Standing(index, "system", counts[index])
-            stated.add(text)
-        elif message.role == "user" and is_context(message) and not answers_a_call(message):
+        else:
             own = _without_summary(message)
             found[index] = _excerpt(
                 Standing(index, "context", counts[index]), message, _without_harness(own), tokenizer
             )
-            stated.add(text)
-    for first, end in pairwise(cut_points(messages)):
-        if any(marks.get(index) for index in range(first, end)):
-            # A pinned call stays with its result.
-            for index in range(first, end):
-                if marks.get(index) or end - first > 1:
-                    found[index] = Standing(index, "pinned", counts[index])
-    return found
+    if any(marks.values()):
+        found |= _find_pinned(messages, counts, marks)
+    return found, plain
+
+
+def _find_pinned(
+    messages: Sequence[Message], counts: Sequence[int], marks: Mapping[int, bool]
+) -> dict[int, Standing]:
+    """Return pinned messages; a pinned call stays with its result."""
+    return {
+        index: Standing(index, "pinned", counts[index])
+        for first, end in pairwise(cut_points(messages))
+        if any(marks.get(index) for index in range(first, end))
+        for index in range(first, end)
+        if marks.get(index) or end - first > 1
+    }
+
+
+def _may_instruct(message: Message) -> bool:
+    """Return True for a system message, and for a context block that answers no call."""
+    if message.role == "user":
+        return is_context(message) and not answers_a_call(message)
+    return is_instruction(message)
+
+
+def _plain_text(message: Message) -> str | None:
+    """Return the text of a user's message if that is all, and all of it is typed; else None."""
+    if (
+        message.role != "user"
+        or len(message.parts) != 1
+        or not isinstance(part := message.parts[0], Text)
+    ):
+        return None
+    found = spans(part.text)
+    is_plain = len(found) == 1 and found[0].kind == "person" and not _is_summary_text(part)
+    return part.text if is_plain else None
 
 
 def _total(standing: Mapping[int, Standing]) -> int:
@@ -197,6 +256,7 @@ def _choose(
     """Return the messages with rules, the newest first, and the shortest others that fit.
 
     Short messages come first because most requests are short and most long messages are pasted.
+    Of long messages the sentences that may be rules come before them, up to half of the room.
     """
     chosen: dict[int, Standing] = {}
     stated: set[str] = set()
@@ -211,12 +271,52 @@ def _choose(
             chosen[index] = standing
             stated.update(rules)
             room -= standing.tokens
+    if limits.fill:
+        room = (limits.words - _total(chosen)) // 2
+        chosen |= _with_possible_rules(whole, messages, in_force, chosen, tokenizer, room)
     room = limits.words - _total(chosen) if limits.fill else 0
     for index, each in sorted(whole.items(), key=lambda item: item[1].tokens):
         if index not in chosen and each.tokens <= room:
             chosen[index] = each
             room -= each.tokens
     return chosen
+
+
+def _with_possible_rules(
+    whole: Mapping[int, Standing],
+    messages: Sequence[Message],
+    in_force: Mapping[int, tuple[str, ...]],
+    chosen: Mapping[int, Standing],
+    tokenizer: str,
+    room: int,
+) -> dict[int, Standing]:
+    """Return excerpts of long messages with their rules and the likeliest possible rules."""
+    found: list[tuple[float, int, int, str]] = []
+    for index, each in whole.items():
+        shown = chosen.get(index)
+        if each.tokens > _LONG and (shown is None or shown.excerpt is not None):
+            text = person_text(_without_summary(messages[index])) or ""
+            found += (
+                (-rule.likeness, index, rule.start, text[rule.start : rule.end])
+                for rule in possible_rules(text)
+            )
+    added: dict[int, list[tuple[int, str]]] = {}
+    for _, index, start, sentence in sorted(found):
+        tokens = get(tokenizer).count(sentence) + 1
+        if index not in chosen and index not in added:
+            tokens += _EXCERPT_TOKENS
+        if tokens <= room:
+            added.setdefault(index, []).append((start, sentence))
+            room -= tokens
+    return {
+        index: _rules_only(
+            whole[index],
+            messages[index],
+            (*in_force[index], *(sentence for _, sentence in sorted(sentences))),
+            tokenizer,
+        )
+        for index, sentences in added.items()
+    }
 
 
 def _rules_in_force(
@@ -227,23 +327,25 @@ def _rules_in_force(
     A sentence that withdraws a rule is among them while the view has the rule. The second value
     has the indexes of texts with a rule that was withdrawn, and of the texts that withdrew it.
     """
-    texts = tuple(typed.values())
-    gone = withdrawn(texts)
-    withdrawals = {text: set[tuple[int, int]]() for text in range(len(texts))}
+    rules, gone = rules_of_all(typed.values())
+    withdrawals: dict[int, set[tuple[int, int]]] = {}
     for place, start, end in gone.values():
-        withdrawals[place].add((start, end))
+        withdrawals.setdefault(place, set()).add((start, end))
     in_force: dict[int, tuple[str, ...]] = {}
     for place, (index, text) in enumerate(typed.items()):
-        stated = {
-            (rule.start, rule.end)
-            for number, rule in enumerate(find_rules(text))
-            if (place, number) not in gone
-        }
-        ends = {end for _, end in stated}
-        stated |= {(start, end) for start, end in withdrawals[place] if end not in ends}
-        in_force[index] = tuple(text[start:end].strip() for start, end in sorted(stated))
+        in_force[index] = ()
+        if rules[place] or place in withdrawals:
+            stated = {
+                (rule.start, rule.end)
+                for number, rule in enumerate(rules[place])
+                if (place, number) not in gone
+            }
+            ends = {end for _, end in stated}
+            more = withdrawals.get(place, ())
+            stated |= {(start, end) for start, end in more if end not in ends}
+            in_force[index] = tuple(text[start:end].strip() for start, end in sorted(stated))
         # An excerpt of an earlier compression has the rules of its message and nothing else.
-        if not stated and len(text) < 4 * _LONG and _EXCERPT.search(text):
+        if not in_force[index] and len(text) < 4 * _LONG and _EXCERPT.search(text):
             in_force[index] = (text,)
     indexes = tuple(typed)
     withdrawn_by: dict[int, set[int]] = {}
@@ -360,15 +462,17 @@ def _is_marker(part: Part) -> bool:
 
 def _without_harness(message: Message) -> Message:
     """Return the message without the text that a client added to the person's words."""
+    if not any(isinstance(part, Text) and _has_harness(part.text) for part in message.parts):
+        return message
     parts: list[Part] = []
     for part in message.parts:
         if not isinstance(part, Text):
             parts.append(part)
             continue
-        found = spans(part.text)
-        if all(span.kind != "harness" for span in found):
+        if not _has_harness(part.text):
             parts.append(part)
             continue
+        found = spans(part.text)
         kept = [part.text[span.start : span.end] for span in found if span.kind != "harness"]
         text = "\n\n".join(filter(None, (each.strip() for each in kept)))
         if text:
@@ -376,10 +480,16 @@ def _without_harness(message: Message) -> Message:
     return replace(message, parts=tuple(parts))
 
 
+def _has_harness(text: str) -> bool:
+    return any(span.kind == "harness" for span in spans(text))
+
+
 def _without_summary(message: Message) -> Message:
     """Return the message without a summary of ours among its texts."""
+    if not any(map(_is_summary_text, message.parts)):
+        return message
     parts = tuple(part for part in message.parts if not _is_summary_text(part))
-    return message if len(parts) == len(message.parts) else replace(message, parts=parts)
+    return replace(message, parts=parts)
 
 
 def after_instructions(retention: Retention, messages: Sequence[Message]) -> Retention:

@@ -107,6 +107,16 @@ def test_a_file_that_cannot_be_used_is_told_why(value: Any, words: str) -> None:
     assert words in str(caught.value)
 
 
+def test_a_preset_in_the_names_of_another_system_is_read() -> None:
+    config = {"preserveRecentCount": 7}
+    theirs = {"provider": "truncation", "truncationConfig": config, "smartConfig": {"passes": []}}
+    preset = presets.read({**theirs, "name": "theirs"})
+    assert (preset.name, preset.strategy, preset.config) == ("theirs", "truncation", config)
+    assert presets.read(preset.as_json()) == preset
+    with pytest.raises(ConfigError, match="preserveRecentCount"):
+        presets.read({**theirs, "truncationConfig": {"preserveRecentCount": "x"}})
+
+
 def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
     with pytest.raises(NotFoundError, match="speed, quality, cost, balanced, agent"):
         presets.get("fast")

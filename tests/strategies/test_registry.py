@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from enfold import settings
 from enfold.errors import ConfigError
 from enfold.strategies import contract
 from tests.conftest import ROOT
@@ -72,6 +74,19 @@ def test_capabilities_are_those_of_the_design() -> None:
 def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
     with pytest.raises(ConfigError, match="'magic'; there are native, "):
         contract.get("magic")
+
+
+def test_a_strategy_is_registered_at_run_time() -> None:
+    mine = replace(contract.get("truncation"), id="mine", name="Mine")
+    contract.register(mine)
+    try:
+        assert contract.get("mine") is mine
+        assert contract.names()[: len(contract.BUILT_IN) + 1] == (*contract.BUILT_IN, "mine")
+        assert settings.check("strategy", "mine") == ("strategy", "mine")
+    finally:
+        del contract._registered["mine"]
+    with pytest.raises(ConfigError, match="'native' is built in"):
+        contract.register(contract.get("native"))
 
 
 def run(folder: Path, program: str) -> str:

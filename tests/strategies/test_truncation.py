@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from enfold.condensation import Condensation, EditedMessage, validate
 from enfold.messages import Attachment, Data, Message, Part, Reasoning, Text, ToolCall, ToolResult
@@ -193,3 +196,22 @@ async def test_estimates_are_exact_and_cost_nothing() -> None:
     assert set(how.touches(plan)) == {
         e.index for e in answer.entries if isinstance(e, EditedMessage)
     }
+
+
+@pytest.mark.parametrize(("recent", "cut"), [(2, [2, 6]), (3, [2]), (7, []), (0, [2, 6])])
+async def test_as_many_of_the_newest_messages_stay_as_the_config_says(
+    recent: int, cut: list[int]
+) -> None:
+    _, answer = await condense(maxToolResultLines=3, preserveRecentCount=recent)
+    results = [edit.index for edit in answer.edits if edit.index in {2, 6}]
+    assert results == cut
+
+
+async def test_content_is_left_out_only_where_cutting_misses_the_target() -> None:
+    config = {"preserveRecentCount": 2, "maxToolResultLines": 3, "suppressIfNeeded": True}
+    how = strategy("truncation", config)
+    plan = plan_for(CHAT, how)
+    reached = (await how.condense(plan)).tokens(plan)
+    at_it, below_it = (replace(plan, target=reached - missing) for missing in (0, 1))
+    assert SUPPRESSED not in str((await how.condense(at_it)).entries)
+    assert SUPPRESSED in str((await how.condense(below_it)).entries)

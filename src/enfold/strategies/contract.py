@@ -197,15 +197,28 @@ BUILT_IN = ("native", "lossless", "truncation", "smart")
 """Each is a module beside this one with a `KIND`, in the order in which they are shown."""
 
 
+_registered: dict[str, AnyStrategyKind] = {}
+"""Strategies that this process registered, by id."""
+
+
+def register(kind: AnyStrategyKind) -> None:
+    """Add a strategy to those of this process, or replace one that was registered before."""
+    if kind.id in BUILT_IN:
+        raise ConfigError(f"the strategy {kind.id!r} is built in; choose another id")
+    _registered[kind.id] = kind
+
+
 def names() -> tuple[str, ...]:
     """Every strategy that can be chosen; those of other packages come last."""
-    return (*BUILT_IN, *(name for name in _offered() if name not in BUILT_IN))
+    return tuple(dict.fromkeys((*BUILT_IN, *_registered, *_offered())))
 
 
 def get(name: str) -> AnyStrategyKind:
     """The strategy of that name; `ConfigError` if there is none, or it does not load."""
     if name in BUILT_IN:
         return _built_in(name)
+    if name in _registered:
+        return _registered[name]
     if name in _offered():
         return _load(_offered()[name])
     raise ConfigError(f"no strategy {name!r}; there are {', '.join(names())}")

@@ -28,7 +28,7 @@ from enfold.strategies.native import Native, NativeConfig
 from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
 from enfold.summaries import summary_tokens
 from enfold.summaries.local import LocalSummarizer
-from enfold.summaries.words import add_words, take_words
+from enfold.summaries.request import add_words, take_words
 
 
 @dataclass(frozen=True, slots=True)

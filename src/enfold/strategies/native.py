@@ -32,7 +32,7 @@ from enfold.condensation import (
 from enfold.errors import ConfigError, NoSummaryError, SummaryError
 from enfold.fields import CamelModel
 from enfold.messages import Message
-from enfold.receipt import ItemReview, with_warnings
+from enfold.receipt import ItemReview
 from enfold.retention import Retention
 from enfold.standing import has_summary
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
@@ -48,8 +48,14 @@ from enfold.summaries import (
 from enfold.summaries.checks import shorten, with_mentioned
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
-from enfold.summaries.request import SummarizerGroup, pieces, style_for
-from enfold.summaries.words import add_words, take_words, words_tokens
+from enfold.summaries.request import (
+    SummarizerGroup,
+    add_words,
+    pieces,
+    style_for,
+    take_words,
+    words_tokens,
+)
 from enfold.text.inventions import Invention
 from enfold.tokens import get
 
@@ -381,8 +387,7 @@ class Native:
             plan, SummarizedMessages(indexes, text, tokens, summary.author), summary.notes
         )
         if review is not None:
-            limit = plan.summary_tokens
-            made = with_warnings(review.receipt(text), summary_tokens=limit)
+            made = await asyncio.to_thread(review.checked_receipt, text)
             made = replace(made, invented=written.invented)
             warnings = (*answer.warnings, *made.warnings)
             answer = replace(answer, receipt=made, invented=made.invented, warnings=warnings)

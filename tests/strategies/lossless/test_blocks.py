@@ -37,7 +37,7 @@ def test_a_file_read_again_after_an_edit_shows_what_became_new() -> None:
     assert results(after)[2] == (
         "⟨ lines 1-30 as in read app.py ⟩\n"
         "31\t    fixed = True\n"
-        "32\t    twice = True\n"
+        "    twice = True\n"
         "⟨ lines 33-61 as 32-60 in read app.py ⟩"
     )
 
@@ -131,7 +131,7 @@ def test_a_patch_shown_again_is_one_block() -> None:
         Session().run("git diff", "\n".join(hunk)).run("git diff HEAD", "\n".join(["new", *hunk]))
     )
     _, second = results(condense(session.end()))
-    assert second == 'new\n⟨ 61 lines from "@@ -1,9 +1,9 @@…" in git diff ⟩'
+    assert second == 'new\n⟨ 61 lines from "@@ -1,9…" in git diff ⟩'
 
 
 def test_lines_that_a_text_repeats_itself_are_shown_once() -> None:
@@ -168,7 +168,7 @@ def test_a_result_without_its_call_is_named_by_its_beginning() -> None:
     session.messages[2:] = [first]
     session.run("cat", "\n".join([*APP, "end"]))
     assert results(condense(session.end()))[-1].startswith(
-        '⟨ 60 lines from "app_0 = compute(…" in "app_0 = compute(…" ⟩'
+        '⟨ 60 lines from "app_0 =…" in "app_0 = compute(…" ⟩'
     )
 
 
@@ -201,7 +201,7 @@ def test_structured_output_keeps_its_shape() -> None:
     (data,) = part.parts
     assert isinstance(data, Data)
     assert list(data.value) == ["code", "output", "list"]
-    assert data.value["output"] == ('⟨ 60 lines from "app_0 = compute(…" in a.py ⟩\nend')
+    assert data.value["output"] == '⟨ 60 lines from "app_0 =…" in a.py ⟩\nend'
     assert data.value["list"] == ["\n".join(OTHER)]
 
 
@@ -254,4 +254,4 @@ def test_hits_of_a_search_shown_again_are_one_block_although_numbers_are_missing
     hits = "\n".join(f"{n * n}:{line}" for n, line in enumerate(APP[:20]))
     session = Session().run("grep -n a", hits).run("grep -n b", f"{hits}\n900:end")
     _, second = results(condense(session.end()))
-    assert second == '⟨ 20 lines from "0: app_0 = compu…" in grep -n a ⟩\n900:end'
+    assert second == '⟨ 20 lines from "0: app_0…" in grep -n a ⟩\n900:end'

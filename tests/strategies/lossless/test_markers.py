@@ -43,7 +43,7 @@ def test_lines_are_named_by_their_numbers() -> None:
 
 
 def test_lines_without_numbers_are_named_by_how_they_begin() -> None:
-    assert markers.bare_lines("", "a\n b", 2, "above") == '⟨ 2 lines from "a b" above ⟩'
-    assert markers.bare_lines("-", "⟨ x ⟩", 1, "above") == '⟨ 1 -line from "x" above ⟩'
-    long = markers.characters("word " * 50, 250, "in read a.py")
+    assert markers.bare_lines("", "a\n b", 2, "above", 8) == '⟨ 2 lines from "a b" above ⟩'
+    assert markers.bare_lines("-", "⟨ x ⟩", 1, "above", 8) == '⟨ 1 -line from "x" above ⟩'
+    long = markers.characters("word " * 50, 250, "in read a.py", 16)
     assert long == '⟨ 250 characters from "word word word w…" in read a.py ⟩'

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.strategies.lossless.sessions import Session, code, condense, numbered, results
+import enfold
+from enfold.jsontext import dumps, loads, to_json
+from enfold.ledger import Ledger, digest
+from enfold.messages import Conversation, text_of
+from enfold.strategies.lossless import shorten
+from tests.strategies.lossless.sessions import (
+    Session,
+    code,
+    condense,
+    numbered,
+    plan_for,
+    results,
+)
 
 APP = numbered(code("app", 30))
 LISTING = "\n".join(f"-rw-r--r-- 1 me me {n * 37} Jan 1 file_{n}.txt" for n in range(20))
+OTHER = "\n".join(code("page", 25))
 
 
 def test_a_file_read_again_is_a_reference_to_the_first_time() -> None:
@@ -118,3 +132,51 @@ def test_long_paths_are_named_by_their_end() -> None:
     session = Session().read(path, APP).read(path, APP)
     _, second = results(condense(session.end()))
     assert second.endswith("see …/module.py ⟩")
+
+
+def test_of_an_output_that_grew_only_what_is_new_is_shown_again() -> None:
+    """The first output is a strict subset of the second, which therefore says all of it."""
+    more = "\n".join(code("new", 12))
+    session = Session().run("make report", LISTING).run("make report", f"{LISTING}\n{more}")
+    first, second = results(condense(session.end()))
+    assert first == LISTING
+    assert second.startswith("⟨ ")
+    assert second.endswith(more)
+    assert LISTING not in second
+
+
+def test_a_reference_has_its_type_path_operation_and_hash() -> None:
+    session = Session().read("src/app.py", APP).run("make", LISTING)
+    session.act("fetch", {"url": "https://example.org/a"}, OTHER)
+    session.read("src/app.py", APP).run("make", LISTING)
+    session.act("fetch", {"url": "https://example.org/a"}, OTHER)
+    plan = plan_for(session.end())
+    found = shorten(plan).references(plan)
+    assert [(each.type, each.path, each.operation) for each in found] == [
+        ("file", "src/app.py", "read"),
+        ("output", None, "bash"),
+        ("tool_result", None, "fetch"),
+    ]
+    assert [each.hash for each in found] == [digest(APP), digest(LISTING), digest(OTHER)]
+    assert [each.index - each.original_index for each in found] == [6, 6, 6]
+    for each, text in zip(found, (APP, LISTING, OTHER), strict=True):
+        assert text in text_of(plan.messages[each.original_index].parts)
+
+
+def test_a_ledger_lists_its_references(tmp_path: Path) -> None:
+    session = Session().read("src/app.py", APP).read("src/app.py", APP)
+    done = enfold.condense_sync(Conversation(tuple(session.end())), strategy="lossless")
+    file = tmp_path / "condensed.json"
+    file.write_bytes(dumps(to_json(done)))
+    written = loads(file.read_bytes())["ledger"]
+    assert Ledger.from_json(written) == done.ledger
+    assert written["references"] == [
+        {
+            "type": "file",
+            "index": 4,
+            "original_index": 2,
+            "path": "src/app.py",
+            "operation": "read",
+            "hash": digest(APP),
+        }
+    ]

@@ -18,7 +18,7 @@ from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.strategies.smart.passes import SUMMARIZED
 from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedSummarizer, assistant, call, result, system, user
-from enfold.tokens import count_messages
+from enfold.tokens import count_message, count_messages
 from tests.strategies.tasks import TOKENIZER, plan_for, strategy
 
 OUTPUT = "\n".join(f"line {n} of some output" for n in range(1, 81))
@@ -136,6 +136,27 @@ async def test_each_type_of_content_has_its_own_operation() -> None:
     assert part.arguments["path"] == "a.py"
     assert part.arguments["content"].count("\n") == 2
     assert output(seen[2]) == SUPPRESSED
+    (step,) = (step for step in answer.steps if step.saved_by)
+    saved = dict(step.saved_by)
+    assert saved.keys() == {
+        "truncate message_text",
+        "truncate tool_parameters",
+        "suppress tool_results",
+    }
+    assert sum(saved.values()) == step.tokens_before - step.tokens_after
+    of_text = count_message(messages[0]) - count_message(seen[0])
+    of_result = sum(
+        plan.counts[edit.index] - edit.tokens
+        for edit in answer.edits
+        if plan.messages[edit.index].role == "tool"
+    )
+    assert (saved["truncate message_text"], saved["suppress tool_results"]) == (of_text, of_result)
+
+
+async def test_a_summary_is_an_operation_that_saves() -> None:
+    _, answer = await condense(batch())
+    (step,) = (step for step in answer.steps if step.saved_by)
+    assert step.saved_by == {"summarize": step.tokens_before - step.tokens_after}
 
 
 async def test_one_message_can_be_treated_otherwise() -> None:

@@ -60,24 +60,37 @@ class _Claim:
         start, stop = self.unit_index.range_of(number, match.start, match.stop)
         if stop - start < SHORTEST:
             return False
-        hole = self._hole(match, number, start, stop)
-        if self._saving(draft.text[start:stop], hole.marker) < self._least_for(hole):
+        block = draft.text[start:stop]
+        hole = self._hole(match, number, start, stop, markers.QUOTES[0])
+        if self._saving(block, hole.marker) < self._least_for(hole):
             return False
-        if not self._is_true(hole):
+        true = self._with_true_marker(hole, match, number)
+        if true is None or self._saving(block, true.marker) < self._least_for(true):
             return False
-        draft.holes.append(hole)
+        draft.holes.append(true)
         return True
 
-    def _is_true(self, hole: Replacement) -> bool:
-        """Return False if a reader who looks for the marker's lines would find others."""
+    def _with_true_marker(
+        self, hole: Replacement, match: BlockMatch, number: int
+    ) -> Replacement | None:
+        """Return the hole with the shortest marker by which a reader finds its lines.
+
+        None if the marker leads to other lines; if several places fit, the marker stays short.
+        """
         source = self.drafts[hole.source or 0]
-        marker = next(markers.find_markers(hole.marker), None)
-        if marker is None or marker.name is None:
-            return True
-        found = markers.locate(marker, source.shown())
-        first, last = hole.at
-        start = source.shown_at(first)
-        return found is None or found == (start, start + last - first)
+        shown, start = source.shown(), source.shown_at(hole.at[0])
+        place = (start, start + hole.at[1] - hole.at[0])
+        leads_elsewhere = False
+        for quote in markers.QUOTES:
+            tried = self._hole(match, number, hole.start, hole.stop, quote)
+            marker = next(markers.find_markers(tried.marker), None)
+            found = None if marker is None else markers.locate(marker, shown)
+            if found == place:
+                return tried
+            leads_elsewhere = leads_elsewhere or found is not None
+            if marker is None or not marker.fields["quote"]:
+                break
+        return None if leads_elsewhere and hole.source != self.index else hole
 
     def _saving(self, block: str, marker: str) -> int:
         """Return the tokens that a marker saves, or a lower bound that is enough."""
@@ -92,7 +105,9 @@ class _Claim:
         is_kin = hole.source != self.index and files[hole.source or 0] == files[self.index]
         return self.terms.least * (1 if is_kin else _FOREIGN)
 
-    def _hole(self, match: BlockMatch, number: int, start: int, stop: int) -> Replacement:
+    def _hole(
+        self, match: BlockMatch, number: int, start: int, stop: int, quote: int
+    ) -> Replacement:
         unit_index = self.unit_index
         source = self.entered[match.source]
         at = unit_index.range_of(match.source, match.at, match.at + match.stop - match.start)
@@ -101,13 +116,15 @@ class _Claim:
         text = self.drafts[self.index].text
         place = self.terms.names.place(source, self.index)
         if unit_index.is_piece(number, match.start):
-            marker = markers.characters(text[start:stop], stop - start, place)
+            marker = markers.characters(text[start:stop], stop - start, place, quote)
         elif not unit_index.is_one_run(number, match.start, match.stop):
             size = text.count("\n", start, stop) + 1
-            marker = markers.bare_lines("", text[start:stop], size, place)
+            marker = markers.bare_lines("", text[start:stop], size, place, quote)
         else:
             there = _number_at(self.drafts[source].text, at[0], of)
-            marker = _marker(text[start:stop], to, there, match.stop - match.start, place)
+            size = match.stop - match.start
+            here = _number_at(text, start, to)
+            marker = _marker(text[start:stop], to.sign, here, there, size, place, quote)
         if to.escaped:
             marker = Form(escaped=True).text([marker])
         first = _number_at(text, start, to) or 0
@@ -116,18 +133,29 @@ class _Claim:
         return Replacement(start, stop, marker, source, at, of, to, first)
 
 
-def _marker(block: str, form: Form, there: int | None, size: int, place: str) -> str:
+def _marker(
+    block: str,
+    sign: str,
+    here: int | None,
+    there: int | None,
+    size: int,
+    place: str,
+    quote: int,
+) -> str:
     """The marker for lines: by the numbers they have here or there, else by how they begin."""
-    first = _number_at(block, 0, form)
-    if first is not None:
-        return markers.numbered_lines(first, there, size, place)
-    sign = form.sign.strip()
+    if here is not None:
+        return markers.numbered_lines(here, there, size, place)
+    sign = sign.strip()
     if there is not None:
         return markers.lines(sign, there, size, place)
-    return markers.bare_lines(sign, block, size, place)
+    return markers.bare_lines(sign, block, size, place, quote)
 
 
 def _number_at(text: str, at: int, form: Form) -> int | None:
     """The number of the line that begins there; None where lines have none."""
-    found = _DIGITS.match(text, at) if form.separator else None
-    return int(found[1]) if found else None
+    for lines in range(form.every) if form.separator else ():
+        found = _DIGITS.match(text, at)
+        if found and text.startswith(form.separator, found.end()):
+            return int(found[1]) + lines
+        at = text.rfind("\n", 0, max(at - 1, 0)) + 1
+    return None

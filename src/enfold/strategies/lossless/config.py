@@ -21,8 +21,15 @@ MIN_SAVING = 12
 class Encodings(CamelModel):
     """The shorter ways to write a result."""
 
-    line_numbers: bool = Field(default=True, description="Line numbers without padding, then a tab")
-    paths: bool = Field(default=True, description="A path once, above the lines that begin with it")
+    line_numbers: bool = Field(
+        default=True, description="Every fifth line number of a file, without padding"
+    )
+    paths: bool = Field(default=True, description="The file of found lines once, above them")
+    trees: bool = Field(default=True, description="Lists of paths and of folders as a tree")
+    details: bool = Field(
+        default=True, description="The usual rights, owner and date of listed files once"
+    )
+    frames: bool = Field(default=True, description="Frames of a Python traceback in few words")
     lists: bool = Field(default=True, description="Names of a listing on one line")
     # BaseModel has a method named json.
     json_: bool = Field(

@@ -13,17 +13,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from enfold.encodings import bodies, runs
+from enfold.encodings import SPARSE, is_numbered
 from enfold.errors import InputError
 from enfold.jsontext import Path, loads, texts_within
 from enfold.messages import Message, ToolCall
-from enfold.strategies.lossless.texts import ResultText, texts_of_messages, with_texts
+from enfold.strategies.lossless.texts import ResultText, result_texts, texts_of_messages, with_texts
 
 SUPERSEDED_LIST = "⟨ Superseded by a later list ⟩"
 """In place of a to-do list in the parameters of a call."""
 _LONGEST_NAME = 28
 _LONGEST_SUBJECT = 24
 _LONGEST_QUOTE = 16
+QUOTES = (8, 10, 12, 16, 20, 28)
+"""The lengths of a quotation by which lines can be found, the shortest first."""
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "file", "name")
 """Arguments that tell the subject of a call, the best first."""
 _SHORTEST_ID = 4
@@ -112,15 +114,15 @@ def lines(sign: str, there: int, size: int, place: str) -> str:
     return f"⟨ {_range(there, size, name=f'{sign}line')} {place} ⟩"
 
 
-def bare_lines(sign: str, beginning: str, size: int, place: str) -> str:
-    """Return the marker for lines without numbers, by how they begin."""
+def bare_lines(sign: str, beginning: str, size: int, place: str, quote: int) -> str:
+    """Return the marker for lines without numbers, by how they begin: a quotation that long."""
     name = f"{sign}line" if size == 1 else f"{sign}lines"
-    return f"⟨ {size} {name} from {_quoted(beginning)} {place} ⟩"
+    return f"⟨ {size} {name} from {_quoted(beginning, quote)} {place} ⟩"
 
 
-def characters(beginning: str, size: int, place: str) -> str:
-    """Return the marker for a part of a line."""
-    return f"⟨ {size} characters from {_quoted(beginning)} {place} ⟩"
+def characters(beginning: str, size: int, place: str, quote: int) -> str:
+    """Return the marker for a part of a line, with a quotation that long."""
+    return f"⟨ {size} characters from {_quoted(beginning, quote)} {place} ⟩"
 
 
 class Names:
@@ -271,10 +273,14 @@ def _locate_numbers(fields: Mapping[str, str | None], target: str) -> tuple[int,
     first = int(fields["first"] or 0)
     size = int(fields["last"] or first) - first + 1
     there = int(fields["there"] or first)
-    pattern = re.compile(rf"^ *{there}[→\t|:-]", re.MULTILINE)
-    found = list(_first_two(pattern, target))
-    if len(found) == 1:
-        return _lines_from(target, found[0], size)
+    found: list[int] = []
+    for above in range(SPARSE):
+        pattern = re.compile(rf"^ *{there - above}[→\t|:-]", re.MULTILINE)
+        found = list(_first_two(pattern, target))
+        if len(found) == 1:
+            return _lines_below(target, found[0], above, size)
+        if found:
+            return None
     if found or not fields["as"] or fields["there"]:
         return None
     # The target's lines have no numbers: they count from its first line.
@@ -284,6 +290,17 @@ def _locate_numbers(fields: Mapping[str, str | None], target: str) -> tuple[int,
         if not start:
             return None
     return _lines_from(target, start, size)
+
+
+def _lines_below(text: str, start: int, above: int, size: int) -> tuple[int, int] | None:
+    """Return the lines `above` lines below a numbered one, if those between have no numbers."""
+    if not above:
+        return _lines_from(text, start, size)
+    skipped = _lines_from(text, start, above + 1)
+    between = "" if skipped is None else text[start : skipped[1]].partition("\n")[2]
+    if skipped is None or "⟨ " in between or is_numbered(between):
+        return None
+    return _lines_from(text, text.rfind("\n", 0, skipped[1]) + 1, size)
 
 
 def _lines_from(text: str, start: int, size: int) -> tuple[int, int] | None:
@@ -302,12 +319,12 @@ def expand(messages: Sequence[Message]) -> dict[int, tuple[Message, frozenset[in
     Where the content cannot be found, the marker says that it is no longer shown. The ledger of
     the condensation that wrote the marker still restores it.
     """
+    if not any(has_marker(text) for message in messages for text in result_texts(message)):
+        return {}
     texts = texts_of_messages(messages)
     holders = [
         index for index, each in enumerate(texts) if each.is_result and has_marker(each.text)
     ]
-    if not holders:
-        return {}
     names = Names(texts)
     changed: dict[int, dict[tuple[int, int, Path], str]] = {}
     pointed: dict[int, set[int]] = {}
@@ -398,16 +415,14 @@ def _in_form(marker: Marker, piece: str) -> str:
     if fields["whole"] or fields["unit"] == "characters":
         return piece
     found = piece.split("\n")
-    bare = found
-    for run in runs(found):
-        if run.start == 0 and run.stop == len(found):
-            bare = list(bodies(found, run))
+    if not fields["first"]:
+        return "\n".join(f"{fields['size_sign']}{line}" for line in found)
+    first = int(fields["first"])
+    there = int(fields["there"] or first)
+    bare = [re.sub(rf"^ *{number}[→\t|:-]", "", line) for number, line in enumerate(found, there)]
     if fields["as"]:
-        first = int(fields["first"] or 1)
         return "\n".join(f"{number}\t{line}" for number, line in enumerate(bare, first))
-    if fields["first"]:
-        return "\n".join(f"{fields['sign']}{line}" for line in bare)
-    return "\n".join(f"{fields['size_sign']}{line}" for line in found)
+    return "\n".join(f"{fields['sign']}{line}" for line in bare)
 
 
 def describe(call: ToolCall) -> str:
@@ -430,9 +445,9 @@ def _places(names: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-def _quoted(beginning: str) -> str:
-    words = _on_one_line(beginning.lstrip()[: 4 * _LONGEST_QUOTE])
-    return f'"{words}"' if len(words) <= _LONGEST_QUOTE else f'"{words[:_LONGEST_QUOTE].rstrip()}…"'
+def _quoted(beginning: str, longest: int = _LONGEST_QUOTE) -> str:
+    words = _on_one_line(beginning.lstrip()[: 4 * longest])
+    return f'"{words}"' if len(words) <= longest else f'"{words[:longest].rstrip()}…"'
 
 
 def _on_one_line(text: str) -> str:

@@ -70,6 +70,13 @@ def texts_of_messages(
     return found
 
 
+def result_texts(message: Message) -> Iterator[str]:
+    """Yield what tools returned in a message."""
+    for part in message.parts:
+        if isinstance(part, ToolResult):
+            yield from (each.text for each in _result_texts(0, 0, part, None, EditRight.NOTHING))
+
+
 def with_texts(message: Message, changed: Mapping[tuple[int, int, Path], str]) -> Message:
     """Return the message with other texts in its results."""
     parts: list[Part] = list(message.parts)

@@ -111,7 +111,8 @@ def _bare(units: Units, lines: list[str]) -> tuple[list[str], array[int], bytear
         bare = list(bare)
         for run in runs(lines):
             bare[run.start : run.stop] = bodies(lines, run)
-            form = units.number_of(Form(separator=run.separator, width=run.width))
+            numbered = Form("", run.separator, run.width, run.every, run.first % run.every)
+            form = units.number_of(numbered)
             forms[run.start : run.stop] = array("H", [form]) * (run.stop - run.start)
             breaks += (run.start, run.stop)
     if any(sign in text for sign in _PATCH):

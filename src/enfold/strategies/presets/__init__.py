@@ -77,10 +77,25 @@ class Preset:
         }
 
 
+def migrated(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a preset with our names for `provider` and `smartConfig` of another system."""
+    fields = dict(value)
+    if isinstance(strategy := fields.get("provider"), str) and "strategy" not in fields:
+        fields["strategy"] = fields.pop("provider")
+        fields.setdefault("version", VERSION)
+        fields.setdefault("name", strategy)
+    for name in contract.names():
+        config = fields.pop(f"{name}Config", None)
+        if config is not None and name == fields.get("strategy"):
+            fields.setdefault("config", config)
+    return fields
+
+
 def read(value: Any) -> Preset:
     """The preset that a JSON value says; `ConfigError` names the field that is wrong."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"a preset is an object, found {value!r:.60}")
+    value = migrated(value)
     for name in value:
         if name not in _FIELDS:
             raise ConfigError(f"{name}: unknown field; there are {', '.join(_FIELDS)}")

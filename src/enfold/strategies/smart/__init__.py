@@ -13,6 +13,7 @@ from enfold.amounts import add
 from enfold.condensation import Condensation, Plan, Step, unchanged, validate
 from enfold.errors import EnfoldError, NoGainError
 from enfold.fields import write
+from enfold.report import PRELUDE
 from enfold.retention import Retention
 from enfold.strategies import contract
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
@@ -26,11 +27,10 @@ from enfold.strategies.smart.passes import (
     messages_touched,
     recompose,
     run_pass,
+    saved_by_operation,
 )
 
 __all__ = ["KIND", "MessageContent", "Smart", "SmartConfig", "decompose", "recompose"]
-
-PRELUDE = "lossless_prelude"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Smart:
         except EnfoldError as error:
             run.skip(step.id, f"the pass {step.id}", error)
         else:
-            run.complete(step.id, step.name, working)
+            run.complete(step.id, step.name, working, step)
 
     async def _run(self, step: Pass, run: _SmartRun, *, is_last: bool) -> WorkingView:
         """Run one pass; raise `NoGainError` if the view becomes larger.
@@ -148,9 +148,10 @@ class _SmartRun:
         target = self.working.plan.target
         return target is not None and self.working.tokens <= target
 
-    def complete(self, id: str, name: str, working: WorkingView) -> None:
+    def complete(self, id: str, name: str, working: WorkingView, step: Pass | None = None) -> None:
         """Record a step and the view after it."""
-        self.steps.append(Step(name, self.working.tokens, working.tokens))
+        saved = saved_by_operation(step, self.working, working) if step is not None else {}
+        self.steps.append(Step(name, self.working.tokens, working.tokens, saved))
         self.operations.append(f"{id}_completed")
         self.working = working
 

@@ -61,8 +61,7 @@ from enfold.strategies.smart.config import (
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, summary_tokens
 from enfold.summaries.local import LOCAL, LocalSummarizer
-from enfold.summaries.request import style_for
-from enfold.summaries.words import add_words, take_words, words_tokens
+from enfold.summaries.request import add_words, style_for, take_words, words_tokens
 from enfold.text.inventions import Invention
 from enfold.tokens import Tokenizer, count_messages, get
 
@@ -76,6 +75,9 @@ class MessageContent:
     """For each call its arguments: an object, or text that holds none."""
     tool_results: tuple[tuple[Any, ...], ...] | None = None
     """For each result its texts and JSON values."""
+
+
+CONTENT_TYPES = ("message_text", "tool_parameters", "tool_results")
 
 
 def decompose(message: Message) -> MessageContent:
@@ -763,8 +765,12 @@ def _material(working: WorkingView, index: int) -> Message:
 
 
 def _recent(working: WorkingView, summarized: Iterable[int]) -> tuple[Message, ...]:
-    last = max(summarized)
-    return tuple(working.material(index) for index in working.shown if index > last)
+    last, end = max(summarized), working.plan.recent_end
+    return tuple(
+        working.material(index)
+        for index in working.shown
+        if index > last and (end is None or index < end)
+    )
 
 
 async def _individual(step: Pass, working: WorkingView, writer: SummaryWriter) -> WorkingView:
@@ -783,6 +789,36 @@ async def _individual(step: Pass, working: WorkingView, writer: SummaryWriter) -
             break
         working = await _edit(step, config, chosen[start : start + size], working, writer)
     return working
+
+
+def saved_by_operation(step: Pass, before: WorkingView, after: WorkingView) -> dict[str, int]:
+    """Return the tokens that each operation of a pass saved, by the type of content."""
+    config = step.individual_config
+    if step.mode == "batch" or config is None:
+        return {"summarize": before.tokens - after.tokens} if after is not before else {}
+    tokenizer = get(before.plan.tokenizer)
+    saved: dict[str, int] = {}
+    for index in after.edits:
+        if after.edits[index] is before.edits.get(index):
+            continue
+        operations = operations_for(index, config)
+        old, new = decompose(before.messages[index]), decompose(after.messages[index])
+        changed = [name for name in CONTENT_TYPES if getattr(old, name) != getattr(new, name)]
+        rest = before.count(index) - after.count(index)
+        for name in changed:
+            tokens = rest
+            if name != changed[-1]:  # the last one also saves what belongs to no type
+                tokens = _content_tokens(old, name, tokenizer) - _content_tokens(
+                    new, name, tokenizer
+                )
+            rest -= tokens
+            operation = f"{getattr(operations, name).operation} {name}"
+            saved[operation] = saved.get(operation, 0) + tokens
+    return saved
+
+
+def _content_tokens(content: MessageContent, name: str, tokenizer: Tokenizer) -> int:
+    return sum(tokenizer.count_many(list(_texts(getattr(content, name)))))
 
 
 _AT_ONCE = 8

@@ -1,4 +1,4 @@
-"""What a strategy would come to and would cost, before anybody is asked."""
+"""The cost and the result of a strategy, simulated before a model is called."""
 
 from __future__ import annotations
 
