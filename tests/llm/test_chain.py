@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import pytest
@@ -14,17 +15,19 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.llm.profiles import (
     NO_HANDLER,
     CandidateSummarizer,
     Profile,
     SummarizerChain,
+    WrittenParts,
     summarizer_candidates,
 )
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import SummaryRequest
+from enfold.summaries.request import begin_part, watch_calls
 from enfold.testing import Answer, ScriptedGateway, user
 
 WORK = Profile(name="work", provider="openai", model="gpt-4o", condensing_profile="cheap")
@@ -195,3 +198,31 @@ async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
     assert alone.cost is not None
     assert both.cost is not None
     assert both.cost > alone.cost * 1.5
+
+
+async def test_a_summary_in_parts_goes_on_where_it_failed() -> None:
+    long = SummaryRequest(
+        tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
+    )
+    crew = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
+    written, parts = WrittenParts(), list[int]()
+    with pytest.raises(SummaryError, match="503"):
+        await SummarizerChain(crew, written=written).summarize(long)
+    assert asked(crew) == [3]
+    async with watch_calls(60, lambda part, _all: parts.append(part)):
+        summary = await SummarizerChain(crew, written=written).summarize(long)
+    assert summary.text == "Later."
+    assert parts == list(range(1, len(parts) + 1))
+    assert len(parts) > 3
+    assert asked(crew) == [len(parts) + 1]  # the two parts before the failure are not repeated
+
+
+async def test_every_part_restarts_the_time_limit() -> None:
+    async with watch_calls(60, None) as limit:
+        before = limit.when()
+        await asyncio.sleep(0.01)
+        begin_part(2, 3)
+        after = limit.when()
+    assert before is not None
+    assert after is not None
+    assert after > before

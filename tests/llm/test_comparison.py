@@ -16,6 +16,8 @@ from enfold.llm.costs import (
     CallCost,
     Candidate,
     Figures,
+    Longer,
+    Prices,
     Savings,
     compare,
     cost_of,
@@ -24,7 +26,6 @@ from enfold.llm.costs import (
     recommend,
     savings,
 )
-from enfold.llm.prices import Longer, Prices
 from enfold.messages import Message
 from enfold.retention import Split
 from enfold.strategies.contract import Summarizers

@@ -14,11 +14,13 @@ from enfold.llm.costs import (
     UNKNOWN,
     BilledTokens,
     CallCost,
+    Prices,
     calculate_api_cost_anthropic,
     calculate_api_cost_openai,
     cost_of,
+    find,
+    prices,
 )
-from enfold.llm.prices import Prices, find, prices
 
 SONNET = Prices(3.0, 15.0, 3.75, 0.3)
 MODELS = [

@@ -95,7 +95,9 @@ def test_a_file_without_a_usable_key_is_refused_unquoted(content: bytes, tmp_pat
 
 @pytest.mark.parametrize("source", [KEY, "", "env:", f"env:{KEY}", "file:", "STORED", "stored:x"])
 def test_what_is_no_source_is_refused_and_not_repeated(source: str) -> None:
-    with pytest.raises(ConfigError, match="expected env:NAME, file:PATH or stored") as caught:
+    with pytest.raises(
+        ConfigError, match="expected env:NAME, file:PATH, stored or memory"
+    ) as caught:
         check_source(source)
     assert KEY not in str(caught.value)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from enfold.llm.prices import current, detect, of_window
+from enfold.llm.costs import current, detect, of_window
 
 
 def test_a_shipped_model_has_its_shipped_limits() -> None:

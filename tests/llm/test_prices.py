@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.llm.prices import Longer, Prices, prices
+from enfold.llm.costs import Longer, Prices, prices
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 

@@ -10,8 +10,8 @@ from enfold.errors import ConfigError
 from enfold.fields import describe
 from enfold.jsontext import dumps
 from enfold.llm.calls import Secret
-from enfold.llm.prices import Prices
-from enfold.llm.profiles import Profile, ProfilePrices, read
+from enfold.llm.costs import Prices
+from enfold.llm.profiles import Profile, ProfilePrices, read, summarizer_candidates
 
 PLAIN = {"provider": "openai", "model": "gpt-4o"}
 FULL = {
@@ -75,7 +75,7 @@ def test_names_of_other_systems_are_understood() -> None:
         ({"options": {"region": "x"}}, "options: no 'region' for openai; there are: none"),
         ({"provider": "bedrock"}, "options: bedrock needs a region"),
         ({"options": ["region"]}, "options: expected texts by name"),
-        ({"key": "sk-hush"}, "key: expected env:NAME, file:PATH or stored"),
+        ({"key": "sk-hush"}, "key: expected env:NAME, file:PATH, stored or memory"),
         ({"key": 7}, "key: expected env:NAME"),
         ({"prices": {"coffee": 1}}, "prices.coffee: unknown field; there are input, output"),
         ({"prices": {"input": -1}}, "prices.input: expected 0 or more, found -1"),
@@ -168,3 +168,18 @@ def test_a_connection_shows_no_key() -> None:
     connection = read("work", FULL).connection(Secret("sk-hush"), "other")
     assert (connection.name, connection.base_url) == ("azure:other", FULL["base_url"])
     assert "hush" not in repr(connection)
+
+
+def test_an_own_server_is_asked_for_its_own_model_only() -> None:
+    public = read("public", {"provider": "openai", "model": "gpt-5"})
+    own = read(
+        "own", {"provider": "openai", "model": "my-llama", "base_url": "http://127.0.0.1:9/v1"}
+    )
+    asked = {
+        each.name: [
+            candidate.model
+            for candidate in summarizer_candidates({each.name: each}, conversation=each.name)
+        ]
+        for each in (public, own)
+    }
+    assert asked == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}

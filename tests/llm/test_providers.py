@@ -3,7 +3,7 @@
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.llm.prices import prices
+from enfold.llm.costs import prices
 from enfold.llm.providers import PROVIDERS, provider
 
 

@@ -18,7 +18,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Call, Connection, Delta, Ending, ModelReply, Secret
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.llm.summarizer import ModelSummarizer, cost_of_call
 from enfold.messages import Message, Reasoning, Text, ToolCall, text_of
 from enfold.modelconfig import ModelConfig

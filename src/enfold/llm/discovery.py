@@ -1,4 +1,4 @@
-"""Limits of models as their providers state them.
+"""Models and their limits as providers state them, and model servers on this machine.
 
 Some providers list names only. Compatible servers state the limit in one of several fields; a local
 server states the window that it was started with, which may be far smaller than the model's.
@@ -9,13 +9,19 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import IO, Any
 from urllib.parse import quote
 
-from enfold.errors import AuthenticationError, BadReplyError, InputError, UnavailableError
+from enfold.errors import (
+    AuthenticationError,
+    BadReplyError,
+    GatewayError,
+    InputError,
+    UnavailableError,
+)
 from enfold.jsontext import loads
 from enfold.llm.calls import Connection
 from enfold.llm.providers import PROVIDERS, ModelList, ModelListFormat
@@ -46,6 +52,55 @@ async def discover(connection: Connection, *, timeout: float = TIMEOUT) -> Model
         return None
     value = await asyncio.to_thread(_ask, listing, connection, timeout)
     return None if value is None else _read(value, connection.model, listing.format)
+
+
+async def list_models(connection: Connection, *, timeout: float = TIMEOUT) -> tuple[str, ...]:  # noqa: ASYNC109 - of each read, not of the whole
+    """Return the names of the models behind a connection; none if the provider lists none."""
+    row = PROVIDERS.get(connection.provider)
+    listing = row.model_list if row is not None else None
+    if listing is None:
+        return ()
+    names_only = replace(listing, path=listing.names_path)
+    value = await asyncio.to_thread(_ask, names_only, connection, timeout)
+    names = (each.get("id") or each.get("name") for each in _entries(value))
+    return tuple(
+        name.removeprefix("models/") for name in names if isinstance(name, str) and name.strip()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ModelServer:
+    """A model server that answers on this machine."""
+
+    title: str
+    base_url: str
+    models: tuple[str, ...]
+
+
+LOCAL_SERVERS: Mapping[str, str] = {
+    "http://127.0.0.1:11434/v1": "Ollama",
+    "http://127.0.0.1:8080/v1": "llama.cpp",
+    "http://127.0.0.1:1234/v1": "LM Studio",
+    "http://127.0.0.1:8000/v1": "vLLM",
+}
+"""The usual base URLs of local model servers, and their names."""
+_LOCAL_SECONDS = 1.0
+
+
+async def find_local_servers(addresses: Iterable[str]) -> tuple[ModelServer, ...]:
+    """Return the servers at these base URLs that list at least one model."""
+    found = await asyncio.gather(*map(_local_server, addresses))
+    return tuple(server for server in found if server is not None)
+
+
+async def _local_server(address: str) -> ModelServer | None:
+    connection = Connection("compatible", "", base_url=address)
+    try:
+        models = await list_models(connection, timeout=_LOCAL_SECONDS)
+    except GatewayError:  # nothing listens there, or another program
+        return None
+    title = LOCAL_SERVERS.get(address, "Local server")
+    return ModelServer(title, address, models) if models else None
 
 
 def _ask(listing: ModelList, connection: Connection, seconds: float) -> Any:
@@ -133,6 +188,7 @@ def _read_list(value: Any, model: str) -> ModelLimits | None:
 
 def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
     listed = _field(value, "data")
+    listed = _field(value, "models") if listed is None else listed
     if isinstance(listed, list):
         yield from (each for each in listed if isinstance(each, Mapping))
 

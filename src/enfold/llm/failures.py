@@ -20,7 +20,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Connection
-from enfold.wire import says_overflow
+from enfold.wire import overflow_limit, says_overflow
 
 if TYPE_CHECKING:
     from pydantic_ai.exceptions import ModelAPIError
@@ -129,6 +129,8 @@ def failure_of(error: Exception, connection: Connection, *, begun: bool = False)
         ours = kind.at(connection, _note(error, connection))
         if isinstance(ours, RateLimitError):
             ours.retry_after = error.retry_after
+        if isinstance(ours, ContextOverflowError):
+            ours.window = overflow_limit(str(error.body))
         passing = kind is _RATE or (
             isinstance(error, ModelHTTPError) and error.status_code in _SERVER_ERRORS
         )

@@ -1,20 +1,22 @@
 """Keys of profiles: their sources, and their encryption in the database.
 
-A profile names the source of its key: `env:NAME`, `file:PATH` or `stored`. The default is the
-provider's usual environment variable. A stored key is sealed with a secret that is not in the
-database: `ENFOLD_SECRET_KEY`, else an entry of the system's keyring. Without either, no key is
-stored. No error message contains a key.
+A profile names the source of its key: `env:NAME`, `file:PATH`, `stored` or `memory`. The default is
+the provider's usual environment variable. A stored key is sealed with a secret that is not in the
+database: `ENFOLD_SECRET_KEY`, else an entry of the system's keyring. Without either, a key is kept
+in memory for one run, or in a file that only the user can read. No error message contains a key.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
+from urllib.parse import quote
 
 from enfold.errors import ConfigError
 from enfold.llm.calls import Secret
@@ -23,13 +25,17 @@ from enfold.llm.providers import Provider
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-STORED = "stored"
+STORED, MEMORY = "stored", "memory"
+KeyStorage: TypeAlias = Literal["encrypted", "file", "memory"]
+"""Encrypted in the database, in a file of the user's config folder, or in memory for one run."""
 SECRET_VARIABLE = "ENFOLD_SECRET_KEY"  # noqa: S105 - the name of a variable
 SHORTEST_SECRET = 16
 """Characters. A shorter secret could be guessed by a thief of the database."""
 
-_EXPECTED = f"expected env:NAME, file:PATH or {STORED}; a key itself is never written here"
-_SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+|stored")
+_EXPECTED = (
+    f"expected env:NAME, file:PATH, {STORED} or {MEMORY}; a key itself is never written here"
+)
+_SOURCE = re.compile(r"env:[A-Za-z_][A-Za-z0-9_]*|file:.+|stored|memory")
 _KEY = re.compile(r"[\x21-\x7e]+")
 """The characters that a header can carry: ASCII without blanks and line breaks."""
 _LONGEST_FILE = 65_536
@@ -50,10 +56,19 @@ def check_source(source: str) -> str:
 class Keys:
     """Finds, encrypts and decrypts keys."""
 
-    def __init__(self, variable: Callable[[str], str | None]) -> None:
-        """`variable` returns the value of an environment variable, or None."""
+    def __init__(
+        self,
+        variable: Callable[[str], str | None],
+        folder: Callable[[], Path] | None = None,
+    ) -> None:
+        """`variable` returns the value of an environment variable, or None.
+
+        `folder` returns the folder for key files; without it no key files are written.
+        """
         self._variable = variable
+        self._folder = folder
         self._opened: dict[tuple[str, str], Secret] = {}
+        self._remembered: dict[str, Secret] = {}
 
     def find(
         self, source: str | None, provider: Provider, *, owner: str, sealed: str | None = None
@@ -72,6 +87,8 @@ class Keys:
             return checked(value, f"the environment variable {place}")
         if kind == "file":
             return _read(place)
+        if kind == MEMORY:
+            return self._remembered_key(owner)
         if sealed is None:
             raise ConfigError(f"no key is stored; `enfold profiles set-key {owner}` stores one")
         return self.open(sealed, owner=owner)
@@ -84,6 +101,50 @@ class Keys:
             names = " or ".join(provider.key_variables)
             raise ConfigError(f"there is no key: {names} is not set, and no other source is named")
         return None
+
+    def _remembered_key(self, owner: str) -> Secret:
+        if owner not in self._remembered:
+            raise ConfigError(
+                "the key was kept in memory for one run of the server, which has ended; enter it "
+                "again"
+            )
+        return self._remembered[owner]
+
+    def usual_variable(self, provider: Provider) -> str | None:
+        """Return the provider's environment variable that is set; None if none is."""
+        return next((name for name in provider.key_variables if self._variable(name)), None)
+
+    @property
+    def can_encrypt(self) -> bool:
+        """True if there is a secret, or a keyring for one, to encrypt stored keys with."""
+        try:
+            self._secret(make=True)
+        except ConfigError:
+            return False
+        return True
+
+    def remember(self, key: Secret, *, owner: str) -> str:
+        """Keep a key in memory for this run, and return its source."""
+        self._remembered[owner] = checked(key.reveal(), "the key")
+        return MEMORY
+
+    def write_file(self, key: Secret, *, owner: str) -> str:
+        """Write a key to a file that only the user can read, and return its source."""
+        text = checked(key.reveal(), "the key").reveal()
+        if self._folder is None:
+            raise ConfigError("there is no folder for key files")
+        path = self._folder() / quote(owner, safe=" ")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.unlink(missing_ok=True)
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(f"{text}\n")
+        except OSError as error:
+            raise ConfigError(
+                f"the key's file {path} cannot be written: {error.strerror}"
+            ) from None
+        return f"file:{path}"
 
     def seal(self, key: Secret, *, owner: str) -> str:
         """Return the encrypted key, which only this owner's name can decrypt."""

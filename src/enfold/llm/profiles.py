@@ -8,8 +8,10 @@ read `describe(Profile)`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from math import inf
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,12 +28,12 @@ from enfold.errors import (
 )
 from enfold.fields import ContradictionError, DescribedModel, Fault, config_error, described, write
 from enfold.llm.calls import Connection, Secret
+from enfold.llm.costs import PROFILE_NAMES, Candidate, Prices, prices
 from enfold.llm.keys import check_source
-from enfold.llm.prices import PROFILE_NAMES, Prices, prices
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.summaries import Summary, SummaryRequest, prompts
-from enfold.summaries.request import pieces
+from enfold.summaries.request import begin_part, pieces
 
 INHERIT = -1
 """A threshold that leaves it to the model and the settings."""
@@ -122,7 +124,7 @@ class Profile(DescribedModel):
     @model_validator(mode="before")
     @classmethod
     def _our_names(cls, given: Any) -> Any:
-        return _renamed(given, ALIASES)
+        return _renamed(_migrated(given), ALIASES)
 
     @field_validator("name")
     @classmethod
@@ -231,6 +233,14 @@ class Profile(DescribedModel):
         return f"{self.provider}:{self.model}"
 
     @property
+    def cheap_model(self) -> str | None:
+        """The provider's cheap model. None if it is unknown, or if the profile has its own server.
+
+        A server of one's own may have none of the provider's models.
+        """
+        return None if self.base_url else provider(self.provider).cheap_model
+
+    @property
     def own_prices(self) -> Prices | None:
         """The prices that the profile states. None if it states none."""
         return None if self.prices is None else Prices(**self.prices.model_dump())
@@ -260,6 +270,62 @@ _STORED = {"is_stored": True}
 """The context in which a profile from the database is validated."""
 
 
+def _migrated(given: Any) -> Any:
+    """Return an object whose flat prices and settings of other systems are where ours are.
+
+    The limits of the model are left out: `model_limits` returns them.
+    """
+    if not isinstance(given, Mapping):
+        return given
+    fields = {key: value for key, value in given.items() if key not in _MODEL_FIELDS}
+    flat = {key: fields.pop(key) for key in PROFILE_NAMES if key in fields}
+    if given.get("supportsPromptCache") is False:
+        flat = {key: value for key, value in flat.items() if not key.startswith("cache")}
+    if flat and isinstance(prices := fields.get("prices", {}), Mapping):
+        fields["prices"] = {**flat, **prices}
+    settings = fields.get("settings", {})
+    if "autoCondenseContext" in fields and isinstance(settings, Mapping):
+        fields["settings"] = {"auto_compress": fields.pop("autoCondenseContext"), **settings}
+    if isinstance(thresholds := fields.pop("profileThresholds", None), Mapping):
+        names = (given.get("name"), given.get("profileId"), given.get("id"))
+        own = next((thresholds[name] for name in names if name in thresholds), None)
+        if own is not None:
+            fields.setdefault("threshold", own)
+    return fields
+
+
+_MODEL_FIELDS = frozenset({"contextWindow", "maxOutputTokens", "supportsPromptCache"}) | {
+    "id",
+    "profileId",
+    "profileName",
+}
+"""What another system's profile says of its model, and its names: ours is given apart."""
+
+
+def model_limits(fields: Mapping[str, Any]) -> dict[str, int]:
+    """Return the limits of the model that another system's profile states: `window`, `output`.
+
+    Raises `ConfigError` if one is no number of tokens.
+    """
+    found = {}
+    for ours, theirs in (("window", "contextWindow"), ("output", "maxOutputTokens")):
+        value = fields.get(theirs)
+        if value is None:
+            continue
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise ConfigError(f"{theirs} = {value!r}: expected a whole number, 1 or more")
+        found[ours] = value
+    cached = fields.get("supportsPromptCache")
+    if cached is not None and not isinstance(cached, bool):
+        raise ConfigError(f"supportsPromptCache = {cached!r}: expected true or false")
+    if found.get("output", 0) >= found.get("window", inf):
+        raise ConfigError(
+            f"maxOutputTokens = {found['output']}: expected less than contextWindow, which is "
+            f"{found['window']}"
+        )
+    return found
+
+
 def _renamed(given: Any, aliases: Mapping[str, str]) -> Any:
     """Return an object with our names of its fields, without those that are null."""
     if not isinstance(given, Mapping):
@@ -280,13 +346,33 @@ def read(name: str, fields: Mapping[str, Any], *, is_stored: bool = False) -> Pr
     Raises `ConfigError` that names every field that is wrong. With `is_stored` a threshold out of
     bounds is accepted.
     """
-    if "name" in fields:
+    if fields.get("name", name) != name:
         raise ConfigError("name: a profile's name is not one of its fields")
-    given = {"name": name, **fields}
+    given = {**fields, "name": name}
     try:
         return Profile.model_validate(given, context=_STORED if is_stored else None)
     except ValidationError as error:
         raise config_error(Profile, error) from None
+
+
+def cost_candidates(
+    profiles: Iterable[Profile],
+) -> tuple[list[Candidate], Mapping[str, str]]:
+    """Return the profiles and their providers' cheap models for a comparison of costs.
+
+    The second value is the model of each, by the name of the candidate.
+    """
+    found: list[Candidate] = []
+    models: dict[str, str] = {}
+    for profile in profiles:
+        found.append(Candidate.of(profile.name, profile.id, profile.own_prices))
+        models[profile.name] = profile.id
+        cheap = profile.cheap_model
+        if cheap is not None and cheap != profile.model:
+            name = f"{profile.name}, cheap model"
+            found.append(Candidate.of(name, f"{profile.provider}:{cheap}"))
+            models[name] = f"{profile.provider}:{cheap}"
+    return found, models
 
 
 NO_HANDLER = "No valid API handler available"
@@ -342,7 +428,7 @@ def _in_order(
     if own is None:
         return
     if own.profile is not None:
-        cheap = provider(own.profile.provider).cheap_model
+        cheap = own.profile.cheap_model
         if cheap is not None:
             title = f"cheap model of {own.profile.provider}, {cheap!r}"
             yield SummarizerCandidate(title, own.profile, cheap)
@@ -368,13 +454,20 @@ class SummarizerChain:
     """A summarizer that calls its candidates in order until one has written a summary."""
 
     def __init__(
-        self, writers: Sequence[CandidateSummarizer], passed_over: Sequence[str] = ()
+        self,
+        writers: Sequence[CandidateSummarizer],
+        passed_over: Sequence[str] = (),
+        written: WrittenParts | None = None,
     ) -> None:
-        """`passed_over` has the earlier candidates and why they cannot be used."""
+        """`passed_over` has the earlier candidates and why they cannot be used.
+
+        `written` has the parts of summaries that were not completed; they are not written again.
+        """
         if not writers:
             raise SummaryError(_no_handler(passed_over))
         self._writers = list(writers)
         self._passed_over = list(passed_over)
+        self._written = WrittenParts() if written is None else written
 
     @property
     def name(self) -> str:
@@ -390,7 +483,7 @@ class SummarizerChain:
         """Return the candidates after the author of a summary. None if that was the last."""
         names = [writer.summarizer.name for writer in self._writers]
         rest = self._writers[names.index(author) + 1 :] if author in names else []
-        return SummarizerChain(rest) if rest else None
+        return SummarizerChain(rest, written=self._written) if rest else None
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Return the first summary that succeeds; its notes name the candidates that failed.
@@ -403,7 +496,7 @@ class SummarizerChain:
         costs: list[float | None] = []
         for writer in tuple(self._writers):
             try:
-                summary = await _in_sequence(writer.summarizer, request)
+                summary = await _in_sequence(writer.summarizer, request, self._written)
             except SummaryError as error:
                 reason = f"{writer.title}: {_without_name(str(error), writer)}"
                 failed.append(reason)
@@ -423,19 +516,51 @@ class SummarizerChain:
         raise kind(text, cost=add(costs))
 
 
-async def _in_sequence(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
+class WrittenParts:
+    """The newest parts of summaries that were written in parts, so that a retry can go on.
+
+    A part belongs to its summarizer, its messages and everything else in its request.
+    """
+
+    def __init__(self, most: int = 500) -> None:
+        self._most = most
+        self._parts: dict[str, Summary] = {}
+
+    def key(self, summarizer: ModelSummarizer, request: SummaryRequest) -> str:
+        """Return the key of a part."""
+        return blake2b(repr((summarizer.name, request)).encode(), digest_size=16).hexdigest()
+
+    def get(self, key: str) -> Summary | None:
+        """Return a part that was written before, at no further cost; None if it was not."""
+        found = self._parts.get(key)
+        return None if found is None else replace(found, cost=0.0)
+
+    def add(self, key: str, summary: Summary) -> None:
+        """Keep a part; the oldest goes if there are too many."""
+        self._parts[key] = summary
+        if len(self._parts) > self._most:
+            del self._parts[next(iter(self._parts))]
+
+
+async def _in_sequence(
+    summarizer: ModelSummarizer, request: SummaryRequest, written: WrittenParts
+) -> Summary:
     """Return the summary of all messages, in pieces if they exceed the summarizer's input."""
     costs: list[float | None] = []
     summary: Summary | None = None
-    for piece in pieces(request, summarizer.max_input):
+    parts = list(pieces(request, summarizer.max_input))
+    for number, piece in enumerate(parts, 1):
         previous = summary.text if summary is not None else request.previous
+        part = replace(request, messages=piece, previous=previous)
+        key = written.key(summarizer, part) if number < len(parts) else ""
+        begin_part(number, len(parts))
         try:
-            summary = await summarizer.summarize(
-                replace(request, messages=piece, previous=previous)
-            )
+            summary = written.get(key) or await summarizer.summarize(part)
         except SummaryError as error:
             error.cost = add([*costs, error.cost])
             raise
+        if key:
+            written.add(key, summary)
         costs.append(summary.cost)
     if summary is None:
         raise SummaryError("there is nothing to summarize")

@@ -23,6 +23,8 @@ class ModelList:
     """Empty: the profile's base URL."""
     path: str = "/models"
     """`{model}` stands for the model's name."""
+    names_path: str = "/models"
+    """The path of the list of all models' names."""
     key_header: str = "authorization"
     key_prefix: str = "Bearer "
     format: ModelListFormat = "list"
@@ -42,6 +44,8 @@ class Provider:
     """False: it works without a key, or finds credentials on the machine."""
     cheap_model: str | None = None
     """The model that summarizes for a profile that names no other. None: unknown."""
+    default_model: str | None = None
+    """The model that a new profile is offered first. None: the first that the server lists."""
     needs_base_url: bool = False
     options: tuple[str, ...] = ()
     """The options that a profile may set, such as a region."""
@@ -70,6 +74,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "OpenAI",
             ("OPENAI_API_KEY",),
             cheap_model="gpt-4o-mini",
+            default_model="gpt-5",
             model_list=ModelList(f"{WIRES['openai'].address}/v1"),
         ),
         Provider(
@@ -77,10 +82,12 @@ PROVIDERS: Mapping[str, Provider] = {
             "Anthropic",
             ("ANTHROPIC_API_KEY",),
             cheap_model="claude-haiku-4-5",
+            default_model="claude-sonnet-4-5-20250929",
             dialect="anthropic",
             model_list=ModelList(
                 WIRES["anthropic"].address,
                 "/v1/models/{model}",
+                "/v1/models",
                 "x-api-key",
                 "",
                 "max_input_tokens",
@@ -92,11 +99,13 @@ PROVIDERS: Mapping[str, Provider] = {
             "Google Gemini",
             ("GOOGLE_API_KEY", "GEMINI_API_KEY"),
             cheap_model="gemini-2.5-flash",
+            default_model="gemini-2.5-flash",
             dialect="gemini",
             fetches_images=False,
             model_list=ModelList(
                 WIRES["gemini"].address,
                 "/v1beta/models/{model}",
+                "/v1beta/models",
                 "x-goog-api-key",
                 "",
                 "inputTokenLimit",
@@ -137,6 +146,7 @@ PROVIDERS: Mapping[str, Provider] = {
             "OpenRouter",
             ("OPENROUTER_API_KEY",),
             cheap_model="openai/gpt-4o-mini",
+            default_model="openai/gpt-4o",
             model_list=ModelList("https://openrouter.ai/api/v1"),
         ),
         Provider(

@@ -1,4 +1,8 @@
-"""Summaries by a model: one call of the gateway, and its answer only if it is a summary.
+"""Summaries by a model: one call, and its answer only if it is a summary.
+
+`ModelSummarizer` sends a transcript. `PrefixSummarizer` continues the conversation itself: the same
+system prompt, tools and messages, then the instruction, so that the provider's prompt cache serves
+nearly all of it.
 
 An answer that is empty, cut off, a refusal or a call of a tool is never passed on. One that is too
 long is: whoever asked then asks again, for less.
@@ -8,19 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
+from typing import Protocol
 
-from enfold.amounts import CallUsage
+from enfold.amounts import CallUsage, record_cost
 from enfold.errors import BadReplyError, GatewayError, SummaryError
 from enfold.llm.calls import Call, Connection, Gateway, ModelReply
-from enfold.llm.costs import BilledTokens, cost_of
-from enfold.llm.prices import Prices
+from enfold.llm.costs import BilledTokens, Prices, cost_of
 from enfold.messages import Message, Text, text_of
 from enfold.modelconfig import ModelConfig
 from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.summaries.checks import refuse_no_summary
-from enfold.summaries.prompts import build
+from enfold.summaries.prompts import build, build_continuation
+from enfold.text.secrets import hide
 from enfold.tokens import get
 
 TEMPERATURE = 0.3
@@ -67,10 +72,14 @@ class ModelSummarizer:
             reply = await self._reply(self._call(request))
         except GatewayError as error:
             raise SummaryError(f"{self.name}: {error}") from error
+        return self.accept(reply, request)
+
+    def accept(self, reply: ModelReply, request: SummaryRequest) -> Summary:
+        """Return the summary in a reply; its usage is recorded even if it has none."""
         usage = reply.usage
         cost = cost_of_call(usage, self.prices)
         self.tell(usage, cost)
-        text = self._checked(reply, request, cost)
+        text = hide(self._checked(reply, request, cost))
         return Summary(
             text,
             self.name,
@@ -95,13 +104,17 @@ class ModelSummarizer:
 
     def _call(self, request: SummaryRequest) -> Call:
         prompt = build(request)
-        wanted = max(_LEAST_OUTPUT, ceil(request.max_tokens * self.config.correction * _SPARE))
         return Call(
             (Message("user", (Text(prompt.user),)),),
             system=prompt.system,
-            max_tokens=min(wanted, self.config.max_output or wanted),
+            max_tokens=self.max_output(request),
             temperature=TEMPERATURE,
         )
+
+    def max_output(self, request: SummaryRequest) -> int:
+        """Return the tokens that the model may write for a request."""
+        wanted = max(_LEAST_OUTPUT, ceil(request.max_tokens * self.config.correction * _SPARE))
+        return min(wanted, self.config.max_output or wanted)
 
     def _checked(self, reply: ModelReply, request: SummaryRequest, cost: float | None) -> str:
         """The summary in the reply, without the thinking that some servers leave before it."""
@@ -111,6 +124,93 @@ class ModelSummarizer:
             raise SummaryError(f"{self.name}: {failure}; nothing was changed", cost=cost)
         refuse_no_summary(text, request, self.name, cost=cost)
         return text
+
+
+class ConversationPrefix(Protocol):
+    """A conversation as its model was sent it last."""
+
+    @property
+    def tokens(self) -> int:
+        """Its tokens, with system prompt and tools."""
+        ...
+
+    @property
+    def is_cached(self) -> bool:
+        """True if the provider's prompt cache probably still holds it."""
+        ...
+
+    async def ask(self, instruction: str, max_output: int) -> ModelReply:
+        """Return the model's reply to the instruction after the conversation.
+
+        Raises `GatewayError` if there is none.
+        """
+        ...
+
+
+_CACHED_PRICE = 0.25
+"""The price of a cached token beside that of another one, where prices are not known."""
+
+
+@dataclass(slots=True)
+class PrefixSummarizer:
+    """Writes summaries with the conversation's own model, after the conversation's own prefix.
+
+    The transcript is used instead where the prefix does not fit or costs more, and where the model
+    does not answer with a summary.
+    """
+
+    by_transcript: ModelSummarizer
+    prefix: ConversationPrefix
+    has_failed: bool = False
+    """True after a request that continues the prefix brought no summary."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.by_transcript.name
+
+    @property
+    def max_input(self) -> int:
+        """The model's input limit, in counted tokens."""
+        return self.by_transcript.max_input
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """Return the model's summary, from whichever form serves."""
+        instruction = build_continuation(request)
+        is_usable = self.prefix.is_cached and not self.has_failed
+        if not (is_usable and self._is_possible(request, instruction)):
+            return await self.by_transcript.summarize(request)
+        failed: float | None = 0.0
+        try:
+            most = self.by_transcript.max_output(request)
+            reply = await self.prefix.ask(instruction, most)
+            return self.by_transcript.accept(reply, request)
+        except GatewayError as error:
+            reason: Exception = error
+        except SummaryError as error:
+            reason, failed = error, error.cost
+        record_cost(failed)
+        self.has_failed = True
+        summary = await self.by_transcript.summarize(request)
+        note = f"written from a transcript, because the conversation's own prefix failed: {reason}"
+        return replace(summary, notes=(*summary.notes, note))
+
+    def _is_possible(self, request: SummaryRequest, instruction: str) -> bool:
+        """Return True if the request fits, and costs less than a transcript of the messages."""
+        config, prefix = self.by_transcript.config, self.prefix.tokens
+        prompt = build(request)
+        count = get(request.tokenizer).count_many
+        new, *written = count([instruction, prompt.system, prompt.user])
+        output = ceil(self.by_transcript.max_output(request) / config.correction)
+        sent, limits = prefix + new, config.limits
+        if sent > limits.input or sent + output > limits.window:
+            return False
+        prices = self.by_transcript.prices
+        cached = cost_of(prices, BilledTokens(new, cache_reads=prefix)).total
+        plain = cost_of(prices, BilledTokens(sum(written))).total
+        if cached is None or plain is None:
+            return new + prefix * _CACHED_PRICE < sum(written)
+        return cached < plain
 
 
 def _failure(text: str, reply: ModelReply) -> str:

@@ -67,10 +67,14 @@ def events(*data: object, named: bool = False) -> tuple[bytes, ...]:
 
 
 class Loopback:
-    """The server. Its answers are given in turn, and the last one from then on."""
+    """The server. Its answers are given in turn, and the last one from then on.
 
-    def __init__(self, *answers: Answer) -> None:
+    Requests by GET get the answer `listing`, if there is one, and take no turn.
+    """
+
+    def __init__(self, *answers: Answer, listing: Answer | None = None) -> None:
         self._answers = list(answers)
+        self._listing = listing
         self.requests: list[Request] = []
         self.connections = 0
         self.asked = asyncio.Event()
@@ -107,11 +111,15 @@ class Loopback:
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
                 self.asked.set()
-                answer = self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
-                if not await self._say(answer, reader, writer):
+                if not await self._say(self._answer(request), reader, writer):
                     break
         writer.close()
         self._open.discard(writer)
+
+    def _answer(self, request: Request) -> Answer:
+        if self._listing is not None and request.method == "GET":
+            return self._listing
+        return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
     async def _say(
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
