@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 import enfold
-from enfold.errors import ConfigError, NotFoundError
+from enfold.engine.turns import Answerer, ask
+from enfold.errors import ConfigError, ContextOverflowError, NotFoundError
+from enfold.llm.calls import Connection
+from enfold.testing import ScriptedGateway
 from tests.engine.conftest import Bench
+from tests.llm.servers.loopback import Answer, Loopback
 
 
 async def test_a_new_database_knows_the_shipped_and_current_models(bench: Bench) -> None:
@@ -67,3 +71,31 @@ async def test_what_a_provider_says_is_stored_but_not_over_what_a_person_set(ben
     assert (new.max_input + new.max_output, new.source) == (2_048, "api")
     await models.edit("compatible:tiny", max_input=1_000)
     assert (await models.learn("compatible:tiny", 9_000)).max_input == 1_000
+
+
+async def test_limits_of_a_new_model_are_asked_for_at_its_first_use(bench: Bench) -> None:
+    listed = {"data": [{"id": "mine", "context_length": 32_768, "max_completion_tokens": 2_768}]}
+    async with Loopback(Answer.of(listed), Answer.of({}, 500)) as server:
+        for name, model in (("own", "mine"), ("other", "unlisted")):
+            fields = {"provider": "compatible", "model": model, "base_url": server.url}
+            await bench.engine.profiles.save(name, fields)
+        session = await bench.engine.session("first", profile="own")
+        await session.append("Hello")
+        assert (await session.status()).context_limit == 30_000 * 0.95
+        config = await bench.engine.models.get("compatible:mine")
+        assert (config.max_input, config.max_output, config.source) == (30_000, 2_768, "api")
+        await session.status()
+        assert len(server.requests) == 1
+        # A server that does not answer leaves the conservative default.
+        session = await bench.engine.session("second", profile="other")
+        assert (await session.status()).context_limit == 128_000 * 0.95
+
+
+async def test_a_window_that_an_overflow_names_in_a_chat_is_stored(bench: Bench) -> None:
+    gateway = ScriptedGateway(ContextOverflowError("too long", window=9_000))
+    answerer = Answerer(gateway, Connection("openai", "new-model"))
+    session = await bench.engine.session("chat", model="openai:new-model")
+    with pytest.raises(ContextOverflowError):
+        await ask(session, "Hello", answerer, lambda _: None)
+    config = await bench.engine.models.get("openai:new-model")
+    assert (config.max_input + config.max_output, config.source) == (9_000, "api")

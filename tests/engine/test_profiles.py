@@ -22,6 +22,7 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Call, Connection, ModelReply, Secret
+from enfold.llm.costs import Prices
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
 from tests.engine.conftest import WINDOW, talk
@@ -504,3 +505,39 @@ async def test_the_next_model_writes_where_the_first_answer_is_no_summary(
     done = await (await full(engine)).compress()
     assert done.author == f"work ({SMALL})"
     assert any("was no summary" in each and "wrote instead" in each for each in done.warnings)
+
+
+async def test_a_profile_in_the_names_of_another_system(tmp_path: Path) -> None:
+    fields = {
+        "id": "fast",
+        "name": "fast",
+        "provider": "openai",
+        "model": "other-model",
+        "contextWindow": 100_000,
+        "maxOutputTokens": 8_000,
+        "supportsPromptCache": False,
+        "inputPrice": 1,
+        "outputPrice": 2,
+        "cacheReadsPrice": 0.5,
+        "autoCondenseContext": False,
+        "profileThresholds": {"fast": 70, "slow": 40},
+        "customCondensingPrompt": "Be brief.",
+    }
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        profile = await engine.profiles.save("fast", fields)
+        assert profile.own_prices == Prices(1, 2)
+        assert (profile.threshold, profile.settings) == (70, {"auto_compress": False})
+        assert profile.prompt == "Be brief."
+        model = await engine.models.get("openai:other-model")
+        assert (model.max_input, model.max_output) == (92_000, 8_000)
+        wrong = {**fields, "name": "wide", "contextWindow": "wide"}
+        with pytest.raises(ConfigError, match="contextWindow = 'wide'"):
+            await engine.profiles.save("wide", wrong)
+        for field, value in (("supportsPromptCache", "maybe"), ("maxOutputTokens", 100_000)):
+            with pytest.raises(ConfigError, match=f"{field} = "):
+                await engine.profiles.save("wide", {**fields, "name": "wide", field: value})
+        named = {**fields, "profileId": "p-1", "profileName": "Mine", "name": "mine"}
+        mine = await engine.profiles.save("mine", {**named, "profileThresholds": {"p-1": 65}})
+        assert (mine.name, mine.threshold) == ("mine", 65)
+        assert (await engine.profiles.set_threshold("fast", 55)).threshold == 55
+        assert (await engine.profiles.get("fast")).own_prices == Prices(1, 2)

@@ -6,12 +6,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from enfold.engine import Session
 from enfold.engine.recall import (
     EXCERPT_WORDS,
+    Passage,
     RecallAnswer,
     quote,
     recall,
     recall_found,
+    show_lines,
     text_budget,
 )
 from enfold.errors import InputError, NotFoundError
@@ -96,16 +99,74 @@ async def test_a_question_finds_the_messages_about_its_subject(bench: Bench) -> 
     assert {20, 24} & set(positions)
 
 
-async def test_relevant_messages_come_whole_with_their_neighbours(bench: Bench) -> None:
+async def test_messages_that_say_little_come_only_as_answers(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 60)
     statements = [f"The lighthouse keeper was told about lamp {n}, oil and wick." for n in range(5)]
     ids = [id for each in statements for id in await session.append(each, "Yes.")]
+    asked = await session.append("Does the lighthouse keeper need more oil?", "No.")
     await talk(session, 60, start=60)
-    found = (await session.recall("What about the lighthouse?", tokens=500)).passages
-    assert set(ids) <= {passage.reference for passage in found if passage.is_whole}
-    positions = [passage.position for passage in found]
-    assert positions == [*range(positions[0], positions[-1] + 1)]
+    found = (await session.recall("What about the lighthouse?", tokens=130)).passages
+    whole = {passage.reference for passage in found if passage.is_whole}
+    assert {*ids[::2], *asked} <= whole
+    assert not {*ids[1::2]} <= whole
+
+
+def test_a_line_goes_on_if_its_speaker_does() -> None:
+    def said(position: int, name: str, text: str) -> Passage:
+        return Passage(str(position), position, "user", text, 0, len(text), name, is_find=True)
+
+    passages = [said(1, "Ada", "The pier"), said(3, "Ada", "is closed"), said(4, "Bo", "Why?")]
+    assert list(show_lines(passages)) == ["1 Ada: The pier … is closed", "4 Bo: Why?"]
+    apart = [said(1, "Ada", "The pier"), said(9, "Ada", "is closed")]
+    assert list(show_lines(apart)) == ["1 Ada: The pier", "9 Ada: is closed"]
+
+
+async def test_the_part_of_a_result_that_is_asked_for_is_shown(bench: Bench) -> None:
+    session = await bench.session()
+    noise = [f"compiling unit {n} of the harbour planner, nothing to report" for n in range(300)]
+    fault, end = "TypeError: tide is not a number", "exit code 3, 12 units left"
+    output = [*noise[:200], fault, *noise[200:], end]
+    await talk(session, 20)
+    await session.append("Go", assistant("", call("c1", "bash", {"command": "make tides"})))
+    await session.append(result("c1", "\n".join(output)))
+    await talk(session, 20, start=20)
+    for question, wanted in (
+        ("How did it end when we ran make tides?", end),
+        ("Which error did make tides give?", fault),
+    ):
+        passages = (await session.recall(question, tokens=300)).passages
+        assert any(wanted in passage.text for passage in passages), question
+
+
+async def test_changes_of_a_file_are_shown_with_what_was_written(bench: Bench) -> None:
+    session = await bench.session()
+    old = "\n".join(f"harbour line {n} as it was" for n in range(60))
+    for turn in range(30):
+        read = assistant("", call(f"r{turn}", "Read", {"file_path": "src/anchor.py"}))
+        await session.append(read, result(f"r{turn}", f"anchor.py, page {turn}: {old}"))
+    for turn, text in enumerate(("chain = 9  # was seven", "rope = 4  # was two")):
+        arguments = {"file_path": "/home/src/anchor.py", "old_string": old, "new_string": text}
+        edit = assistant("", call(f"e{turn}", "Edit", arguments))
+        await session.append(edit, result(f"e{turn}", "The file was changed."))
+    other = {"file_path": "src/sail.py", "old_string": "anchor.py", "new_string": "jib = 3"}
+    await session.append(assistant("", call("e9", "Edit", other)), result("e9", "Changed."))
+    for question in ("What did we change in anchor.py?", "what did we do to src/anchor.py"):
+        answer = await session.recall(question, tokens=400)
+        shown = str(answer)
+        assert "chain = 9" in shown
+        assert "rope = 4" in shown
+        assert get(await session.tokenizer()).count("\n".join(show_lines(answer.passages))) <= 400
+
+
+async def test_the_result_of_a_call_says_how_it_ended(bench: Bench) -> None:
+    session = await bench.session()
+    for turn in range(12):
+        run = assistant("", call(f"c{turn}", "Bash", {"command": f"sloop {turn} --measure"}))
+        await session.append(run, result(f"c{turn}", f"{'depth ' * 300}\nall buoys: {turn} found"))
+    run = assistant("", call("c", "Bash", {"command": "trawler --sound nets"}))
+    await session.append(run, result("c", f"{'fathom ' * 300}\nfour nets are torn"))
+    assert "four nets are torn" in str(await session.recall("How did it end when we ran trawler?"))
 
 
 async def test_long_messages_come_as_excerpts_and_the_best_whole(bench: Bench) -> None:
@@ -159,9 +220,8 @@ async def test_messages_with_rare_words_come_first(
     await session.append(*(f"We chose the mooring of day {n}" for n in range(12)))
     (wanted,) = await session.append("The tender's port is 8123")
     question = "which port we chose there"
-    found = await recall_found(session, question, max_tokens=500, limit=1)
-    assert [passage.reference for passage in found.passages] == [wanted]
-    assert len((await recall_found(session, question, max_tokens=500, limit=3)).passages) == 3
+    (passage,) = (await session.recall(question, tokens=15)).passages
+    assert passage.reference == wanted
 
 
 async def test_a_question_about_something_else_is_answered_by_nothing_fits(bench: Bench) -> None:
@@ -177,6 +237,101 @@ async def test_a_question_about_something_else_is_answered_by_nothing_fits(bench
     near = await session.recall("Which mooring did we choose?")
     assert near.fits
     assert "fits" not in str(near)
+
+
+async def test_several_questions_are_answered_and_the_open_one_is_named(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 30)
+    await session.append("Ada brings the lanterns", "The ferry to Norrby leaves at nine")
+    await talk(session, 30, start=30)
+    answer = await session.recall("Who brings the lanterns? When does the ferry to Norrby leave?")
+    assert answer.fits
+    assert not answer.unanswered
+    shown = str(answer)
+    assert "Ada brings the lanterns" in shown
+    assert "leaves at nine" in shown
+    count = get(await session.tokenizer()).count
+    assert count("\n".join(show_lines(answer.passages))) <= 1_500
+    open_part = "Which xylophone zeppelin?"
+    answer = await session.recall(f"Who brings the lanterns? {open_part}")
+    assert answer.fits
+    assert answer.unanswered == (open_part,)
+    assert str(answer).endswith(f"Nothing in the history fits. {open_part}")
+
+
+async def _dated_session(bench: Bench) -> Session:
+    session = await bench.session()
+    for day in (3, 7, 9):
+        at = datetime(2026, 5, day, 12, tzinfo=UTC)
+        texts = (f"On {day} we painted boat number {day}", f"The tea of boat {day} was cold")
+        await session.append(*(Message("user", (Text(text),), at=at) for text in texts))
+    return session
+
+
+@pytest.mark.parametrize(
+    ("question", "days"),
+    [
+        ("What did we do on 7 May?", {"2026-05-07"}),
+        ("What did we say about the tea on 2026-05-07?", {"2026-05-07"}),
+        ("What did we paint since 7 May?", {"2026-05-07", "2026-05-09"}),
+        ("Which boat did we paint before 7 May?", {"2026-05-03"}),
+        ("Which boat did we paint between 3 May and 7 May?", {"2026-05-03", "2026-05-07"}),
+        ("Which boat did we paint?", {"2026-05-03", "2026-05-07", "2026-05-09"}),
+    ],
+)
+async def test_a_question_may_name_dates(bench: Bench, question: str, days: set[str]) -> None:
+    answer = await (await _dated_session(bench)).recall(question)
+    assert answer.fits
+    assert {passage.day for passage in answer.passages} == days
+
+
+async def test_a_day_without_messages_fits_nothing(bench: Bench) -> None:
+    session = await _dated_session(bench)
+    assert await session.recall("What did we do on 2026-05-05?") == RecallAnswer((), fits=False)
+
+
+async def test_a_reference_opens_a_message_with_its_neighbours(bench: Bench) -> None:
+    session = await bench.session()
+    ids = await session.append(*(f"buoy {n} is {'very ' * n}red" for n in range(12)))
+    answer = await session.recall(reference=ids[5], around=2)
+    assert [passage.position for passage in answer.passages] == [4, 5, 6, 7, 8]
+    assert all(passage.is_whole for passage in answer.passages)
+    assert answer == await session.recall(reference="6", around=2)
+    first = await session.recall(reference="1", around=1)
+    assert [passage.position for passage in first.passages] == [1, 2]
+    count = get(await session.tokenizer()).count
+    for tokens in (25, 40, 100):
+        short = await session.recall(reference="6", around=11, tokens=tokens)
+        assert 6 in {passage.position for passage in short.passages}
+        assert count("\n".join(show_lines(short.passages))) <= tokens
+    with pytest.raises(InputError, match="around is 51"):
+        await session.recall(reference="6", around=51)
+    with pytest.raises(InputError, match="either a question or a reference"):
+        await session.recall("red", reference="6")
+
+
+async def test_a_line_of_a_summary_leads_to_its_messages(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    await session.append("Ada decided to moor the sloop at the eastern pier from June on.")
+    await talk(session, 40, start=20)
+    line = "- Decision: Ada moors the sloop at the eastern pier, from June on"
+    assert "user: Ada decided to moor the sloop" in str(await session.recall(line))
+
+
+async def test_a_date_may_be_that_of_an_event(bench: Bench) -> None:
+    session = await _dated_session(bench)
+    await session.append("The regatta with the judges takes place on 21 April.")
+    question = "What about the regatta with the judges on 21 April?"
+    assert "takes place on 21 April" in str(await session.recall(question))
+
+
+async def test_a_question_in_a_script_without_spaces_fits_by_its_words(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 10)
+    await session.append("我昨天在图书馆学习编程", "效率很高")
+    assert (await session.recall("我曾经就图书馆编程效率咨询过你吗")).fits
+    assert not (await session.recall("潜水艇的螺旋桨由谁修理")).fits
 
 
 async def test_passages_have_their_dates(bench: Bench) -> None:

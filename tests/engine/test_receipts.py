@@ -36,7 +36,7 @@ async def test_a_compression_comes_with_its_receipt(bench: Bench) -> None:
     assert done.receipt.restorable_by == "store"
 
 
-async def test_the_snapshot_keeps_the_figures_and_the_session_makes_out_the_items(
+async def test_the_snapshot_keeps_the_notes_and_the_session_makes_out_the_items(
     bench: Bench,
 ) -> None:
     session = await project(bench)
@@ -45,7 +45,7 @@ async def test_the_snapshot_keeps_the_figures_and_the_session_makes_out_the_item
     assert done.snapshot is not None
     stored = (await session.summaries())[0].content["receipt"]
     assert done.receipt is not None
-    assert stored["items"] == done.receipt.counts_as_json()["items"]
+    assert stored == done.receipt.notes_as_json()
     assert b"src/" not in dumps(stored)
     again = await session.receipt(done.snapshot)
     assert again.items == done.receipt.items

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import MAX_RANKED, MAX_SEEDS, ranges, rank
+from enfold.engine.relevance import MAX_RANKED, RANKED_WHOLE, ranges, rank
 from enfold.records import MessageLocation, PhraseOccurrences
 from enfold.text.words import Phrase
 
@@ -25,7 +25,7 @@ def branch(
 
 
 def order(found: PhraseOccurrences, spots: list[MessageLocation]) -> list[int]:
-    return [each.location.depth for each in rank(found, [spots])]
+    return [each.location.depth for each in rank(found.depths, found, [spots])]
 
 
 def test_messages_with_the_word_come_first_then_their_neighbours() -> None:
@@ -50,14 +50,14 @@ def test_different_words_weigh_more_than_repetitions() -> None:
     found = PhraseOccurrences({TEA: [20, 70, 71, 72], POT: [21, 150, 151, 152]}, 200)
     ranked = order(found, branch(200))
     assert ranked[0] == 21
-    assert ranked.index(22) < min(ranked.index(72), ranked.index(152))
+    assert ranked.index(22) < min(ranked.index(73), ranked.index(153))
 
 
 def test_the_name_of_a_speaker_counts() -> None:
     ada = Phrase(("ada",))
     found = PhraseOccurrences({TEA: [50], ada: [90]}, 100)
-    silent = rank(found, [branch(100)])
-    named = rank(found, [branch(100, names={52: "Ada B", 48: "Bob C"})])
+    silent = rank(found.depths, found, [branch(100)])
+    named = rank(found.depths, found, [branch(100, names={52: "Ada B", 48: "Bob C"})])
     before = {each.location.depth: each.relevance for each in silent}
     after = {each.location.depth: each.relevance for each in named}
     assert after[52] > before[52]
@@ -67,10 +67,8 @@ def test_the_name_of_a_speaker_counts() -> None:
 def test_a_long_message_does_not_separate_its_neighbours() -> None:
     spots = branch(9)
     spots[4] = MessageLocation(5, "5", 5, "tool", None, 50_000)
-    near = {
-        each.location.depth: each.relevance
-        for each in rank(PhraseOccurrences({TEA: [4]}, 9), [spots])
-    }
+    found = PhraseOccurrences({TEA: [4]}, 9)
+    near = {each.location.depth: each.relevance for each in rank([TEA], found, [spots])}
     assert near[6] > 0.3 * near[3]
 
 
@@ -85,12 +83,33 @@ def test_of_equals_the_newest_comes_first() -> None:
         st.lists(st.integers(1, 30_000), min_size=1, max_size=600, unique=True).map(sorted),
     )
 )
-def test_ranges_do_not_overlap_and_contain_the_best_finds(depths: dict[Phrase, list[int]]) -> None:
-    found = PhraseOccurrences(depths, 30_000)
-    stretches = ranges(found)
+def test_ranges_of_a_long_branch_are_few_and_do_not_overlap(
+    depths: dict[Phrase, list[int]],
+) -> None:
+    stretches = ranges(PhraseOccurrences(depths, 30_000))
     assert all(1 <= first <= last <= 30_000 for first, last in stretches)
     assert all(last + 1 < first for (_, last), (first, _) in pairwise(stretches))
-    everywhere = {depth for each in depths.values() for depth in each}
-    held = {depth for depth in everywhere if any(a <= depth <= b for a, b in stretches)}
-    assert len(held) >= min(len(everywhere), MAX_SEEDS)
-    assert sum(last - first for first, last in stretches) <= max(MAX_RANKED, 41 * MAX_SEEDS)
+    assert sum(last - first + 1 for first, last in stretches) <= MAX_RANKED
+    assert bool(stretches) == bool(depths)
+
+
+@given(st.integers(1, RANKED_WHOLE), st.data())
+def test_a_short_branch_is_ranked_whole(length: int, data: st.DataObject) -> None:
+    depth = data.draw(st.integers(1, length))
+    assert ranges(PhraseOccurrences({TEA: [depth]}, length)) == [(1, length)]
+
+
+@given(st.integers(1, 30_000), st.lists(st.integers(1, 30_000), max_size=600, unique=True))
+def test_ranges_contain_the_place_where_all_words_are(place: int, others: list[int]) -> None:
+    depths = {
+        TEA: sorted({place, *others[::2]}),
+        POT: sorted({place, *others[1::2]}),
+        COMMON: [place],
+    }
+    stretches = ranges(PhraseOccurrences(depths, 30_000))
+    assert any(first <= place <= last for first, last in stretches)
+
+
+def test_a_phrase_whose_places_are_not_all_listed_weighs_by_its_estimated_number() -> None:
+    found = PhraseOccurrences({TEA: [20], POT: [80]}, 100, counts={POT: 60})
+    assert order(found, branch(100))[0] == 20

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from typing import Any, ClassVar
 
 import pytest
 
+import enfold
+from enfold import tokens
 from enfold.engine import Session
-from enfold.errors import BlockedError, InputError, NotFoundError, SummaryError
+from enfold.errors import BlockedError, InputError, NotFoundError, SummaryError, TokenCountError
 from enfold.events import CompressionFailed, CompressionFinished
 from enfold.messages import Message, Text
 from enfold.summaries import HEADING, SummaryRequest
-from enfold.testing import assistant, user
-from tests.engine.conftest import Bench, talk
+from enfold.testing import assistant, call, result, user
+from tests.engine.conftest import MODEL, Bench, talk
 
 
 def summaries_in(messages: tuple[Message, ...]) -> list[str]:
@@ -235,6 +239,43 @@ async def test_a_failed_compression_blocks_the_session_and_leaves_nothing(bench:
     assert len(bench.summarizer.requests) == 1
 
 
+async def test_the_log_of_a_failure_names_the_model_and_the_cause(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    bench.summarizer.script(SummaryError("the model is away"))
+    await bench.engine.set("model", MODEL)
+    session = await bench.engine.session("without a model of its own")
+    await talk(session, 40)
+    with pytest.raises(BlockedError):
+        await session.prepare("And now?")
+    (line,) = [each for each in caplog.messages if each.startswith("compression failed")]
+    assert f"model={MODEL} code=summary_failed automatic=True cause=the model is away" in line
+    assert "alpha" not in line
+
+
+async def test_a_failed_count_is_logged_at_every_door(
+    bench: Bench, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(texts: list[str]) -> list[int]:
+        raise MemoryError(texts)
+
+    session = await bench.session()
+    monkeypatch.setattr(tokens.get("o200k_base"), "_count_texts", broken)
+    new = "Words that nothing has counted before"
+    for door in (
+        session.append(new),
+        session.prepare(new),
+        session.status(new),
+        enfold.condense([{"role": "user", "content": new}], strategy="lossless", target=1),
+    ):
+        caplog.clear()
+        with pytest.raises(TokenCountError):
+            await door
+        assert "counting failed: tokenizer=o200k_base" in caplog.text
+        assert "cause=MemoryError" in caplog.text
+        assert new not in caplog.text
+
+
 async def test_a_retry_that_succeeds_lets_the_session_go_on(bench: Bench) -> None:
     bench.summarizer.script(SummaryError("the model is away"), "Back again.")
     session = await full(bench)
@@ -246,7 +287,7 @@ async def test_a_retry_that_succeeds_lets_the_session_go_on(bench: Bench) -> Non
     assert bench.names()[-1] == "session.unblocked"
 
 
-async def test_an_acknowledged_risk_lets_requests_go_on_with_a_warning(bench: Bench) -> None:
+async def test_an_acknowledged_risk_lets_one_request_go_on_with_a_warning(bench: Bench) -> None:
     bench.summarizer.script(SummaryError("the model is away"))
     session = await full(bench)
     with pytest.raises(BlockedError):
@@ -256,6 +297,15 @@ async def test_an_acknowledged_risk_lets_requests_go_on_with_a_warning(bench: Be
     assert len(prepared.messages) == 81
     assert "acknowledged" in prepared.warnings[0]
     assert len(bench.summarizer.requests) == 1
+    # It covers one request. The next one tries again, and blocks again or goes on.
+    with pytest.raises(BlockedError):
+        await session.prepare("And now?")
+    await session.acknowledge()
+    assert (await session.prepare("And now?")).warnings
+    bench.summarizer.script("They agreed on the plan.")
+    prepared = await session.prepare("And now?")
+    assert prepared.view.summary == "They agreed on the plan."
+    assert prepared.warnings == ()
 
 
 async def test_a_failed_manual_compression_blocks_nothing(bench: Bench) -> None:
@@ -301,11 +351,14 @@ async def test_a_failed_second_attempt_leaves_the_first_one(bench: Bench) -> Non
     assert "the model is away" in done.warnings
 
 
-async def test_what_cannot_be_folded_is_one_clear_error_and_no_loop(bench: Bench) -> None:
+async def test_a_message_that_does_not_fit_is_shortened_once_and_no_loop(bench: Bench) -> None:
     session = await bench.session()
     await session.append(user("alpha " * 6_000))
-    with pytest.raises(BlockedError, match="must stay verbatim"):
-        await session.prepare()
+    first = await session.prepare()
+    assert any("shown in part" in warning for warning in first.warnings)
+    again = await session.prepare()
+    assert again.compression is None
+    assert again.view.tokens == first.view.tokens <= 3_800
     assert bench.summarizer.requests == []
 
 
@@ -380,7 +433,7 @@ async def test_undo_falls_back_to_the_summary_before(bench: Bench) -> None:
     await session.prepare()
     assert "Second." in summaries_in((await session.prepare()).messages)[0]
     await session.undo()
-    assert (await session.prepare(auto_compress=False, timeout=1)).view.summary == "First."
+    assert (await session.prepare(auto_compress=False)).view.summary == "First."
     await session.undo()
     assert await session.undo() is None
 
@@ -510,8 +563,58 @@ async def test_a_summary_can_be_edited_and_deleted(bench: Bench) -> None:
         "They agreed on the plan.",
     ]
     await session.delete_summary(edited.id)
-    assert (await session.prepare()).view.summary == "They agreed on the plan."
-    assert (await session.summaries())[0].text is None
+    view = (await session.prepare(auto_compress=False)).view
+    assert (view.summary, len(view.shown)) == (None, 80)
+    assert [snapshot.text for snapshot in await session.summaries()] == [None, None]
+
+
+async def test_a_text_that_was_edited_out_comes_back_only_if_it_is_asked_for(bench: Bench) -> None:
+    bench.summarizer.script("The password is hunter2.", "A plan was made.")
+    session = await full(bench)
+    await session.compress()
+    await session.edit_summary("A plan was made.")
+    await session.regenerate()
+    await session.undo(to_earlier_text=True)
+    assert (await session.prepare()).view.summary == "A plan was made."
+    await session.undo()
+    view = (await session.prepare(auto_compress=False)).view
+    assert (view.summary, len(view.shown)) == (None, 80)
+
+
+async def test_a_second_summary_stands_for_all_messages_before_it(bench: Bench) -> None:
+    session = await full(bench)
+    first = await session.compress()
+    await talk(session, 20, start=40)
+    second = await session.compress()
+    newest, oldest = await session.summaries()
+    history = await session.history(limit=1_000)
+    assert newest.content["messagesIncluded"] == first.messages + second.messages
+    assert newest.content["messagesAdded"] == second.messages
+    assert newest.message_range == {"firstMessageId": history[0].id, "lastMessageId": second.cutoff}
+    assert oldest.message_range == {"firstMessageId": history[0].id, "lastMessageId": first.cutoff}
+    await session.append(
+        user("Read it."), assistant("", call("1")), result("1", "line\n" * 200), assistant("Done.")
+    )
+    await talk(session, 10, start=60)
+    await session.configure(strategy="truncation")
+    await session.compress(keep_messages=2)
+    carried, _, _ = await session.summaries()
+    assert carried.message_range == newest.message_range
+    assert carried.content["messagesIncluded"] == newest.content["messagesIncluded"]
+
+
+async def test_another_reply_after_a_manual_compression_keeps_the_summary(bench: Bench) -> None:
+    session = await full(bench)
+    await session.append("What next?")
+    question = (await session.history(limit=1))[0].id
+    await session.append(assistant("A secret of this reply."))
+    await session.compress()
+    (request,) = bench.summarizer.requests
+    assert texts(request.recent)[-1] == "What next?"
+    await session.append(assistant("Another reply."), after=question)
+    view = (await session.prepare()).view
+    assert view.summary == "They agreed on the plan."
+    assert texts(view.messages)[-1] == "Another reply."
 
 
 async def test_without_a_summary_there_is_none_to_edit(bench: Bench) -> None:
@@ -528,7 +631,6 @@ async def test_status_has_the_figures_of_a_context_check(bench: Bench) -> None:
     assert status.context_limit == 4_000 - 200 - status.decision.load.reserved
     assert status.threshold_token_count == int(status.context_limit * 0.95)
     assert status.utilization > 1
-    assert status.utilization_percentage == status.utilization * 100
     assert status.retention_token_budget == 300
     assert status.retained_message_count + status.compressible_message_count == 80
     assert status.messages == 80
@@ -622,3 +724,33 @@ async def test_a_session_steps_back_before_its_last_message(bench: Bench) -> Non
         await session.message(second)
     assert not await session.search("sailor", on_branch=True)
     assert [hit.message for hit in await session.search("sailor")] == [second]
+
+
+class Watched(dict[str, Any]):
+    """A message that records the threads in which its role is read."""
+
+    threads: ClassVar[set[str]] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.get(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        if name == "role":
+            self.threads.add(threading.current_thread().name)
+        return super().get(name, default)
+
+
+@pytest.mark.parametrize(
+    "texts", [["short"] * 100, ["word " * 20_000]], ids=["many messages", "a large message"]
+)
+async def test_large_appends_are_read_counted_and_hashed_beside_the_event_loop(
+    bench: Bench, texts: list[str]
+) -> None:
+    session = await bench.session()
+    Watched.threads.clear()
+    await session.append(Watched(role="user", content="short"))
+    assert Watched.threads == {threading.current_thread().name}
+    Watched.threads.clear()
+    await session.append(*(Watched(role="user", content=text) for text in texts))
+    assert Watched.threads
+    assert all(name.startswith("enfold-count") for name in Watched.threads)

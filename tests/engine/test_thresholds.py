@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from enfold.budget import Load, Policy, Threshold, decide
 from enfold.engine import Engine
 from enfold.engine.state import EffectiveThreshold, read_effective
 from tests.engine.conftest import Bench, talk
@@ -66,6 +67,65 @@ async def test_a_session_wins_over_a_profile_and_that_over_a_model(engine: Engin
     assert (found.source, found.share, found.tokens) == ("profile", 0.8, 7_600)
     await session.configure(threshold=0.6)
     assert (await effective(engine, "s")).source == "session"
+
+
+async def test_a_models_own_threshold_beats_the_one_for_all_models(engine: Engine) -> None:
+    await engine.set("threshold", 0.5)
+    await engine.set("model", "openai:gpt-4o")
+    found = await effective(engine)
+    assert (found.source, found.share) == ("database", 0.5)
+    await engine.models.edit("openai:gpt-4o", max_output=16_000)
+    assert (await effective(engine)).source == "database"
+    await engine.models.edit("openai:gpt-4o", threshold=0.95)
+    session = await engine.session("s")
+    found, status = await effective(engine, "s"), await session.status()
+    assert (found.source, found.share) == ("model", 0.95)
+    assert (status.threshold_source, status.threshold_token_count) == ("model", found.tokens)
+    await engine.models.reset("openai:gpt-4o")
+    assert (await effective(engine)).source == "database"
+    await engine.set("model", "google:gemini-2.5-pro")
+    found = await effective(engine)
+    assert (found.source, found.share) == ("model", 0.98)
+
+
+async def test_settings_of_a_profile_beat_the_model(engine: Engine) -> None:
+    await engine.models.edit("openai:small", threshold=0.9)
+    fields = {"provider": "openai", "model": "small", "settings": {"threshold": 0.7}}
+    await engine.profiles.save("p", fields)
+    await engine.session("s", profile="p")
+    found = await effective(engine, "s")
+    assert (found.source, found.share) == ("profile", 0.7)
+
+
+async def test_retention_is_resolved_like_the_threshold(engine: Engine) -> None:
+    session = await engine.session("s", model="openai:gpt-4o")
+    await talk(session, 20)
+
+    async def kept(**call: Any) -> int:
+        return (await session.status(**call)).retention_token_budget
+
+    assert await kept() == int(106_036 * 0.2)
+    await engine.set("retention_tokens", 3_000)
+    assert await kept() == 3_000
+    await engine.models.edit("openai:gpt-4o", max_output=16_000)
+    assert await kept() == 3_000
+    await engine.models.edit("openai:gpt-4o", retention_tokens=1_000)
+    assert await kept() == 1_000
+    await session.configure(retention_tokens=700)
+    assert await kept() == 700
+    assert await kept(retention_tokens=60) == 60
+    tokens = (await session.status()).decision.tokens
+    assert await kept(recent_ratio=0.5) == tokens // 2
+
+
+async def test_the_threshold_shown_is_where_a_compression_is_due(engine: Engine) -> None:
+    for model in await engine.models.all():
+        await engine.set("model", model.id)
+        found = await effective(engine)
+        due = decide(Load(found.tokens + 1), model.limits, Policy(Threshold(found.share or 0, "")))
+        kept = decide(Load(found.tokens), model.limits, Policy(Threshold(found.share or 0, "")))
+        assert (kept.action, due.action) == ("should", "must"), model.id
+        assert found.is_window_guard is (due.reason == "window")
 
 
 async def test_turned_off(engine: Engine) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 import enfold
+from enfold.engine import transfer
 from enfold.engine.transfer import export_archive, export_branch, import_transcript
-from enfold.errors import InputError
+from enfold.errors import InputError, StoreError
 from enfold.jsontext import dumps, loads
 from enfold.testing import assistant, user
 from enfold.transcripts import Transcript, TranscriptEntry, read
@@ -94,3 +95,42 @@ def test_a_damaged_archive_is_refused_with_its_place(change: dict[str, object], 
     with pytest.raises(InputError) as caught:
         list(read(dumps(archive)))
     assert words in str(caught.value)
+
+
+def _long(number: int) -> Transcript:
+    entries = tuple(
+        TranscriptEntry(user(f"message {n}"), str(n), str(n - 1) if n else None)
+        for n in range(number)
+    )
+    return Transcript(entries, tip=str(number - 1))
+
+
+async def test_an_interrupted_import_is_marked_and_goes_on(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transfer, "_BATCH", 100)
+    prepare, calls = transfer._prepare, 0
+
+    def fail_at_the_third(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 3:
+            raise StoreError("the disk is full")
+        return prepare(*arguments)
+
+    monkeypatch.setattr(transfer, "_prepare", fail_at_the_third)
+    with pytest.raises(StoreError):
+        await import_transcript(bench.engine, _long(450))
+    (begun,) = await bench.engine.sessions()
+    assert (begun.id, begun.depth, begun.importing) == ("imported-1", 200, 450)
+    done = await import_transcript(bench.engine, _long(450))
+    record = await done.record()
+    assert (record.id, record.depth, record.importing) == ("imported-1", 450, None)
+    assert (await import_transcript(bench.engine, _long(450))).id == "imported-2"
+
+
+async def test_a_short_import_leaves_all_or_nothing(bench: Bench) -> None:
+    wrong = Transcript((*_long(3).entries, TranscriptEntry(user("x"), "x", "gone")), tip="x")
+    with pytest.raises(InputError):
+        await import_transcript(bench.engine, wrong)
+    assert await bench.engine.sessions() == []

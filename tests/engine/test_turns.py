@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from enfold.engine.turns import (
     ask,
     is_interrupted,
     unanswered,
+    write_title,
 )
 from enfold.errors import (
     AuthenticationError,
@@ -28,9 +30,10 @@ from enfold.errors import (
     UnavailableError,
 )
 from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.messages import text_of
 from enfold.testing import ScriptedGateway, assistant, call, reply
+from enfold.text.sentences import shorten_title
 from tests.engine.conftest import Bench, talk
 from tests.gateways import Halting
 
@@ -67,10 +70,10 @@ async def test_question_and_answer_are_stored_and_told_as_they_come(bench: Bench
     assert await said(session) == [("user", "Why does it rise?"), ("assistant", "It is the tide.")]
     assert done.text == "It is the tide."
     assert done.ending == "stop"
-    assert [type(each) for each in told[:2]] == [Prepared, QuestionStored]
+    assert [type(each) for each in told[:2]] == [QuestionStored, Prepared]
     assert "".join(each.text for each in told if isinstance(each, Delta)) == "It is the tide."
     question, stored = await session.history()
-    assert told[1] == QuestionStored(question.id)
+    assert told[0] == QuestionStored(question.id)
     assert done.message == stored.id
     assert done.seconds >= 0
 
@@ -121,9 +124,49 @@ async def test_usage_is_recorded_with_what_it_cost(bench: Bench) -> None:
     assert done.usage.output_tokens is not None
     expected = (done.usage.input_tokens + 2 * done.usage.output_tokens) / 1_000_000
     assert done.cost == pytest.approx(expected)
+    question, stored = await session.history()
+    assert (stored.input_tokens, stored.output_tokens) == (
+        done.usage.input_tokens,
+        done.usage.output_tokens,
+    )
+    assert (question.input_tokens, question.output_tokens) == (None, None)
     (total,) = await session.usage()
     assert (total.kind, total.profile, total.model) == ("reply", "work", "test:small")
     assert total.cost == pytest.approx(expected)
+
+
+LONG = "Could you help me to find out why the tide tables of the harbour are wrong in May?"
+
+
+async def test_a_model_names_a_conversation_whose_first_words_are_too_long(bench: Bench) -> None:
+    session = await bench.engine.session("tides", title=shorten_title(LONG))
+    gateway = ScriptedGateway("They use winter time.", "“Wrong tide tables in May.”\n")
+    await ask(session, LONG, by(gateway), lambda _: None)
+    assert await write_title(session, by(gateway)) == "Wrong tide tables in May"
+    assert (await session.record()).title == "Wrong tide tables in May"
+    assert LONG in text_of(gateway.calls[-1].messages[0].parts)
+    assert {each.kind for each in await session.usage()} == {"reply", "title"}
+    assert await write_title(session, by(gateway)) is None  # it has a title of its own now
+
+
+@pytest.mark.parametrize(
+    ("first", "title", "settings"),
+    [
+        ("Why?", "Why?", {}),
+        (LONG, "My own title", {}),
+        (LONG, shorten_title(LONG), {"model_titles": False}),
+    ],
+    ids=["short enough", "named by a person", "turned off"],
+)
+async def test_a_title_stays(
+    first: str, title: str, settings: dict[str, Any], bench: Bench
+) -> None:
+    session = await bench.engine.session("tides", title=title)
+    await session.configure(**settings)
+    gateway = ScriptedGateway("They use winter time.")
+    await ask(session, first, by(gateway), lambda _: None)
+    assert await write_title(session, by(gateway)) is None
+    assert (await session.record()).title == title
 
 
 async def test_a_cost_without_prices_is_unknown(bench: Bench) -> None:
@@ -204,7 +247,9 @@ async def test_a_stream_that_ends_without_a_reply_is_no_answer(bench: Bench) -> 
     assert await said(session) == [("user", "Why?")]
 
 
-async def test_a_compression_that_fails_stores_and_sends_nothing(bench: Bench) -> None:
+async def test_a_compression_that_fails_keeps_the_question_and_sends_nothing(
+    bench: Bench,
+) -> None:
     session = await bench.session()
     await talk(session, 40)
     before = await said(session)
@@ -212,15 +257,16 @@ async def test_a_compression_that_fails_stores_and_sends_nothing(bench: Bench) -
     gateway = ScriptedGateway("Fine.")
     with pytest.raises(BlockedError):
         await ask(session, "And now?", by(gateway), lambda _: None)
-    assert await said(session) == before
+    assert await said(session) == [*before, ("user", "And now?")]
     assert gateway.calls == []
     await session.acknowledge()
-    done = await ask(session, "And now?", by(gateway), lambda _: None)
+    done = await answer(session, by(gateway), lambda _: None)
     assert done.prepared.warnings
-    assert (await said(session))[-2:] == [("user", "And now?"), ("assistant", "Fine.")]
+    assert await said(session) == [*before, ("user", "And now?"), ("assistant", "Fine.")]
 
 
 async def test_settings_hold_for_one_turn(bench: Bench) -> None:
+    await bench.engine.set("background", False)
     session = await bench.session()
     await talk(session, 25)
     gateway = ScriptedGateway("Fine.")
@@ -242,3 +288,30 @@ async def test_a_key_that_is_refused_leaves_the_question(bench: Bench) -> None:
     with pytest.raises(AuthenticationError):
         await ask(session, "Why?", by(ScriptedGateway(refused)), lambda _: None)
     assert await said(session) == [("user", "Why?")]
+
+
+async def test_a_turn_past_the_early_mark_does_not_wait_for_its_compression(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 25)
+    gateway = ScriptedGateway("Fine.", "Fine.")
+    first = await ask(session, "One?", by(gateway), lambda _: None)
+    assert (first.prepared.decision.action, first.prepared.compression) == ("should", None)
+    async with asyncio.timeout(60):
+        while not await session.summaries():  # noqa: ASYNC110 - a table
+            await asyncio.sleep(0.01)
+    second = await ask(session, "Two?", by(gateway), lambda _: None)
+    assert second.prepared.view.summary is not None
+    assert second.prepared.compression is None
+
+
+async def test_a_view_for_a_program_is_compressed_first_unless_it_says_otherwise(
+    bench: Bench,
+) -> None:
+    session = await bench.session()
+    await talk(session, 31)
+    early = await session.prepare(wait=False)
+    assert (early.decision.action, early.compression) == ("must", None)
+    assert (await bench.session("other")).id != session.id
+    other = await bench.session("other")
+    await talk(other, 31)
+    assert (await other.prepare()).compression is not None

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Sequence
 
 from enfold.engine.engine import Engine
-from enfold.engine.recognition import BY_CUTOFF
 from enfold.engine.session import Session
+from enfold.engine.state import CallOptions
 from enfold.errors import CompressionError, facts
 from enfold.receipt import RestorableBy
 from enfold.records import OutboxEntry
@@ -40,7 +40,8 @@ async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> Non
             means: RestorableBy = (
                 "recall" if entry.kind == outbox.COMPRESSION_WITH_RECALL else "store"
             )
-            await session.compress(requested_at=entry.created_at, restorable_by=means, **BY_CUTOFF)
+            options = CallOptions(restorable_by=means, requested_at=entry.created_at)
+            await session.compress_early(options)
         except CompressionError as error:
             if facts(error).retryable and entry.attempts < _MAX_ATTEMPTS:
                 raise

@@ -1,7 +1,7 @@
 """Receipts of stored compressions, made out anew from what the store has.
 
-A snapshot keeps only the figures. The items are in the messages, and those are all still there:
-what the view showed before the compression, and what it showed after it.
+A snapshot keeps only the warnings and what its summary invented. The items are in the messages, and
+those are all still there: what the view showed before the compression, and what it showed after it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ViewChange:
     restorable_by: RestorableBy = "store"
     """All that is stored can be had again, and this is how it was when it left the view."""
     recorded: Mapping[str, Any] = field(default_factory=dict)
-    """The figures of the receipt that were recorded with the snapshot."""
+    """The part of the receipt that was recorded with the snapshot."""
 
     def receipt(self) -> Receipt:
         """Return the receipt of the removed messages."""
@@ -46,7 +46,7 @@ class ViewChange:
 def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
     """Return the change that a snapshot made, undone since or not."""
     snapshot = snapshots.get(db, key, id)
-    originals = {row.id: message_of(row) for row in tree.path(db, key, snapshot.parent)}
+    originals = {row.id: message_of(row) for row in tree.path(db, key, snapshot.tip)}
     base = base_of(db, key, snapshot)
     before = shown_by(db, key, base, originals)
     after = shown_by(db, key, snapshot, originals)
@@ -165,7 +165,7 @@ class Comparison:
 def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
     """The view before and after the compression of that snapshot, undone since or not."""
     snapshot = snapshots.get(db, key, id)
-    rows = tree.path(db, key, snapshot.parent)
+    rows = tree.path(db, key, snapshot.tip)
     originals = {row.id: message_of(row) for row in rows}
     base = base_of(db, key, snapshot)
     before, after = shown_by(db, key, base, originals), shown_by(db, key, snapshot, originals)

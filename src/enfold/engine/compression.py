@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 from uuid import uuid4
 
 from enfold import pipeline, wire
 from enfold.condensation import Condensation, EditedMessage, Plan, SummarizedMessages
-from enfold.engine.results import Preview
-from enfold.engine.state import POINTS_TO, SETTLED, message_of
+from enfold.engine.state import SETTLED, VARIANT, message_of
 from enfold.errors import (
     BlockedError,
     CompressionError,
@@ -43,6 +42,7 @@ from enfold.events import (
 from enfold.jsontext import dumps
 from enfold.pipeline import NATIVE, Outcome, Request
 from enfold.records import (
+    POINTS_TO,
     EditDraft,
     EditReference,
     KeptRange,
@@ -60,11 +60,12 @@ from enfold.retention import Split
 from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.store import Store
-from enfold.strategies.contract import Prices as PriceOf
 from enfold.summaries import summary_tokens
+from enfold.summaries.request import OnPart
 from enfold.tokens import count_message
 from enfold.view import ShownMessage, View
 
+ADDED = snapshots.ADDED
 WARNINGS = "warnings"
 """The field of a snapshot's content that holds the warnings of its compression."""
 CANCELLED = "cancelled"
@@ -110,7 +111,7 @@ async def _with_originals(store: Store, key: SessionKey, view: View, plan: Plan)
 
 def split_of(snapshot: Snapshot, view: View) -> Split | None:
     """Return the division that a snapshot made of the view before it; None without a summary."""
-    if not snapshot.content.get("messagesIncluded"):
+    if not snapshots.added_messages(snapshot):
         return None
     places = {shown.id: index for index, shown in enumerate(view.shown)}
     last = places.get(snapshot.content["messageRange"]["lastMessageId"])
@@ -139,36 +140,14 @@ def split_of(snapshot: Snapshot, view: View) -> Split | None:
 # Running the pipeline.
 
 
-async def preview(request: Request, price_of: PriceOf | None = None) -> Preview:
-    """Return what the compression would do; no model is called and nothing is written."""
-    plan = pipeline.make_plan(request)
-    touched = request.strategy.touches(plan)
-    before, messages = request.tokens_before, len(request.view.shown)
-    nothing = Preview(
-        messages=0,
-        kept_messages=messages,
-        tokens_before=before,
-        tokens_after=before,
-        summary_tokens=0,
-        author=request.author,
-        strategy=request.strategy.id,
-        cost=0.0,
-    )
-    if not touched:
-        return nothing
-    estimated = await request.strategy.estimate(plan, price_of)
-    is_native = request.strategy.id == NATIVE
-    after = plan.expected_tokens if is_native else estimated.reduction.tokens_after
-    return replace(
-        nothing,
-        messages=len(touched),
-        kept_messages=messages - len(touched),
-        tokens_after=min(before, after),
-        summary_tokens=plan.summary_tokens if is_native else 0,
-        warnings=pipeline.plan_warnings(request, plan, after) if is_native else (),
-        cost=estimated.cost.dollars,
-        steps=() if is_native else estimated.reduction.steps,
-    )
+@dataclass(frozen=True, slots=True)
+class SnapshotVersions:
+    """The earlier snapshots that a new one follows."""
+
+    shown: Snapshot | None = None
+    """The snapshot that the view shows; the new summary stands for its messages too."""
+    replaces: Snapshot | None = None
+    """A snapshot whose summary is written again, with the same cutoff."""
 
 
 async def compress(
@@ -178,16 +157,17 @@ async def compress(
     request: Request,
     *,
     usage: Sequence[UsageEvent] = (),
-    replaces: Snapshot | None = None,
+    versions: SnapshotVersions | None = None,
 ) -> Outcome:
     """Run the compression and record it.
 
     `usage` grows while the strategy calls models; it is recorded even if the compression fails.
-    `replaces` is a snapshot whose summary is written again, with the same cutoff.
     """
     outcome = None
     try:
-        outcome = await _compress(store, events, session, request, usage, replaces)
+        outcome = await _compress(
+            store, events, session, request, usage, versions or SnapshotVersions()
+        )
     finally:
         if usage and (outcome is None or not outcome.compressed):
             spent = [replace(event, session=session.key) for event in usage]
@@ -201,25 +181,25 @@ async def _compress(
     session: SessionRecord,
     request: Request,
     usage: Sequence[UsageEvent],
-    replaces: Snapshot | None,
+    versions: SnapshotVersions,
 ) -> Outcome:
     before, automatic = request.tokens_before, request.is_due
-    plan = pipeline.make_plan(request)
+    # Other requests go on meanwhile: a plan of a long view takes a moment.
+    plan = await asyncio.to_thread(pipeline.make_plan, request)
     pipeline.refuse_impossible(request, plan)
     plan = await _with_originals(store, session.key, request.view, plan)
-    touched = request.strategy.touches(plan)
+    touched = await asyncio.to_thread(request.strategy.touches, plan)
     if not touched:
         is_first = request.view.snapshot is None
         return Outcome("nothing_to_compress" if is_first else "nothing_new", before, before)
     if automatic and _frees_too_little(request, plan):
         return Outcome("no_gain", before, before)
     tokens = sum(plan.counts[index] for index in touched)
-    started = CompressionStarted(
-        session.id, len(touched), tokens, request.strategy.id, automatic=automatic
-    )
-    events.emit(started)
-    step = "summarizing" if request.strategy.id == NATIVE else "condensing"
+    strategy = request.strategy.id
+    events.emit(CompressionStarted(session.id, len(touched), tokens, strategy, automatic=automatic))
+    step = "summarizing" if strategy == NATIVE else "condensing"
     events.emit(CompressionProgress(session.id, step, len(touched)))
+    request = replace(request, on_part=_part_reporter(events, session.id, step, len(touched)))
     started_at = monotonic()
 
     async def record_failure(error: CompressionError) -> None:
@@ -240,7 +220,7 @@ async def _compress(
         raise
     events.emit(CompressionProgress(session.id, "recording", len(touched)))
     outcome = pipeline.make_outcome(request, plan, answer, seconds=monotonic() - started_at)
-    draft, edits = draft_snapshot(request, answer, outcome, replaces)
+    draft, edits = draft_snapshot(request, answer, outcome, versions)
     summary = answer.summary
     flush = [request.view.shown[index].id for index in summary.indexes] if summary else []
     await store.write(
@@ -249,11 +229,22 @@ async def _compress(
         draft,
         snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(usage)),
         expected=draft.previous,
+        tip=request.view.tip,
         share_across_branches=request.share_across_branches,
     )
     outcome = replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
     events.emit(_finished(session, outcome, automatic=automatic))
     return outcome
+
+
+def _part_reporter(events: Events, session: str, step: str, messages: int) -> OnPart:
+    """Return a function that emits an event for each part of a summary that has several."""
+
+    def report(part: int, parts: int) -> None:
+        if parts > 1:
+            events.emit(CompressionProgress(session, step, messages, part, parts))
+
+    return report
 
 
 def _frees_too_little(request: Request, plan: Plan) -> bool:
@@ -293,10 +284,13 @@ def _finished(session: SessionRecord, outcome: Outcome, *, automatic: bool) -> C
 
 
 def draft_snapshot(
-    request: Request, answer: Condensation, outcome: Outcome, replaces: Snapshot | None = None
+    request: Request,
+    answer: Condensation,
+    outcome: Outcome,
+    versions: SnapshotVersions,
 ) -> tuple[SnapshotDraft, tuple[EditDraft, ...]]:
     """Return the snapshot of an accepted answer, and the edits that belong to it."""
-    view, summary = request.view, answer.summary
+    view, summary, replaces = request.view, answer.summary, versions.replaces
     edits = {edit.index: _draft_edit(view, edit) for edit in answer.edits}
     covered, cutoff = _covered(view, answer, replaces)
     token_count = summary.tokens if summary is not None else None
@@ -304,9 +298,9 @@ def draft_snapshot(
         token_count = view.summary_tokens
     pointers = pipeline.pointers_that_hold(request, answer)
     draft = SnapshotDraft(
-        content=_content(request, answer, outcome),
+        content=_content(request, answer, outcome, versions.shown),
         cutoff=cutoff,
-        parent=view.tip,
+        parent=_parent(request, covered),
         manifest=tuple(_joined(_manifest(view, answer, covered, edits, pointers))),
         token_count=token_count,
         tokenizer=view.tokenizer,
@@ -359,26 +353,47 @@ def _covered(view: View, answer: Condensation, replaces: Snapshot | None) -> tup
     return (last + 1, view.shown[last].id) if last >= covered else (covered, cutoff)
 
 
-def _content(request: Request, answer: Condensation, outcome: Outcome) -> dict[str, Any]:
+def _parent(request: Request, covered: int) -> str | None:
+    """Return the message that must be on a branch for the snapshot to apply there.
+
+    It is the tip. A summary that was written without the last reply applies to other replies to
+    the same question too.
+    """
+    start = request.reply_start
+    if start is None or covered > start:
+        return request.view.tip
+    return request.view.shown[start - 1].id
+
+
+def _content(
+    request: Request, answer: Condensation, outcome: Outcome, shown: Snapshot | None
+) -> dict[str, Any]:
     view, summary = request.view, answer.summary
     touched = summary.indexes if summary is not None else [edit.index for edit in answer.edits]
+    first, last = view.shown[min(touched)].id, view.shown[max(touched)].id
+    included = outcome.messages
+    if shown is not None and view.summary is not None and shown.message_range is not None:
+        first = shown.message_range["firstMessageId"]
+        last = last if summary is not None else shown.message_range["lastMessageId"]
+        included += shown.content.get("messagesIncluded", 0)
     if summary is None:
         settled = view.settled if view.summary is not None else 0
     else:
+        end = max(summary.indexes)
         settled = sum(
-            not isinstance(entry, SummarizedMessages) and entry.index < max(summary.indexes)
+            not isinstance(entry, SummarizedMessages) and entry.index < end
             for entry in answer.entries
         )
     return {
         "summaryText": summary.text if summary is not None else view.summary,
-        "messageRange": {
-            "firstMessageId": view.shown[min(touched)].id,
-            "lastMessageId": view.shown[max(touched)].id,
-        },
+        "messageRange": {"firstMessageId": first, "lastMessageId": last},
+        "tip": view.tip,
         "compressionType": "auto" if request.is_due else "manual",
-        "messagesIncluded": outcome.messages,
+        **({VARIANT: request.prompt_variant} if request.prompt_variant and summary else {}),
+        "messagesIncluded": included,
+        ADDED: outcome.messages,
         "messagesEdited": outcome.edited,
-        "receipt": answer.receipt.counts_as_json() if answer.receipt is not None else None,
+        "receipt": answer.receipt.notes_as_json() if answer.receipt is not None else None,
         WARNINGS: list(answer.warnings),
         SETTLED: settled,
         "originalTokenCount": outcome.tokens_before,
@@ -471,6 +486,11 @@ def is_acknowledged(session: SessionRecord) -> bool:
     return session.blocked is not None and bool(session.blocked.get("acknowledged"))
 
 
+async def use_acknowledgement(store: Store, session: SessionRecord) -> None:
+    """End the block, because an acknowledgement covers one request: the next one tries again."""
+    await store.write(sessions.update, session.key, SessionUpdate(blocked={}))
+
+
 def refuse_if_blocked(session: SessionRecord, on_failure: str) -> None:
     """Raise `BlockedError` if the session is blocked and `on_failure` is `block`."""
     if on_failure == "block" and session.blocked is not None and not is_acknowledged(session):
@@ -479,22 +499,32 @@ def refuse_if_blocked(session: SessionRecord, on_failure: str) -> None:
 
 @asynccontextmanager
 async def report_failures(
-    store: Store, events: Events, session: SessionRecord, *, automatic: bool
+    store: Store,
+    events: Events,
+    session: SessionRecord,
+    find_model: Callable[[], Awaitable[str]],
+    *,
+    automatic: bool,
 ) -> AsyncIterator[None]:
-    """Log, emit and count compression errors raised inside the block, then let them pass."""
+    """Log, emit and count compression errors raised inside the block, then let them pass.
+
+    `find_model` returns the model in force, for the log.
+    """
     try:
         yield
     except (CompressionError, TokenCountError) as error:
         found = facts(error)
         # Ids, counts and the cause, never message text.
         _log.error(
-            "compression failed: session=%s messages=%d tokens=%d model=%s code=%s automatic=%s",
+            "compression failed: session=%s messages=%d tokens=%d model=%s code=%s automatic=%s "
+            "cause=%s",
             session.id,
             session.depth,
             session.tokens,
-            session.model,
+            await find_model(),
             found.code,
             automatic,
+            error,
         )
         failed = CompressionFailed(session.id, found.code, str(error), found.retryable, automatic)
         events.emit(failed)
@@ -515,7 +545,7 @@ async def block(
 async def unblock(
     store: Store, events: Events, session: SessionRecord, *, acknowledged: bool
 ) -> None:
-    """Let requests be sent again; with `acknowledged` although the compression is still due."""
+    """End the block; with `acknowledged` only for the next request, which is sent as it is."""
     if session.blocked is None:
         return
     blocked = {**session.blocked, "acknowledged": True} if acknowledged else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from enfold.engine.access import AccessRegistry
 from enfold.engine.models import Models
 from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.profiles import Profiles
-from enfold.engine.responses import Responses
+from enfold.engine.recognition import Responses
 from enfold.engine.session import Session
 from enfold.engine.state import SettingsLevel, read_settings
 from enfold.errors import NotFoundError
@@ -84,6 +84,14 @@ class Engine:
             raise NotFoundError(f"there is no session {id!r}")
         return Session(self, record)
 
+    async def find_of_client(self, client_session: str, *, namespace: str = "") -> Session | None:
+        """Return the longest session with a client's session id; None if there is none.
+
+        In the owner's namespace the sessions of all clients without an access token are looked at.
+        """
+        found = await self.store.read(_of_client, namespace, client_session)
+        return Session(self, found) if found is not None else None
+
     async def sessions(
         self,
         *,
@@ -112,10 +120,6 @@ class Engine:
             await self.profiles.get(profile)
         return await self.store.read(read_settings, self.static_settings, profile)
 
-    async def global_settings(self) -> Mapping[str, Any]:
-        """Return the settings that the database holds for all sessions, without inherited ones."""
-        return await self.store.read(catalog.settings, "global")
-
     async def usage(self, *, namespace: str = "", since: int = 0) -> Sequence[records.UsageTotal]:
         """Return the usage of all sessions of a namespace, by purpose, profile and model."""
         return await self.store.read(catalog.usage_of_namespace, namespace, since=since)
@@ -143,6 +147,12 @@ class Engine:
         check_strategies({setting: checked})
         if setting == "preset" and checked is not None:
             await self.presets.get(checked)
+        if name in known_settings.CONFIG_ALIASES:
+            # A name of one strategy's config leaves the configs of the others.
+            stored = (await self.store.read(catalog.settings, "global")).get(setting) or {}
+            strategy = known_settings.CONFIG_ALIASES[name]
+            others = {each: value for each, value in stored.items() if each != strategy}
+            checked = {**others, **(checked or {})} or None
         if checked is None:
             await self.store.write(catalog.delete_setting, "global", setting)
         else:
@@ -154,6 +164,12 @@ def _find_or_create(
 ) -> records.SessionRecord:
     found = sessions.find_listed(db, namespace, id)
     return found or sessions.get_or_create(db, namespace, id, wanted)
+
+
+def _of_client(db: Database, namespace: str, client_session: str) -> records.SessionRecord | None:
+    spaces = [namespace] if namespace else [namespace, records.KEY_NAMESPACE]
+    found = [each for space in spaces for each in sessions.of_client(db, space, client_session)]
+    return max(found, key=lambda each: each.depth, default=None)
 
 
 def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:

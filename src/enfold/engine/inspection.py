@@ -36,6 +36,7 @@ from enfold.store.database import Database
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
+    from enfold.engine.results import Status
     from enfold.engine.session import Session
 
 PAGE = 50
@@ -107,7 +108,23 @@ async def read_page(
 
 async def read_last_input(engine: Engine, session: Session) -> int | None:
     """Return the tokens that the last turn sent, as the provider counted them."""
-    return await engine.store.read(catalog.last_input_of_session, session.key)
+    return (await engine.store.read(catalog.last_input_of_session, session.key))[0]
+
+
+async def estimate_unstored(
+    engine: Engine, session: Session, status: Status, snapshot: Snapshot | None
+) -> int:
+    """Return about how many tokens a client sends with its messages: system prompt and tools.
+
+    They are not stored. The provider counted them in the last request, with the view of that time.
+    """
+    sent, at = await engine.store.read(catalog.last_input_of_session, session.key)
+    if sent is None:
+        return 0
+    history = status.decision.load.history
+    if snapshot is not None and snapshot.created_at > at:
+        history = snapshot.content.get("originalTokenCount") or history
+    return max(0, int(sent / status.decision.correction) - history)
 
 
 async def find_tip(engine: Engine, session: Session, message: str) -> str:

@@ -9,8 +9,8 @@ from enfold import tokens
 from enfold.budget import MIN_CONDENSE_THRESHOLD
 from enfold.errors import ConfigError
 from enfold.fields import DescribedModel, describe, described
-from enfold.llm.prices import detect, of_window
-from enfold.modelconfig import LARGEST, ModelConfig, from_row, to_row
+from enfold.llm.costs import detect, of_window
+from enfold.modelconfig import LARGEST, OWN_VALUES, ModelConfig, from_row, to_row
 from enfold.store import catalog
 from enfold.store.store import Store
 
@@ -101,7 +101,8 @@ class Models:
             raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(names)}")
         row = await self._store.read(catalog.model_config, id)
         current = detect(id) if row is None else from_row(row)
-        changed = replace(current, **values, source="manual")
+        own = tuple(name for name in OWN_VALUES if name in values or name in current.own)
+        changed = replace(current, **values, source="manual", own=own)
         tokens.get(changed.tokenizer)  # which says so if there is none of that name
         await self._store.write(catalog.put_model_config, to_row(changed))
         return changed

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
-from enfold.amounts import CallUsage
+from enfold.amounts import CallUsage, number
 from enfold.engine.models import Models
 from enfold.engine.presets import check_strategies
 from enfold.engine.state import ClientModel
-from enfold.errors import ConfigError, NotFoundError, SummaryError
+from enfold.errors import ConfigError, GatewayError, NotFoundError, SummaryError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, Connection, Gateway, Secret
-from enfold.llm.costs import pricing
-from enfold.llm.discovery import discover
-from enfold.llm.keys import STORED, Keys
-from enfold.llm.prices import NAMES, Overrides, Prices, detect, prices
+from enfold.llm.costs import NAMES, Overrides, Prices, detect, prices, pricing
+from enfold.llm.discovery import (
+    LOCAL_SERVERS,
+    ModelServer,
+    discover,
+    find_local_servers,
+    list_models,
+)
+from enfold.llm.keys import STORED, Keys, KeyStorage, checked
 from enfold.llm.profiles import (
     CandidateSummarizer,
     Profile,
     SummarizerCandidate,
     SummarizerChain,
+    WrittenParts,
     read,
     summarizer_candidates,
 )
-from enfold.llm.providers import provider
-from enfold.llm.summarizer import ModelSummarizer, cost_of_call
+from enfold.llm.providers import PROVIDERS, provider
+from enfold.llm.summarizer import ModelSummarizer, PrefixSummarizer, cost_of_call
 from enfold.messages import Message, Text
 from enfold.modelconfig import ModelConfig, from_row
 from enfold.records import ProfileRow, UsageEvent
 from enfold.settings import Settings, check
-from enfold.store import catalog
+from enfold.store import catalog, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
 from enfold.summaries import Summarizer
@@ -71,7 +79,7 @@ def _profile(row: ProfileRow) -> Profile | str:
 
 
 def _models(profile: Profile) -> tuple[str, ...]:
-    cheap = provider(profile.provider).cheap_model
+    cheap = profile.cheap_model
     return (profile.id,) if cheap is None else (profile.id, f"{profile.provider}:{cheap}")
 
 
@@ -88,6 +96,8 @@ class Roster:
     """What the summaries that were written through it have used."""
     known_prices: dict[str, Prices | None] = field(default_factory=dict)
     """Of those who may write, by the name under which they do."""
+    written: WrittenParts = field(default_factory=WrittenParts)
+    """Parts of summaries that were not completed."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
         """Where the profile's model is, with its key; `ConfigError` says what is missing."""
@@ -113,11 +123,16 @@ class Roster:
         The one that the settings name, else the profile's chain, else the caller's own model, else
         the local one.
         """
+        if profile not in self.summarizers and profile not in self.stored.profiles:
+            profile = None  # it was removed
         name = settings.summarizer or (profile if profile in self.summarizers else None)
         if name is None and profile is None:
             if own is not None:
                 connection = replace(own.connection, timeout=settings.timeout)
-                return self._by_model(own.gateway, connection, connection.name)
+                writer = self._by_model(own.gateway, connection, connection.name)
+                if own.config is not None:
+                    writer = replace(writer, config=own.config)
+                return writer if own.prefix is None else PrefixSummarizer(writer, own.prefix)
             name = LOCAL
         if name is not None and name in self.summarizers:
             return self.summarizers[name]
@@ -138,7 +153,7 @@ class Roster:
                 writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
-        return SummarizerChain(writers, passed_over)
+        return SummarizerChain(writers, passed_over, self.written)
 
     def _writer(self, candidate: SummarizerCandidate, seconds: float) -> CandidateSummarizer:
         profile = candidate.profile
@@ -186,6 +201,10 @@ def _event(
 
 
 _QUESTION = "Answer with the single word: ready"
+_FIRST_USE_SECONDS = 5.0
+"""Seconds that a request waits at most for the limits of a new model."""
+_log = logging.getLogger("enfold.engine")
+
 _ROOM = 256
 """Tokens for the answer: models that reason need some before they write."""
 
@@ -256,6 +275,34 @@ class ProfileTest:
     """In US dollars. None is unknown."""
 
 
+_NAMING_SETTINGS: Mapping[str, str] = {
+    "default_profile": "is the default profile",
+    "summarizer": "writes all summaries",
+}
+"""Settings that name a profile, and what that makes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileUses:
+    """The sessions and profiles that use a profile."""
+
+    sessions: int
+    """The number of sessions with this profile."""
+    condenses_for: tuple[str, ...] = ()
+    """The profiles for which it condenses."""
+    settings: tuple[str, ...] = ()
+    """The settings that name it."""
+
+    def __str__(self) -> str:
+        """Describe the uses; empty if there are none."""
+        found = [_NAMING_SETTINGS[name] for name in self.settings]
+        if self.condenses_for:
+            found.append(f"condenses for {', '.join(self.condenses_for)}")
+        if self.sessions:
+            found.append(f"answers in {number(self.sessions, 'session')}")
+        return ", ".join(found)
+
+
 class Profiles:
     """Profiles by name. A change holds for the next compression, in every process."""
 
@@ -266,10 +313,19 @@ class Profiles:
         keys: Keys,
         gateway: Gateway,
         summarizers: Mapping[str, Summarizer],
+        asks_limits: bool = False,
+        local_servers: Sequence[str] | None = None,
     ) -> None:
+        """With `asks_limits` providers are asked for the limits of new models.
+
+        `local_servers` are base URLs to look for model servers at, if not the usual ones.
+        """
+        self._asks_limits = asks_limits
         self._store = store
+        self._local_servers = tuple(LOCAL_SERVERS) if local_servers is None else local_servers
         self._models = Models(store)
         self._keys = keys
+        self._written = WrittenParts()
         self._gateway = gateway
         self._summarizers = summarizers
 
@@ -296,18 +352,74 @@ class Profiles:
             check_strategies(dict(check(key, value) for key, value in profile.settings.items()))
         except ConfigError as error:
             raise ConfigError(f"settings: {error}") from None
+        limits = profiles.model_limits(fields)
         await self._store.write(_save, profile, replace=replace)
+        if limits:
+            current = await self._models.get(profile.id)
+            output = limits.get("output", current.max_output)
+            window = limits.get("window", current.max_input + current.max_output)
+            await self._models.edit(
+                profile.id, max_input=max(1, window - output), max_output=output
+            )
         return profile
 
+    async def set_threshold(self, name: str, percent: float | None) -> Profile:
+        """Set the threshold of a profile alone, 5 to 100; None or -1 inherits."""
+        fields = {**(await self.get(name)).as_json(), "threshold": percent}
+        return await self.save(name, fields, replace=True)
+
+    async def uses(self, name: str) -> ProfileUses:
+        """Return what uses a profile."""
+        return await self._store.read(_uses, name)
+
     async def remove(self, name: str, *, force: bool = False) -> None:
-        """Forget a profile and its stored key; refused, unless forced, while others need it."""
+        """Delete a profile and its stored key.
+
+        A profile that condenses for others or that a setting names is only deleted if forced. The
+        others then condense themselves, and the setting is unset. Sessions with this profile use
+        the default profile from then on.
+        """
         await self._store.write(_remove, name, force=force)
 
-    async def set_key(self, name: str, key: Secret) -> Profile:
-        """Store a key, encrypted, and let the profile use it."""
+    async def set_key(self, name: str, key: Secret, storage: KeyStorage = "encrypted") -> Profile:
+        """Store a key and let the profile use it."""
         await self.get(name)
-        sealed = self._keys.seal(key, owner=name)
-        return await self._store.write(_set_key, name, sealed)
+        if storage == "encrypted":
+            sealed = await asyncio.to_thread(self._keys.seal, key, owner=name)
+            return await self._store.write(_set_key, name, STORED, sealed)
+        keep = self._keys.remember if storage == "memory" else self._keys.write_file
+        return await self._store.write(_set_key, name, keep(key, owner=name), None)
+
+    async def key_storages(self) -> tuple[KeyStorage, ...]:
+        """Return the ways in which a key can be kept here, best first."""
+        can_encrypt = await asyncio.to_thread(lambda: self._keys.can_encrypt)
+        return ("encrypted", "file", "memory") if can_encrypt else ("file", "memory")
+
+    async def local_servers(self) -> tuple[ModelServer, ...]:
+        """Return the model servers that answer on this machine."""
+        return await find_local_servers(self._local_servers)
+
+    def providers_with_key(self) -> Mapping[str, str]:
+        """Return the providers whose key is in the environment, and the variable of each."""
+        found = {id: self._keys.usual_variable(row) for id, row in PROVIDERS.items()}
+        return {id: name for id, name in found.items() if name is not None}
+
+    async def list_models(
+        self, fields: Mapping[str, Any], key: Secret | None = None
+    ) -> tuple[str, ...]:
+        """Return the names of the models that a profile with these fields could use."""
+        row = provider(str(fields.get("provider", "")))
+        found = key or self._keys.find(fields.get("key"), row, owner="")
+        return await list_models(Connection(row.id, "", found, fields.get("base_url") or None))
+
+    async def try_out(
+        self, name: str, fields: Mapping[str, Any], key: Secret | None = None
+    ) -> ProfileTest:
+        """Ask the model of a profile that is not saved yet; a `GatewayError` says what is wrong."""
+        profile = profiles.read(name, fields)
+        if key is None:
+            return await self._ask(profile, (await self.roster()).connection(profile))
+        return await self._ask(profile, profile.connection(checked(key.reveal(), "the key")))
 
     async def connection(self, name: str) -> Connection:
         """Return the connection of the profile's model, with its key."""
@@ -320,7 +432,9 @@ class Profiles:
 
     async def test(self, name: str) -> ProfileTest:
         """Ask the profile's model one small question; a `GatewayError` says what is wrong."""
-        profile, connection = await self.get(name), await self.connection(name)
+        return await self._ask(await self.get(name), await self.connection(name))
+
+    async def _ask(self, profile: Profile, connection: Connection) -> ProfileTest:
         call = Call((Message("user", (Text(_QUESTION),)),), max_tokens=_ROOM)
         started = perf_counter()
         reply = await self._gateway.complete(connection, call)
@@ -333,16 +447,38 @@ class Profiles:
 
         They are stored with their source. A `GatewayError` says why the provider cannot be asked.
         """
-        connection = await self.connection(name)
+        return await self.discover_through(await self.connection(name))
+
+    async def discover_through(self, connection: Connection) -> ModelConfig:
+        """Return the limits of a connection's model, as `discover` does."""
         found = await discover(connection)
         if found is None:
             return await self._models.get(connection.name)
         return await self._models.learn(connection.name, found.window, found.max_output)
 
+    async def config_of(self, id: str) -> ModelConfig:
+        """Return the config of `provider:model`; of a new model its provider is asked first.
+
+        It is asked through a profile of that model, if there is one. If it does not answer in time,
+        the limits that are known without it are stored.
+        """
+        row = await self._store.read(catalog.model_config, id)
+        if row is not None:
+            return from_row(row)
+        stored = (await self._store.read(read_profiles)).profiles
+        for name, profile in stored.items() if self._asks_limits else ():
+            if isinstance(profile, Profile) and profile.id == id:
+                try:
+                    async with asyncio.timeout(_FIRST_USE_SECONDS):
+                        return await self.discover(name)
+                except (GatewayError, ConfigError, TimeoutError) as error:
+                    _log.info("the provider did not state the limits of %s: %s", id, error)
+        return await self._models.get(id)
+
     async def roster(self) -> Roster:
         """All profiles as they are now, and who writes for them."""
         stored = await self._store.read(read_profiles)
-        return Roster(stored, self._keys, self._gateway, self._summarizers)
+        return Roster(stored, self._keys, self._gateway, self._summarizers, written=self._written)
 
     async def require(self, name: str) -> None:
         """Raise `NotFoundError` if a session cannot have that profile."""
@@ -370,25 +506,38 @@ def _save(db: Database, profile: Profile, *, replace: bool) -> None:
     catalog.put_profile(db, profile.name, profile.as_json())
 
 
-def _remove(db: Database, name: str, *, force: bool) -> None:
+def _uses(db: Database, name: str) -> ProfileUses:
     stored = read_profiles(db)
     if name not in stored.profiles:
-        _get(stored, name)  # which says that there is none, and what there is
-    needed_by = [
+        _get(stored, name)  # raises: there is no such profile
+    condenses_for = tuple(
         other.name
         for other in stored.profiles.values()
         if isinstance(other, Profile) and other.condensing_profile == name != other.name
-    ]
-    if needed_by and not force:
-        raise ConfigError(
-            f"profile {name!r} condenses for {', '.join(needed_by)}; change that first, or force it"
-        )
+    )
+    settings = catalog.settings(db, "global")
+    named_by = tuple(key for key in _NAMING_SETTINGS if settings.get(key) == name)
+    return ProfileUses(sessions.count_with_profile(db, name), condenses_for, named_by)
+
+
+def _remove(db: Database, name: str, *, force: bool) -> None:
+    uses = _uses(db, name)
+    if not force and (uses.condenses_for or uses.settings):
+        raise ConfigError(f"profile {name!r} {uses}; change that first, or force it")
+    for setting in uses.settings:
+        catalog.delete_setting(db, "global", setting)
+    for other in uses.condenses_for:
+        fields = _get(read_profiles(db), other).as_json()
+        catalog.put_profile(db, other, {**fields, "condensing_profile": None})
     catalog.delete_profile(db, name)
     catalog.delete_setting(db, KEYS, name)
 
 
-def _set_key(db: Database, name: str, sealed: str) -> Profile:
+def _set_key(db: Database, name: str, source: str, sealed: str | None) -> Profile:
     profile = _get(read_profiles(db), name)
-    catalog.put_setting(db, KEYS, name, sealed)
-    catalog.put_profile(db, name, {**profile.as_json(), "key": STORED})
-    return profiles.read(name, {**profile.as_json(), "key": STORED})
+    if sealed is None:
+        catalog.delete_setting(db, KEYS, name)
+    else:
+        catalog.put_setting(db, KEYS, name, sealed)
+    catalog.put_profile(db, name, {**profile.as_json(), "key": source})
+    return profiles.read(name, {**profile.as_json(), "key": source})

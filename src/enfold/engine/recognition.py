@@ -2,7 +2,7 @@
 
 A history is recognised by its beginning: its session is named after everything up to the first
 reply. A greeting that two people share does not make theirs one conversation; a reply that they
-share does.
+share does. Responses that later requests continue from are stored with their sessions.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from enfold.budget import Policy
 from enfold.engine.session import Session
 from enfold.engine.state import (
     SettingsLevel,
+    drafts,
     effective_settings,
     model_of,
     policy_of,
@@ -31,9 +32,14 @@ from enfold.settings import Settings
 from enfold.store import catalog, responses, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.text.harness import person_text
+from enfold.tokens import Tokenizer, count_async
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
+from collections.abc import Mapping
+
+from enfold.records import Exchange, SessionKey, StoredMessage, StoredResponse
+from enfold.store.store import Store
 
 BY_CUTOFF = {"share_across_branches": True}
 """A client can send another branch at any time: a summary serves every branch with its cutoff."""
@@ -72,7 +78,7 @@ class ClientHistory:
         """Return the history with these messages after it."""
         new = tuple(messages)
         roles = (*self.roles, *(message.role for message in new))
-        return ClientHistory(roles, (*self.content_hashes, *map(content_hash, new)))
+        return ClientHistory(roles, (*self.content_hashes, *map(content_hash, new)), self.ids)
 
     def session_name(self, namespace: str = "") -> str | None:
         """Return the name of the history's session; None before the first reply."""
@@ -194,6 +200,7 @@ class ProxiedConversations:
         sender: Sender,
         recognised: RecognisedHistory,
         messages: Sequence[Message],
+        tokenizer: str,
     ) -> Session:
         """Append the messages that are not recorded yet; return the session at their end."""
         values = records.SessionUpdate(
@@ -203,15 +210,9 @@ class ProxiedConversations:
             client_session=sender.session,
             settings={} if sender.window is None else {"window": sender.window},
         )
-        record = await self._store.write(
-            _open_for_recording, namespace, name, values, recognised.settings
-        )
-        session = Session(self._engine, record)
-        if not messages:
-            return session.at(recognised.tip)
-        after = recognised.tip or records.ROOT
-        ids = await session.append(*messages, after=after, forward_only=True)
-        return session.at(ids[-1])
+        new = await count_async(_counted, messages, tokenizer)
+        record, tip = await self._store.write(_record, namespace, name, values, recognised, new)
+        return Session(self._engine, record, tip)
 
     def open_session(self, recognised: RecognisedHistory) -> Session | None:
         """Return the session at the last message that is recorded; None if there is none."""
@@ -239,6 +240,25 @@ def _has_chosen_window(settings: Settings) -> bool:
     return settings.window is not None and not (
         is_clients and settings.window in CLIENT_WINDOWS.values()
     )
+
+
+def _counted(messages: Sequence[Message], tokenizer: Tokenizer) -> Sequence[records.MessageDraft]:
+    return drafts(messages, tokenizer.name)
+
+
+def _record(
+    db: Database,
+    namespace: str,
+    name: str,
+    values: records.SessionUpdate,
+    recognised: RecognisedHistory,
+    new: Sequence[records.MessageDraft],
+) -> tuple[records.SessionRecord, str | None]:
+    """Append messages to the session, which may be new; return it and its last message."""
+    session = _open_for_recording(db, namespace, name, values, recognised.settings)
+    after = recognised.tip or records.ROOT
+    rows = tree.append(db, session.key, new, after, forward_only=True) if new else ()
+    return session, rows[-1].id if rows else recognised.tip
 
 
 def _open_for_recording(
@@ -282,7 +302,8 @@ def recognise_history(
         return RecognisedHistory(settings, model, policy_of(settings, threshold))
     found = tree.recognise(db, history.ids, session=session.key)
     if found.tip is None:
-        return RecognisedHistory(settings, model, policy_of(settings, threshold), session)
+        begun = RecognisedHistory(settings, model, policy_of(settings, threshold), session)
+        return _with_earlier(db, begun, sender, None)
     bottom = tree.tip_node(db, session.key, found.tip)
     snapshot = snapshots.applicable_at(db, session.key, bottom, share_across_branches=True)
     undo = snapshots.last_undo(db, session.key, found.tip)
@@ -296,14 +317,27 @@ def recognise_history(
         found.tip,
         snapshot,
     )
-    if sender.has_compacted:
-        recognised = replace(recognised, earlier_tips=_earlier_tips(db, session.key, bottom))
+    recognised = _with_earlier(db, recognised, sender, bottom)
     if snapshot is None:
         return replace(recognised, is_diverging=_is_diverging(db, session.key, bottom))
     return replace(
         recognised,
         view_rows=tuple(snapshots.entries(db, snapshot)),
         exchanges=responses.exchanges_under(db, session.key, snapshot.id),
+    )
+
+
+def _with_earlier(
+    db: Database, recognised: RecognisedHistory, sender: Sender, bottom: tree.Node | None
+) -> RecognisedHistory:
+    """Add the histories that the client compacted to this one, and the recalls in it."""
+    if recognised.session is None or not sender.has_compacted:
+        return recognised
+    key = recognised.session.key
+    return replace(
+        recognised,
+        earlier_tips=_earlier_tips(db, key, bottom),
+        exchanges=responses.exchanges_under(db, key, records.NO_SNAPSHOT),
     )
 
 
@@ -328,9 +362,13 @@ def _linked_session(
     return max(found, key=lambda each: each.depth, default=None) if sender.has_compacted else None
 
 
-def _earlier_tips(db: Database, session: records.SessionKey, bottom: tree.Node) -> tuple[str, ...]:
+def _earlier_tips(
+    db: Database, session: records.SessionKey, bottom: tree.Node | None
+) -> tuple[str, ...]:
     """Return the ends of the longest branches with other beginnings, newest first."""
-    beginnings: dict[int, records.Branch] = {tree.ancestor(db, bottom, 1).key: _NO_BRANCH}
+    beginnings: dict[int, records.Branch] = {}
+    if bottom is not None:
+        beginnings[tree.ancestor(db, bottom, 1).key] = _NO_BRANCH
     branches = sorted(tree.branches(db, session), key=lambda each: -each.depth)
     for branch in branches[:_MAX_BRANCHES]:
         root = tree.ancestor(db, tree.require(db, session, branch.tip), 1)
@@ -369,3 +407,53 @@ def add_proxied_usage(db: Database, events: Sequence[records.UsageEvent]) -> Non
             session = found[key]
         resolved.append(event if session is None else replace(event, session=session.key))
     catalog.add_usage(db, resolved)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseChain:
+    """A stored response with the messages before it, and items that a request names."""
+
+    items: Mapping[str, bytes]
+    """The items that were found, by id."""
+    response: StoredResponse | None = None
+    messages: tuple[StoredMessage, ...] = ()
+    """The branch that the response answers."""
+    session: str | None = None
+    """The id of the response's session."""
+
+
+class Responses:
+    """Model responses and exchanges of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def put(self, response: StoredResponse) -> None:
+        """Store a response. One that is stored already stays as it is."""
+        await self._store.write(responses.put, response)
+
+    async def put_exchange(self, session: SessionKey, exchange: Exchange) -> None:
+        """Store an exchange, in place of one with the same visible part at the same message."""
+        await self._store.write(responses.put_exchange, session, exchange)
+
+    async def chain(
+        self, namespace: str, previous: str | None, item_ids: Iterable[str]
+    ) -> ResponseChain:
+        """Return a response by its id, and items by theirs, read in one transaction."""
+        return await self._store.read(_read_chain, namespace, previous, tuple(item_ids))
+
+
+def _read_chain(
+    db: Database, namespace: str, previous: str | None, item_ids: tuple[str, ...]
+) -> ResponseChain:
+    found = {id: responses.item(db, namespace, id) for id in item_ids}
+    items = {id: content for id, content in found.items() if content is not None}
+    response = responses.find(db, namespace, previous) if previous is not None else None
+    if response is None:
+        return ResponseChain(items)
+    return ResponseChain(
+        items,
+        response,
+        tree.path(db, response.session, response.tip),
+        sessions.get(db, response.session).id,
+    )

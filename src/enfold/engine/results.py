@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from enfold import wire
+from enfold import pipeline, wire
 from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
-from enfold.pipeline import Outcome
+from enfold.pipeline import NATIVE, Outcome, Request
 from enfold.standing import Why
+from enfold.strategies.contract import Prices as PriceOf
 from enfold.view import View
 
 
@@ -121,12 +122,48 @@ class Status:
     """The level that set the threshold."""
     tool_tokens: int
     """Of the current count, the messages with tool calls or tool results."""
+    tokens_per_turn: int
+    """The tokens of an average recent turn: a user message and all until the next; 0 if unknown."""
     blocked: str | None
     """Why the session is blocked. None while it is not."""
     decision: Decision
     """The decision that follows."""
 
     @property
-    def utilization_percentage(self) -> float:
-        """0 to 100."""
-        return self.utilization * 100
+    def turns_left(self) -> int | None:
+        """Turns until a compression is due, at the recent pace. None if the pace is unknown."""
+        if not self.tokens_per_turn:
+            return None
+        return max(0, self.decision.threshold_tokens - self.decision.tokens) // self.tokens_per_turn
+
+
+async def preview(request: Request, price_of: PriceOf | None = None) -> Preview:
+    """Return what the compression would do; no model is called and nothing is written."""
+    plan = pipeline.make_plan(request)
+    touched = request.strategy.touches(plan)
+    before, messages = request.tokens_before, len(request.view.shown)
+    nothing = Preview(
+        messages=0,
+        kept_messages=messages,
+        tokens_before=before,
+        tokens_after=before,
+        summary_tokens=0,
+        author=request.author,
+        strategy=request.strategy.id,
+        cost=0.0,
+    )
+    if not touched:
+        return nothing
+    estimated = await request.strategy.estimate(plan, price_of)
+    is_native = request.strategy.id == NATIVE
+    after = plan.expected_tokens if is_native else estimated.reduction.tokens_after
+    return replace(
+        nothing,
+        messages=len(touched),
+        kept_messages=messages - len(touched),
+        tokens_after=min(before, after),
+        summary_tokens=plan.summary_tokens if is_native else 0,
+        warnings=pipeline.plan_warnings(request, plan, after) if is_native else (),
+        cost=estimated.cost.dollars,
+        steps=() if is_native else estimated.reduction.steps,
+    )

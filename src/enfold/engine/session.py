@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from enfold import pipeline, records
-from enfold.budget import AUTO_FLOOR, Decision
+from enfold.budget import AUTO_FLOOR, FREED_WITH_CACHE, Action, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
 from enfold.engine.presets import check_strategies
-from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, recall_found
-from enfold.engine.results import Prepared, Preview, StandingMessage, Status
+from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, answer
+from enfold.engine.results import Prepared, Preview, StandingMessage, Status, preview
 from enfold.engine.state import (
     CallOptions,
+    ClientModel,
     KeepAmount,
     MessageInput,
     SessionState,
@@ -26,34 +28,60 @@ from enfold.engine.state import (
     is_done_since,
     keeping,
     message_of,
+    prompt_variant,
     read_model,
     read_session_settings,
     read_state,
     retention_of,
     search_text,
+    uncounted_bodies,
     view_of,
 )
-from enfold.errors import BlockedError, CompressionError, InputError, NotFoundError, SummaryError
-from enfold.llm.prices import prices
+from enfold.errors import (
+    BlockedError,
+    CompressionError,
+    InputError,
+    NotFoundError,
+    SummaryError,
+    UncompressibleError,
+)
+from enfold.history import last_user_message
+from enfold.llm.calls import Connection
+from enfold.llm.costs import prices
 from enfold.messages import Message, Tool, ToolCall, ToolResult
 from enfold.modelconfig import ModelConfig
 from enfold.pipeline import FALLBACKS, Outcome, Request
 from enfold.receipt import Receipt, RestorableBy
-from enfold.records import CURRENT_TIP, AppendPlace, SearchScope, SessionUpdate
-from enfold.retention import split
+from enfold.records import CURRENT_TIP, AppendPlace, MessageDraft, SearchScope, SessionUpdate
+from enfold.retention import requested_tokens, split
 from enfold.settings import Settings, check
 from enfold.standing import StandingMessages, Why, find_standing
-from enfold.store import catalog, pins, sessions, snapshots, tree
+from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.search import search
 from enfold.store.store import Result
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LOCAL
+from enfold.tokens import Tokenizer, count_async
 from enfold.view import ShownMessage, View
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
     from enfold.engine.profiles import Roster
+
+
+_Trigger: TypeAlias = Literal["requested", "early", "due"]
+"""The reason of a compression: a person's request, the early mark, or a request that needs it."""
+_KEPT: Mapping[_Trigger, tuple[Action, ...]] = {
+    "requested": (),
+    "early": ("keep",),
+    "due": ("keep", "should"),
+}
+"""The decisions with which a view stays as it is."""
+
+
+_KEPT_IN_STEPS: KeepAmount = ("messages", 2)
+"""What stays verbatim in a step of a long compression, until the next step."""
 
 
 class _Decided(NamedTuple):
@@ -104,18 +132,32 @@ class Session:
         What is there already is recognised and not written twice. After any message but the last
         this makes a branch. With `forward_only` the session does not go back to what it knows.
         """
-        messages = as_messages(given, dialect)
-        tokenizer = await self.tokenizer()
+
+        def read(messages: Sequence[MessageInput], tokenizer: Tokenizer) -> Sequence[MessageDraft]:
+            return drafts(as_messages(messages, dialect), tokenizer.name)
+
         place = CURRENT_TIP if after is None else after
+        written = await count_async(read, given, await self.tokenizer())
         stored = await self._store.write(
-            tree.append, self.key, drafts(messages, tokenizer), place, forward_only=forward_only
+            tree.append, self.key, written, place, forward_only=forward_only
         )
         return tuple(row.id for row in stored)
 
     async def tokenizer(self) -> str:
         """Return the name of the tokenizer of the session's model."""
         id, model = await self._store.read(read_model, self.key, self._engine.static_settings)
-        return (model or await self._engine.models.get(id)).tokenizer
+        return (model or await self._engine.profiles.config_of(id)).tokenizer
+
+    def _report_failures(
+        self, record: records.SessionRecord, *, automatic: bool
+    ) -> AbstractAsyncContextManager[None]:
+        async def find_model() -> str:
+            static = self._engine.static_settings
+            return (await self._store.read(read_model, self.key, static))[0]
+
+        return compression.report_failures(
+            self._store, self._events, record, find_model, automatic=automatic
+        )
 
     async def prepare(
         self,
@@ -124,19 +166,29 @@ class Session:
         system: str = "",
         tools: Iterable[Tool] = (),
         max_output: int | None = None,
+        wait: bool | None = True,
         **settings: Any,
     ) -> Prepared:
         """The view to send next, compressed first if that is due.
 
         `pending` is what the user says next: it is counted and sent, and stored with `append` once
-        the model has answered. `settings` hold for this call alone.
+        the model has answered. `settings` hold for this call alone. If `wait` is False, a
+        compression is queued from the early mark on, and the view waits for it only at the hard
+        limit. None leaves that to the setting `background`.
         """
         given = as_messages(() if pending is None else (pending,))
         options = CallOptions(given, system, tuple(tools), max_output, settings)
         state, _, view, decision = await self._decide(options)
+        in_background = state.settings.background if wait is None else not wait
+        is_blocked = state.rows.session.blocked is not None
+        if in_background and decision.action != "keep" and decision.can_wait and not is_blocked:
+            if view.tip is not None:
+                await self._engine.queue.put(outbox.COMPRESSION, self.key, view.tip)
+            return Prepared(view, decision, pending=given)
         if decision.action != "must":
             return Prepared(view, decision, pending=given)
         if compression.is_acknowledged(state.rows.session):
+            await compression.use_acknowledgement(self._store, state.rows.session)
             return Prepared(view, decision, pending=given, warnings=(compression.ACCEPTED,))
         try:
             compression.refuse_if_blocked(state.rows.session, state.settings.on_failure)
@@ -154,24 +206,22 @@ class Session:
         force: bool = True,
         keep_tokens: int | None = None,
         keep_messages: int | None = None,
-        requested_at: int | None = None,
         restorable_by: RestorableBy = "store",
+        writer: Connection | None = None,
         **settings: Any,
     ) -> Outcome:
         """Compress the session now; without `force` only if it is due.
 
         `keep_tokens` or `keep_messages` replaces the retention, and `settings` the settings, for
-        this run alone. With `requested_at` nothing is done if a compression happened since then.
-        `restorable_by` says how the caller can get back what leaves the view.
+        this run alone. `restorable_by` says how the caller can get back what leaves the view.
+        `writer` is a model with the caller's key, which writes the summary; it is not stored.
         """
         if not force and not (status := await self.status(**settings)).needs_compression:
             return Outcome("kept", status.decision.tokens, status.decision.tokens)
         record = await self.record()
         keep = keeping(keep_tokens, keep_messages)
-        async with compression.report_failures(self._store, self._events, record, automatic=False):
-            request = CallOptions(
-                settings=settings, requested_at=requested_at, restorable_by=restorable_by
-            )
+        async with self._report_failures(record, automatic=False):
+            request = CallOptions(settings=settings, restorable_by=restorable_by, writer=writer)
             done = await self._compress(request, keep=keep)
         if done.compressed:
             await compression.unblock(self._store, self._events, record, acknowledged=False)
@@ -181,21 +231,32 @@ class Session:
         """Compress because it is due for that request; a failure blocks the session."""
         record = await self.record()
         try:
-            async with compression.report_failures(
-                self._store, self._events, record, automatic=True
-            ):
-                done = await self._compress(request, is_due=True)
+            async with self._report_failures(record, automatic=True):
+                done = await self._compress(request, "due")
         except CompressionError as error:
             raise await compression.block(self._store, self._events, record, error) from error
         await compression.unblock(self._store, self._events, record, acknowledged=False)
         return done
 
-    async def retry(self) -> Outcome:
-        """Try again the compression whose failure blocked the session."""
-        return await self.compress_due(CallOptions())
+    async def compress_early(self, request: CallOptions) -> Outcome:
+        """Compress before it is due, if the view is past the early mark.
+
+        A failure is an error and blocks nothing: the compression comes again when it is due.
+        """
+        record = await self.record()
+        async with self._report_failures(record, automatic=True):
+            return await self._compress(request, "early")
+
+    async def compress_step(self, request: CallOptions) -> Outcome:
+        """Compress this branch as far as possible, because a longer one cannot be read at once."""
+        return await self._compress(request, keep=_KEPT_IN_STEPS)
+
+    async def retry(self, **settings: Any) -> Outcome:
+        """Repeat the compression that failed. `settings` apply to this call only."""
+        return await self.compress_due(CallOptions(settings=settings))
 
     async def acknowledge(self) -> None:
-        """Accept the risk: requests go on without the compression that failed."""
+        """Accept the risk: the next request is sent without the compression that failed."""
         record = await self.record()
         await compression.unblock(self._store, self._events, record, acknowledged=True)
 
@@ -211,7 +272,7 @@ class Session:
         found = await self._decide(options)
         keep = keeping(keep_tokens, keep_messages)
         request = await self._request(found, options, roster, keep=keep)
-        return await compression.preview(request, roster.price)
+        return await preview(request, roster.price)
 
     async def status(
         self,
@@ -235,9 +296,9 @@ class Session:
             context_limit=decision.limit,
             threshold_token_count=decision.threshold_tokens,
             utilization=decision.utilization,
-            retention_token_budget=int(policy.amount),
+            retention_token_budget=requested_tokens(counts, policy),
             retained_message_count=len(view.shown) - len(divided.middle),
-            compressible_message_count=len(divided.middle),
+            compressible_message_count=len(divided.middle) + state.rows.skipped,
             estimated_tokens=decision.load.estimate,
             summary_tokens=view.summary_tokens,
             standing_tokens=standing.instruction_tokens,
@@ -250,6 +311,7 @@ class Session:
                 for shown in view.shown
                 if any(isinstance(part, ToolCall | ToolResult) for part in shown.message.parts)
             ),
+            tokens_per_turn=_recent_pace(view),
             blocked=(state.rows.session.blocked or {}).get("reason"),
             decision=decision,
         )
@@ -280,15 +342,6 @@ class Session:
         rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
-    async def history_range(self, first: int, last: int) -> tuple[records.StoredMessage, ...]:
-        """Return the messages of the branch from one position to another; the first is 1."""
-        return await self._store.read(tree.between, self.key, self.tip, first, last)
-
-    async def messages_between(self, first: str, last: str) -> tuple[records.StoredMessage, ...]:
-        """Return the messages from one to another that follows it, both included."""
-        (found,) = await self._store.read(tree.segments, self.key, [(first, last)])
-        return found
-
     async def message(self, id: str) -> records.StoredMessage:
         """Return one message of the branch as it was written, summarized or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
@@ -306,21 +359,29 @@ class Session:
         )
         return await self._store.read(search, query, where, limit=limit, best_first=best_first)
 
-    async def recall(self, question: str, *, tokens: int = RECALL_TOKENS) -> RecallAnswer:
+    async def recall(
+        self,
+        question: str = "",
+        *,
+        reference: str = "",
+        start: int = 0,
+        around: int = 0,
+        tokens: int = RECALL_TOKENS,
+    ) -> RecallAnswer:
         """Return the passages of this branch that answer a question, verbatim and in order.
 
-        Their lines have at most `tokens` tokens. `str` of the answer is what a model is shown.
+        Or, by its reference (an id, or a position such as `7`), one message from the character
+        `start` on, with `around` neighbours on each side. The lines have at most `tokens` tokens.
+        `str` of the answer is what a model is shown.
         """
-        if not question.strip():
-            raise InputError("the question has no words")
-        if tokens < 1:
-            raise InputError(f"tokens is {tokens}, at least 1 expected")
-        return await recall_found(self, question, max_tokens=tokens)
+        return await answer(
+            self, question, reference=reference, start=start, around=around, tokens=tokens
+        )
 
     async def pin(self, message: str) -> None:
         """Keep a message of this branch in the view, word for word, in every later compression."""
         row = await self.message(message)
-        await self._store.write(pins.put, self.key, row.id, pinned=True)
+        await self._store.write(sessions.set_pin, self.key, row.id, pinned=True)
 
     async def unpin(self, message: str) -> None:
         """Take back a pin; a message that stands without one is released instead.
@@ -328,7 +389,7 @@ class Session:
         Later compressions may summarize a released message. `pin` makes it stand again.
         """
         row = await self.message(message)
-        await self._store.write(pins.remove, self.key, row.id)
+        await self._store.write(sessions.remove_pin, self.key, row.id)
 
     async def pins(self) -> tuple[StandingMessage, ...]:
         """Return the pinned and the standing messages of this branch, each with the reason."""
@@ -357,21 +418,24 @@ class Session:
                 found.append(_standing_message(shown, "pinned", in_view=False))
         return tuple(sorted(found, key=lambda each: each.position))
 
-    async def undo(self) -> records.Snapshot | None:
-        """Undo the compression in use and return it; None if there is none."""
+    async def undo(self, *, to_earlier_text: bool = False) -> records.Snapshot | None:
+        """Undo the compression in use and return it; None if there is none.
+
+        Earlier texts of a summary that was edited or written anew are undone with it. With
+        `to_earlier_text` the last of them is used again.
+        """
         state, _ = await self._state()
         if state.rows.snapshot is None:
             return None
-        return await self._store.write(snapshots.undo, self.key, state.rows.snapshot.id)
+        undo = snapshots.undo if to_earlier_text else snapshots.undo_versions
+        return await self._store.write(undo, self.key, state.rows.snapshot.id)
 
     async def regenerate(self, **settings: Any) -> Outcome:
         """Write the summary in use anew, with the same cutoff."""
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
-        async with compression.report_failures(
-            self._store, self._events, state.rows.session, automatic=False
-        ):
+        async with self._report_failures(state.rows.session, automatic=False):
             return await self._compress(
                 CallOptions(settings=settings), replaces=state.rows.snapshot
             )
@@ -388,8 +452,12 @@ class Session:
         return await self._store.write(snapshots.record, self.key, draft, expected=current.id)
 
     async def delete_summary(self, id: str) -> records.Snapshot:
-        """Stop using a summary and delete its words."""
+        """Stop using a summary and delete its text, with its texts before it was edited."""
         return await self._store.write(snapshots.erase, self.key, id)
+
+    async def learn_limit(self, model: str, window: int) -> None:
+        """Store the window that a provider's error names, if it is smaller than known."""
+        await self._engine.models.learn_limit(model, window)
 
     async def record_usage(self, used: records.UsageEvent) -> None:
         """Keep what a call of a model used; it counts for this session."""
@@ -456,37 +524,54 @@ class Session:
         )
         if state.model is not None:
             return state, state.model
-        model = await self._engine.models.get(state.model_id)
+        model = await self._engine.profiles.config_of(state.model_id)
         return state, model.within(state.settings.window)
 
     async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
         state, model = await self._state(options.settings, without=without)
-        return _Decided(state, model, *decide_for(state, model, options))
+
+        def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
+            return decide_for(state, model, options)
+
+        uncounted = uncounted_bodies(state.rows, model.tokenizer)
+        new = (*options.pending, options.system, *uncounted)
+        return _Decided(state, model, *await count_async(read, new, model.tokenizer))
 
     async def _compress(
         self,
         options: CallOptions,
+        trigger: _Trigger = "requested",
         *,
-        is_due: bool = False,
         keep: KeepAmount | None = None,
         replaces: records.Snapshot | None = None,
     ) -> Outcome:
         """Run the pipeline under the session's lease, on the state that is found then."""
+        is_automatic = trigger != "requested"
         state, _ = await self._state(options.settings)
         session = state.rows.session
+        if state.rows.skipped:
+            await self._compress_oldest(options, state)
         async with compression.session_lease(self._store, session, state.settings.timeout):
             without: Collection[str] = ()
             if replaces is not None:
                 without = await self._store.read(snapshots.wordings, self.key, replaces.id)
             found = await self._decide(options, without=without)
-            is_kept = is_due and found.decision.action != "must"
+            if found.state.rows.skipped:
+                raise UncompressibleError(
+                    f"the oldest {found.state.rows.skipped:,} messages are not summarized yet; "
+                    "compress the session again"
+                )
+            is_kept = found.decision.action in _KEPT[trigger]
             if is_kept or is_done_since(found.state, options):
                 return Outcome("kept", found.view.tokens, found.view.tokens)
             roster = await self._engine.profiles.roster()
-            request = await self._request(found, options, roster, keep=keep, is_due=is_due)
+            request = await self._request(found, options, roster, keep=keep, is_due=is_automatic)
+            if trigger == "early":
+                # Another attempt follows when it is due; a makeshift summary would be in its way.
+                request = replace(request, fallback=None)
             if replaces is not None:
                 request = replace(request, split=compression.split_of(replaces, request.view))
-            if is_due and self._comes_too_soon(found.decision, request):
+            if is_automatic and self._comes_too_soon(found.decision, request):
                 return Outcome("no_gain", request.tokens_before, request.tokens_before)
             outcome = await compression.compress(
                 self._store,
@@ -494,14 +579,33 @@ class Session:
                 found.state.rows.session,
                 request,
                 usage=roster.used,
-                replaces=replaces,
+                versions=compression.SnapshotVersions(found.state.rows.snapshot, replaces),
             )
-        if is_due:
+        if is_automatic:
             return self._note_gain(request, outcome)
         if outcome.compressed and outcome.tokens_before < AUTO_FLOOR:
             note = f"only {outcome.tokens_before:,} tokens were there to compress"
             return replace(outcome, warnings=(*outcome.warnings, note))
         return outcome
+
+    async def _compress_oldest(self, options: CallOptions, state: SessionState) -> None:
+        """Summarize the oldest messages of a branch that is too long to be read at once, in steps.
+
+        Each step is a compression of the branch as it once was, and its summary continues that of
+        the step before.
+        """
+        step = replace(options, pending=(), requested_at=None)
+        while end := await self._store.read(
+            snapshots.oldest_part,
+            self.key,
+            self.tip,
+            share_across_branches=state.settings.share_across_branches,
+        ):
+            done = await self.at(end).compress_step(step)
+            if not done.compressed:
+                raise UncompressibleError(
+                    f"the messages up to {end} could not be summarized: {done.outcome}"
+                )
 
     def _comes_too_soon(self, decision: Decision, request: Request) -> bool:
         """Return True if the last compression freed too little and the view grew little since."""
@@ -534,6 +638,9 @@ class Session:
         """Return the request of the pipeline for the view that was decided on."""
         state, model, sent, decision = found
         settings = state.settings
+        own = options.client_model
+        if own is not None and own.connection.name == model.id:
+            options = replace(options, client_model=replace(own, config=model))
         summarizer, notes = _summarizer(roster, state, options)
 
         def by_profile(name: str) -> Summarizer:
@@ -543,7 +650,10 @@ class Session:
         if any(shown.points_to for shown in sent.shown):
             view = await self._store.read(compression.without_pointers, self.key, sent)
         # The decision counts estimates; the pipeline works with exact counts alone.
-        goal = max(1, decision.goal - sent.estimate)
+        wanted = decision.goal
+        if options.discards_cache:
+            wanted = min(wanted, int(decision.limit * FREED_WITH_CACHE))
+        goal = max(1, wanted - sent.estimate)
         provider, _, name = model.id.partition(":")
         request = Request(
             view=view,
@@ -559,21 +669,24 @@ class Session:
             target=goal if is_due or view.tokens > goal else None,
             summary_tokens=settings.summary_tokens,
             is_due=is_due,
-            allowed=max(decision.threshold_tokens, min(decision.limit, decision.hard_tokens))
-            - sent.estimate,
+            prompt_variant=prompt_variant(settings),
+            allowed=max(decision.threshold_tokens, decision.ceiling) - sent.estimate,
             sent_view=sent,
             static_tokens=decision.load.system + decision.load.tools,
             share_across_branches=settings.share_across_branches,
             # A proxied conversation is recognised by its cutoff, and has one branch as a rule.
             hides_recent=settings.share_across_branches
             and settings.sources["share_across_branches"] != "call",
+            reply_start=None if is_due or settings.share_across_branches else _reply_start(view),
             restorable_by=options.restorable_by,
             author=summarizer.name,
             timeout=settings.timeout,
             fallback=FALLBACKS.get(settings.on_failure),
             prices=prices(provider, name, state.own_prices),
+            must_pay=options.must_pay,
         )
-        return pipeline.with_reachable_goal(request, decision.threshold_tokens - sent.estimate)
+        allowed = decision.threshold_tokens - sent.estimate
+        return await asyncio.to_thread(pipeline.with_reachable_goal, request, allowed)
 
 
 def _marks(state: SessionState, view: View) -> dict[int, bool]:
@@ -583,6 +696,28 @@ def _marks(state: SessionState, view: View) -> dict[int, bool]:
         for index, shown in enumerate(view.shown)
         if shown.id in state.pins
     }
+
+
+def _reply_start(view: View) -> int | None:
+    """Return the index of the reply to the last user message; None if there is no reply."""
+    question = last_user_message(view.messages)
+    return question + 1 if question is not None and question + 1 < len(view.shown) else None
+
+
+_RECENT_TURNS = 10
+"""The number of turns over which the pace of a conversation is averaged."""
+
+
+def _recent_pace(view: View) -> int:
+    """Return the average tokens of the newest turns in the view; 0 without a user message."""
+    turns = tokens = pending = 0
+    for shown in reversed(view.shown):
+        pending += shown.tokens
+        if shown.message.role == "user":
+            turns, tokens, pending = turns + 1, tokens + pending, 0
+        if turns == _RECENT_TURNS:
+            break
+    return tokens // turns if turns else 0
 
 
 _EXCERPT = 200
@@ -611,10 +746,20 @@ def _summarizer(
     built-in one.
     """
     settings, profile = state.settings, state.rows.session.profile
+    if options.writer is not None:
+        model = ClientModel(roster.gateway, options.writer)
+        unset = settings.model_copy(update={"summarizer": None})
+        return roster.summarizer(unset, None, model), state.notes
+    notes = state.notes
+    named = settings.summarizer
+    is_gone = named is not None and named not in {*roster.summarizers, *roster.stored.profiles}
+    if is_gone and settings.sources["summarizer"] != "call":
+        notes = (*notes, f"the summarizer {named!r} does not exist; the usual one writes instead")
+        settings = settings.model_copy(update={"summarizer": None})
     try:
-        return roster.summarizer(settings, profile, options.client_model), state.notes
+        return roster.summarizer(settings, profile, options.client_model), notes
     except SummaryError as error:
         if settings.on_failure != "local":
             raise
         note = f"the built-in summarizer writes the summary, because no other can: {error}"
-        return roster.summarizers[LOCAL], (*state.notes, note)
+        return roster.summarizers[LOCAL], (*notes, note)

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, TypeAlias
+from hashlib import blake2b
+from typing import Any, Literal, TypeAlias
 
 from enfold import wire
 from enfold.budget import (
@@ -24,11 +25,23 @@ from enfold.estimates import estimate
 from enfold.identity import content_hash
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
-from enfold.llm.prices import detect
-from enfold.messages import Conversation, Data, Message, Part, Text, Tool, ToolCall, ToolResult
+from enfold.llm.costs import detect
+from enfold.llm.summarizer import ConversationPrefix
+from enfold.messages import (
+    Conversation,
+    Data,
+    Message,
+    Part,
+    Role,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+)
 from enfold.modelconfig import ModelConfig, from_row
 from enfold.receipt import RestorableBy
 from enfold.records import (
+    POINTS_TO,
     Edit,
     MessageDraft,
     SessionKey,
@@ -40,7 +53,7 @@ from enfold.records import (
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
 from enfold.settings import Settings, resolve, retention_policy
-from enfold.store import catalog, pins, sessions, snapshots
+from enfold.store import catalog, sessions, snapshots
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.summaries import summary_tokens
@@ -57,6 +70,10 @@ class ClientModel:
 
     gateway: Gateway
     connection: Connection
+    config: ModelConfig | None = None
+    """The model's limits, if they are known."""
+    prefix: ConversationPrefix | None = None
+    """The conversation as the model was sent it last; None if a transcript must be sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +90,14 @@ class CallOptions:
     """Tokens of a system prompt and of tools that somebody has counted already."""
     client_model: ClientModel | None = None
     """Who writes where neither a setting nor a profile says so."""
+    writer: Connection | None = None
+    """The model that writes the summary of this call, with the caller's key."""
+    discards_cache: bool = False
+    """True if the provider has the view in its prompt cache, so that a compression has a price."""
+    must_pay: bool = False
+    """True if a compression that frees too little is not recorded."""
     restorable_by: RestorableBy = "store"
-    """How what leaves the view can be had again by whoever is asked."""
+    """How the caller can get back what leaves the view."""
     requested_at: int | None = None
     """When it was asked for, if nobody waits: a summary made since will do as well."""
 
@@ -111,11 +134,14 @@ def _as_message(given: MessageInput, dialect: str) -> Message:
 
 
 SETTLED = "settledMessages"
-"""The field of a snapshot's content that says how many of the messages shown its fold left."""
+"""The field of a snapshot's content: the number of shown messages that its compression left."""
+VARIANT = "promptVariant"
+"""The field of a snapshot's content: the prompt of its summary while another one is on trial."""
 
-POINTS_TO = "pointsTo"
-"""The field of an edit's ledger with the ids of the messages that it points to."""
-
+_LONGEST_SEARCH_TEXT = 1_000_000
+"""Characters of a message that can be searched."""
+_LARGEST_WINDOW = 2_000_000
+"""Tokens of the window of a model that is not configured, at most."""
 _DECODED = 4_096
 """How many decoded messages are kept at hand."""
 
@@ -142,8 +168,11 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, .
 
 
 def search_text(message: Message) -> str:
-    """Return the searchable text of a message: its text, tool arguments and tool results."""
-    return "\n".join(_searchable(message.parts))
+    """Return the searchable text of a message: its text, tool arguments and tool results.
+
+    Only the beginning of a very long message is searchable, so that its index row is soon written.
+    """
+    return "\n".join(_searchable(message.parts))[:_LONGEST_SEARCH_TEXT]
 
 
 def _searchable(parts: Iterable[Part]) -> Iterable[str]:
@@ -172,7 +201,7 @@ def message_of(row: StoredMessage | Edit) -> Message:
     return _decode(row.dialect, row.body, row.created_at if row.is_dated else None)
 
 
-def view_of(rows: ViewRows, tokenizer: str) -> View:
+def view_of(rows: ViewRows, tokenizer: str, summary_role: Role = "system") -> View:
     """The view that the rows make up, every count by the tokenizer."""
     entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
     at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
@@ -193,7 +222,18 @@ def view_of(rows: ViewRows, tokenizer: str) -> View:
         settled=_settled(rows, len(entries)),
         covered=len(entries),
         cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
+        summary_role=summary_role,
     )
+
+
+def uncounted_bodies(rows: ViewRows, tokenizer: str) -> list[bytes]:
+    """Return the bodies of the messages that another tokenizer has counted."""
+    shown = (*rows.shown, *rows.after)
+    return [
+        row.body
+        for row in shown
+        if not isinstance(row, SummaryPlace) and row.tokenizer != tokenizer
+    ]
 
 
 def _settled(rows: ViewRows, entries: int) -> int:
@@ -253,27 +293,34 @@ def read_state(
     settings, fields, model_id, notes = effective_settings(
         db, sessions.get(db, key), call, static_settings
     )
-    model = model_of(db, model_id)
+    stored = model_of(db, model_id)
+    model = None if stored is None else stored.within(settings.window)
     return SessionState(
         rows=views.view(
-            db, key, tip, share_across_branches=settings.share_across_branches, without=without
+            db,
+            key,
+            tip,
+            share_across_branches=settings.share_across_branches,
+            without=without,
+            max_tokens=_LARGEST_WINDOW if model is None else model.limits.window,
         ),
         settings=settings,
         model_id=model_id,
-        model=None if model is None else model.within(settings.window),
-        threshold=threshold_of(fields, model, settings),
+        model=model,
+        threshold=threshold_of(fields, stored, settings),
         undo=snapshots.last_undo(db, key, tip),
-        pins=pins.read(db, key),
+        pins=sessions.read_pins(db, key),
         own_prices=fields.get("prices"),
         notes=notes,
     )
 
 
 def read_model(
-    db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel]
+    db: Database, key: SessionKey | None, static_settings: Sequence[SettingsLevel]
 ) -> tuple[str, ModelConfig | None]:
-    """The session's model and its config, without the cost of the view."""
-    _, _, model_id, _ = effective_settings(db, sessions.get(db, key), {}, static_settings)
+    """The model and its config of a session, or of a new one, without the cost of the view."""
+    session = None if key is None else sessions.get(db, key)
+    _, _, model_id, _ = effective_settings(db, session, {}, static_settings)
     return model_id, model_of(db, model_id)
 
 
@@ -284,7 +331,7 @@ def read_settings(
     row = catalog.profile(db, profile) if profile is not None else None
     own = _profile_settings(row.fields) if row is not None else {}
     given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
-    return resolve(expand(db, given)[0])
+    return resolve(expand(db, given)[0], [])
 
 
 def _profile_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -322,11 +369,31 @@ def effective_settings(
             *static_settings,
         ),
     )
-    settings = resolve(levels)
+    ignored: list[str] = []
+    settings = resolve(levels, ignored)
+    if session is not None and prompt_variant(settings) and _is_in_trial(session.id, settings):
+        settings = settings.model_copy(update={"prompt": settings.trial_prompt})
+    of_profile = settings.profile_thresholds.get((session and session.profile) or "")
+    if of_profile is not None:
+        fields = {"threshold": of_profile, **fields}
     named = session.model if session else None
     if settings.sources["model"] == "call":
         named = settings.model
-    return settings, fields, named or _model_in(fields) or settings.model, notes
+    model = named or _model_in(fields) or settings.model
+    return settings, fields, model, (*notes, *ignored)
+
+
+def prompt_variant(settings: Settings) -> Literal["trial", "usual"] | None:
+    """Return which prompt a session uses while another one is on trial; None: it takes no part."""
+    if settings.trial_prompt is None or settings.sources["prompt"] in {"call", "session"}:
+        return None
+    return "trial" if settings.prompt == settings.trial_prompt else "usual"
+
+
+def _is_in_trial(session: str, settings: Settings) -> bool:
+    """Return True for a share of the sessions, always the same ones."""
+    place = int.from_bytes(blake2b(session.encode(), digest_size=8).digest(), "big")
+    return place < settings.trial_share * 2**64
 
 
 def _model_in(fields: Mapping[str, Any]) -> str | None:
@@ -346,8 +413,9 @@ def decide_for(
     state: SessionState, model: ModelConfig, request: CallOptions
 ) -> tuple[View, Decision]:
     """The view, and whether it must be compressed before it is sent."""
-    view = view_of(state.rows, model.tokenizer)
-    load = request.load(view.tokens, view.estimate, model.tokenizer)
+    view = view_of(state.rows, model.tokenizer, state.settings.summary_role)
+    history = view.tokens + state.rows.skipped_tokens
+    load = request.load(history, view.estimate, model.tokenizer)
     policy = policy_of(state.settings, state.threshold, suspended=_is_suspended(state))
     return view, decide(load, model.limits, policy, max_output=request.max_output)
 
@@ -374,15 +442,14 @@ def retention_of(
 ) -> Retention:
     """Return what stays verbatim.
 
-    Without a setting it is a fifth of `limit` tokens, or the model's recommended tokens if those
-    are more. A number of tokens that a person gave the model holds exactly.
+    The levels in the order call, session, profile, model, everything that holds for all models.
+    If none is set, it is a fifth of `limit` tokens, or the model's recommended tokens if those are
+    more.
     """
     if keep is not None:
         return Retention(*keep, state.settings.keep_first)
-    tokens = model.retention_tokens
-    if not model.has_own_retention:
-        tokens = max(tokens, int(limit * RECENT_MESSAGES_RATIO))
-    return retention_policy(state.settings, tokens)
+    usual = max(model.retention_tokens, int(limit * RECENT_MESSAGES_RATIO))
+    return retention_policy(state.settings, usual, model.own_value("retention_tokens"))
 
 
 def threshold_of(
@@ -390,15 +457,17 @@ def threshold_of(
 ) -> Threshold:
     """The levels in the order call, session, profile, model, everything that holds for all models.
 
-    A model with the default's value has none of its own.
+    A model whose threshold nobody has set has none of its own.
     """
     share, source = settings.threshold, settings.sources["threshold"]
-    own = model is not None and model.threshold != DEFAULT_THRESHOLD
+    of_profile = profile.get("threshold")
+    if of_profile in {None, -1} and source == "profile":
+        of_profile = share
     found = resolve_threshold(
         call=share if source == "call" else None,
         session=share if source == "session" else None,
-        profile=profile.get("threshold"),
-        model=model.threshold if model is not None and own else None,
+        profile=of_profile,
+        model=None if model is None else model.own_value("threshold"),
         default=share or DEFAULT_THRESHOLD,
     )
     # What the budget calls the default is whatever holds for all models; settings know whose it is.
@@ -411,6 +480,8 @@ def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = Fal
     if settings.trigger_ratio is not None:
         threshold = Threshold(settings.trigger_ratio, settings.sources["trigger_ratio"])
         return Policy(threshold, margin=0.0, automatic=automatic, early_mark=settings.early_mark)
+    if settings.max_tokens is not None:
+        threshold = replace(threshold, source=settings.sources["max_tokens"])
     return Policy(
         threshold,
         max_tokens=settings.max_tokens,
@@ -433,18 +504,20 @@ class EffectiveThreshold:
 
     model: str
     tokens: int
-    """More than so many tokens of history."""
+    """The tokens of history above which a compression is due: what the lowest guard allows."""
     limit: int
     """What a history may take at all: the largest input without the safety margin."""
     max_input: int
     share: float | None
     """Of the limit. None where an absolute number of tokens is set."""
     setting: str
-    """What sets it: `threshold`, `trigger_ratio` or `max_tokens`."""
+    """What is set: `threshold`, `trigger_ratio` or `max_tokens`."""
     source: str
     """Who: session, profile, model, database, config file, environment or default."""
     is_automatic: bool
     """False: it is not acted on, only the hard limit is."""
+    is_window_guard: bool = False
+    """True if the room for a reply in the window runs out before the setting is reached."""
     note: str = ""
     """What was passed over on the way to it, and why."""
 
@@ -469,6 +542,7 @@ def read_effective(
         setting=setting,
         source=source,
         is_automatic=settings.auto_compress,
+        is_window_guard=decision.guard == "window",
         note=threshold.note,
     )
 

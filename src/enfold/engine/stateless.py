@@ -22,16 +22,18 @@ from enfold.condensation import (
     receipt_for,
     unchanged,
 )
+from enfold.engine.results import Preview
+from enfold.engine.results import preview as preview_of
 from enfold.errors import ConfigError, InputError, NoGainError
 from enfold.ledger import Ledger
-from enfold.llm.costs import savings
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices, savings
 from enfold.messages import Conversation, Message
 from enfold.pipeline import Request
 from enfold.receipt import Receipt
 from enfold.report import Report
 from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
 from enfold.standing import WORDS_SHARE, after_instructions
+from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
 from enfold.strategies.lossless.markers import mend
 from enfold.tokens import count_conversation, count_messages
@@ -108,11 +110,13 @@ async def condense(
     options: CondenseOptions,
     *,
     whole: Conversation | None = None,
+    raw: Sequence[Any] | None = None,
 ) -> Condensed:
     """Return the conversation made smaller, or unchanged with the reason as a warning.
 
     `whole` is the conversation that this one is a branch of, if it is one: then the ledger
-    restores that.
+    restores that. `raw` are the wire messages that the conversation was parsed from, if they are
+    at hand: then they are not rendered again for the ledger.
     """
     started = perf_counter()
     static = count_conversation(replace(conversation, messages=()), options.tokenizer).total
@@ -131,6 +135,14 @@ async def condense(
         why = "the content that markers point to would have to be put back"
         answer = accept(plan, unchanged(plan, strategy.id, why), may_be_unchanged=True)
         mended, more = {}, 0
+    rendered = wire.render(_apply(conversation, plan, answer, mended))
+    shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
+    written = ledger.write(
+        raw if raw is not None else _messages_in(wire.render(whole or conversation)),
+        _messages_in(rendered),
+        {} if whole else shortened,
+    )
+    references = tuple(each for each in answer.references(plan) if each.index not in mended)
     outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
     before, after = static + plan.tokens, static + answer.tokens(plan) + more
     report = replace(
@@ -140,14 +152,27 @@ async def condense(
         warnings=(*answer.warnings, *_warnings(plan, after)),
         saved=savings(before, after, options.prices).later_turn,
     )
-    rendered = wire.render(_apply(conversation, plan, answer, mended))
-    shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    written = ledger.write(
-        _messages_in(wire.render(whole or conversation)),
-        _messages_in(rendered),
-        {} if whole else shortened,
+    return Condensed(
+        rendered,
+        report,
+        replace(written, references=references),
+        answer.receipt or receipt_for(plan, answer),
     )
-    return Condensed(rendered, report, written, answer.receipt or receipt_for(plan, answer))
+
+
+async def preview(
+    conversation: Conversation,
+    strategy: Strategy,
+    options: CondenseOptions,
+    price_of: PriceOf | None = None,
+) -> Preview:
+    """Return the expected result of `condense`; no model is called."""
+    static = count_conversation(replace(conversation, messages=()), options.tokenizer).total
+    request = _request(conversation, strategy, options, static)
+    if not options.fits(static + request.view.tokens):
+        return await preview_of(request, price_of)
+    tokens, messages = static + request.view.tokens, len(conversation.messages)
+    return Preview(0, messages, tokens, tokens, 0, "", (FITS,), strategy.id, 0.0)
 
 
 def restore(value: Any, written: Ledger) -> Any:
@@ -207,7 +232,7 @@ def _warnings(plan: Plan, after: int) -> tuple[str, ...]:
     if plan.target is None or after <= plan.static_tokens + plan.target:
         return ()
     over = f"{after:,} tokens stay, more than {plan.static_tokens + plan.target:,}"
-    return (f"{over}: what must stay verbatim is too much, or the strategy does not go further",)
+    return (f"{over}: too much must stay verbatim, or the strategy does not go further",)
 
 
 def _more_tokens(plan: Plan, answer: Condensation, mended: Mapping[int, Message]) -> int:

@@ -1,10 +1,10 @@
 """Turns: a user's message and the model's answer, stored so that a failure loses neither.
 
-A turn prepares the view, stores what the user said, asks the model, and stores the answer. Whatever
-ends it early leaves a session that can be gone on with:
+A turn stores the user's message, prepares the view, asks the model, and stores the answer. A turn
+that ends early leaves a session that can be continued:
 
-- Before the user's words are stored (a compression failed, the session is blocked) nothing is.
-- From then on they stay. A model that fails leaves them without an answer; `answer` asks again.
+- The user's message is stored before anything else. A compression or a model that fails leaves it
+  without an answer; `answer` asks again.
 - A turn that is cancelled keeps what it had received, marked as interrupted: somebody read it. What
   came before a failure is dropped, because the answer is asked for again.
 
@@ -14,7 +14,7 @@ Doors show a turn while it runs; what they hear is in `Progress`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -23,14 +23,26 @@ from typing import Any, TypeAlias, TypeVar
 from enfold.amounts import CallUsage
 from enfold.engine.results import Prepared
 from enfold.engine.session import Session
-from enfold.errors import BadReplyError, NotFoundError
+from enfold.engine.state import message_of
+from enfold.errors import BadReplyError, ContextOverflowError, NotFoundError
 from enfold.llm.calls import Call, Connection, Delta, Ending, Gateway, ModelReply
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.llm.providers import dialect_of
 from enfold.llm.summarizer import cost_of_call
-from enfold.messages import Message, ToolCall, text_of
+from enfold.messages import Message, Text, ToolCall, text_of
 from enfold.records import StoredMessage, UsageEvent
+from enfold.text.sentences import shorten_title, title_from
 
+_TITLE_PROMPT = (
+    "Write a title for this conversation: at most six words, in its language, without quotes. "
+    "Answer with the title only."
+)
+_TITLE_TOKENS = 256
+"""Tokens for a title: models that reason need some before they write."""
+_TITLED_MESSAGES = 4
+"""A conversation with more messages keeps its title."""
+_TITLED_CHARACTERS = 2_000
+"""Characters of each message that a title is written from."""
 INTERRUPTED = "interrupted"
 """The field of a stored answer that was stopped while it was written."""
 
@@ -53,14 +65,14 @@ class Answerer:
 
 @dataclass(frozen=True, slots=True)
 class QuestionStored:
-    """The user's words are stored, and the model is asked now."""
+    """The user's message is stored; nothing else has happened yet."""
 
     message: str
-    """Their id."""
+    """Its id."""
 
 
 Progress: TypeAlias = Prepared | QuestionStored | Delta
-"""What a turn tells while it runs: the view, that the question is stored, pieces of text."""
+"""The progress of a turn, in this order: question stored, view prepared, pieces of text."""
 Listener: TypeAlias = Callable[[Progress], None]
 
 
@@ -95,21 +107,56 @@ class _Received:
 async def ask(
     session: Session, text: str, answerer: Answerer, listen: Listener, **settings: Any
 ) -> Answer:
-    """One turn: the user says the text, and the model answers. `settings` hold for it alone."""
-    prepared = await session.prepare(text, system=answerer.system, **settings)
-    listen(prepared)
-    (question,) = await _to_its_end(session.append(text, after=prepared.view.tip))
-    return await _answer(session, question, prepared, answerer, listen)
+    """Store a user message and have the model answer it. `settings` apply to this turn only."""
+    question = await store_question(session, text, listen)
+    return await _answer(session, question, answerer, listen, settings)
+
+
+async def store_question(session: Session, text: str, listen: Listener) -> str:
+    """Store a user message at the end of the branch and return its id."""
+    (question,) = await _to_its_end(session.append(text))
+    listen(QuestionStored(question))
+    return question
 
 
 async def answer(session: Session, answerer: Answerer, listen: Listener, **settings: Any) -> Answer:
-    """The answer to what the user said last, which has none yet."""
+    """Have the model answer the last user message, which has no answer yet."""
     question = await unanswered(session)
     if question is None:
         raise NotFoundError(f"session {session.id!r}: nothing waits for an answer")
-    prepared = await session.prepare(system=answerer.system, **settings)
-    listen(prepared)
-    return await _answer(session, question.id, prepared, answerer, listen)
+    return await _answer(session, question.id, answerer, listen, settings)
+
+
+async def write_title(session: Session, answerer: Answerer) -> str | None:
+    """Have the model name a conversation after its first answer; return the new title.
+
+    None if the title stays: a person wrote it, the first message is short enough to be one, or
+    the setting `model_titles` is off.
+    """
+    record = await session.record()
+    rows = await session.history(limit=_TITLED_MESSAGES + 1)
+    shown = [message_of(row) for row in rows]
+    is_cut = bool(rows) and record.title == title_from(shown) != text_of(shown[0].parts).strip()
+    is_wanted = (await session.settings()).model_titles
+    if not (is_wanted and is_cut and len(rows) <= _TITLED_MESSAGES):
+        return None
+    text = "\n\n".join(f"{each.role}: {text_of(each.parts)[:_TITLED_CHARACTERS]}" for each in shown)
+    call = Call((Message("user", (Text(f"{_TITLE_PROMPT}\n\n{text}"),)),), max_tokens=_TITLE_TOKENS)
+    reply = await answerer.gateway.complete(answerer.connection, call)
+    cost = cost_of_call(reply.usage, answerer.prices)
+    await _record_usage(session, None, reply, answerer, cost)
+    lines = text_of(reply.message.parts).strip().splitlines()
+    title = shorten_title(lines[0].strip(" \t\"'“”„«»*#.")) if lines else ""
+    if not title or (await session.record()).title != record.title:
+        return None
+    await session.configure(title=title)
+    return title
+
+
+async def _prepare(session: Session, answerer: Answerer, settings: Mapping[str, Any]) -> Prepared:
+    """Return the view. Settings of this turn alone cannot hold for a later compression."""
+    wait = True if settings else None
+    return await session.prepare(system=answerer.system, wait=wait, **settings)
 
 
 async def unanswered(session: Session) -> StoredMessage | None:
@@ -119,15 +166,24 @@ async def unanswered(session: Session) -> StoredMessage | None:
 
 
 async def _answer(
-    session: Session, question: str, prepared: Prepared, answerer: Answerer, listen: Listener
+    session: Session,
+    question: str,
+    answerer: Answerer,
+    listen: Listener,
+    settings: Mapping[str, Any],
 ) -> Answer:
-    listen(QuestionStored(question))
+    prepared = await _prepare(session, answerer, settings)
+    listen(prepared)
     started = perf_counter()
     received = _Received(listen)
     try:
         reply = await _receive(prepared, answerer, received)
     except asyncio.CancelledError:
         await _keep_interrupted(session, question, "".join(received.pieces))
+        raise
+    except ContextOverflowError as error:
+        if error.window is not None:
+            await session.learn_limit(answerer.connection.name, error.window)
         raise
     seconds = perf_counter() - started
     (stored,) = await _to_its_end(session.append(reply.message, after=question))
@@ -139,8 +195,7 @@ async def _answer(
 
 async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> ModelReply:
     dialect = dialect_of(answerer.connection.provider)
-    messages = (*prepared.view.messages_for(dialect), *prepared.pending)
-    call = Call(messages, system=answerer.system or None)
+    call = Call(prepared.view.messages_for(dialect), system=answerer.system or None)
     async with aclosing(answerer.gateway.stream(answerer.connection, call)) as items:
         async for item in items:
             if isinstance(item, ModelReply):
@@ -170,10 +225,11 @@ def is_interrupted(message: Message) -> bool:
 
 
 async def _record_usage(
-    session: Session, stored: str, reply: ModelReply, answerer: Answerer, cost: float | None
+    session: Session, stored: str | None, reply: ModelReply, answerer: Answerer, cost: float | None
 ) -> None:
+    """Record the usage of an answer, or of a title, which is no message."""
     used = UsageEvent(
-        kind="reply",
+        kind="title" if stored is None else "reply",
         profile=answerer.profile,
         model=answerer.connection.name,
         input_tokens=reply.usage.input_tokens,

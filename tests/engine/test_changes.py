@@ -1,10 +1,16 @@
-"""The view before a compression beside the view after it."""
+"""The views before and after a compression, and the messages of a branch that the view shows."""
 
 from __future__ import annotations
 
 import pytest
 
-from enfold.engine.changes import Comparison, read_comparison
+from enfold.engine import Session
+from enfold.engine.changes import (
+    Comparison,
+    MessagePlaces,
+    read_comparison,
+    read_message_places,
+)
 from enfold.errors import NotFoundError
 from enfold.messages import text_of
 from enfold.records import SessionKey
@@ -15,6 +21,17 @@ from tests.engine.conftest import Bench, talk
 async def compare(bench: Bench, key: SessionKey, snapshot: str | None) -> Comparison:
     assert snapshot is not None
     return await bench.engine.store.read(read_comparison, key, snapshot)
+
+
+async def read_files(session: Session) -> None:
+    """Append six rounds, each with a file that a tool read."""
+    for n in range(6):
+        await session.append(
+            user(f"Read it, {n}."),
+            assistant("", call(f"c{n}", "read", {"path": f"a{n}.txt"})),
+            result(f"c{n}", "\n".join(f"line {n} {i} of the file" for i in range(60))),
+            assistant("Done."),
+        )
 
 
 async def test_what_was_folded_is_on_one_side_only(bench: Bench) -> None:
@@ -59,13 +76,7 @@ async def test_other_words_are_compared_with_what_the_compression_began_with(ben
 
 async def test_a_message_with_other_content_has_both(bench: Bench) -> None:
     session = await bench.session()
-    for n in range(6):
-        await session.append(
-            user(f"Read it, {n}."),
-            assistant("", call(f"c{n}", "read", {"path": f"a{n}.txt"})),
-            result(f"c{n}", "\n".join(f"line {n} {i} of the file" for i in range(60))),
-            assistant("Done."),
-        )
+    await read_files(session)
     done = await session.compress(strategy="truncation", keep_tokens=100)
     assert done.edited
     found = await compare(bench, session.key, done.snapshot)
@@ -90,3 +101,50 @@ async def test_a_snapshot_that_is_not_there_is_an_error(bench: Bench) -> None:
     session = await bench.session()
     with pytest.raises(NotFoundError, match="no snapshot"):
         await compare(bench, session.key, "nothing")
+
+
+async def places(bench: Bench, session: Session, tip: str | None = None) -> MessagePlaces:
+    return await bench.engine.store.read(
+        read_message_places, session.key, bench.engine.static_settings, tip
+    )
+
+
+async def test_without_a_compression_everything_is_shown(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 3)
+    found = await places(bench, session)
+    assert found.snapshot is None
+    assert {found.standing(depth) for depth in range(1, 7)} == {"shown"}
+
+
+async def test_what_a_summary_stands_for_is_folded_and_the_rest_shown(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    done = await session.compress(keep_first=2)
+    found = await places(bench, session)
+    standings = [found.standing(depth) for depth in range(1, 41)]
+    assert found.snapshot == done.snapshot
+    assert standings.count("folded") == done.messages
+    assert standings[:2] == ["shown", "shown"]
+    assert standings[2] == "folded"
+    assert standings[-1] == "shown"
+
+
+async def test_edited_messages_are_shortened(bench: Bench) -> None:
+    session = await bench.session()
+    await read_files(session)
+    done = await session.compress(strategy="truncation", keep_tokens=100)
+    found = await places(bench, session)
+    standings = [found.standing(depth) for depth in range(1, 25)]
+    assert standings.count("shortened") == done.edited > 0
+    assert "folded" not in standings
+
+
+async def test_a_branch_that_the_compression_was_not_made_on_shows_everything(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 20)
+    first = (await session.history(limit=40))[0]
+    await session.compress()
+    (other,) = await session.append(assistant("Another answer."), after=first.id)
+    found = await places(bench, session, other)
+    assert found.snapshot is None

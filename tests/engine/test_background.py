@@ -1,4 +1,4 @@
-"""Compressed before it is due, in the background: once, by whoever has time, at no risk."""
+"""A compression before it is due, in the background: once, in any process, at no risk."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ async def engine(url: str, summarizer: ScriptedSummarizer) -> AsyncIterator[Engi
     async with enfold.open(url, summarizers={"scripted": summarizer}) as opened:
         await opened.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         await opened.set("summarizer", "scripted")
+        await opened.set("max_tokens", 5_000)
+        await opened.set("early_mark", 0.3)
         yield opened
 
 
@@ -69,7 +71,7 @@ async def test_a_summary_made_since_will_do_as_well(engine: Engine) -> None:
     assert done.compressed
     (made,) = await session.summaries()
     session = await engine.find("chat")
-    await talk(session, 10, start=20)
+    await talk(session, 20, start=20)
     (last,) = await session.history(limit=1)
     await compress_queued(engine, [entry(session.at(last.id), made.created_at)])
     assert len(await session.summaries()) == 1

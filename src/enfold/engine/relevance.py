@@ -1,0 +1,298 @@
+"""Relevance: the messages of a branch that a question is about.
+
+A message is relevant if it, or the text around it, contains the question's words; rare words weigh
+more. The influence of a word falls with the distance in tokens, so that a discussion is found by
+the words that open it. A message that contains most of the question's words itself comes first.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import accumulate
+from operator import itemgetter
+
+from enfold.records import MessageLocation, PhraseOccurrences
+from enfold.text.cues import PAIR
+from enfold.text.questions import stem
+from enfold.text.words import Phrase, texts_of_terms
+
+_REACH = 400.0
+"""Tokens after which the influence of a word has fallen to a third."""
+_BACKWARD = 0.5
+"""The influence of a word on messages before it, relative to those after it: people name a thing
+first and then discuss it."""
+_MAX_DISTANCE = 200
+"""Tokens of a message that count as distance, so that the text after a long result is near."""
+_LEAST_INFLUENCE = 1e-4
+"""The influence below which a word is too far away to count."""
+_SPEAKER = 0.5
+"""The influence of a word in the speaker's name."""
+_SPOKEN = 0.1
+"""The relevance that a message gains if the question names its speaker."""
+_OWN_WORDS = 0.6
+"""The relevance that a message gains if it contains all words of the question; half of the words
+give a quarter of it."""
+RANKED_WHOLE = 1_280
+"""Messages of a branch that is ranked whole."""
+MAX_RANKED = 640
+"""Messages of a longer branch that are ranked: the best blocks."""
+BLOCK = 16
+"""Messages of a block. The parts of a long branch are chosen by blocks."""
+_BLOCKS_BEFORE, _BLOCKS_AFTER = 2, 3
+"""Neighbours of a block that are ranked with it."""
+_NEXT_BLOCK = 0.4
+"""The influence of a word on the blocks next to its own, in the choice of blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankedMessage:
+    """A message and its relevance for a question."""
+
+    location: MessageLocation
+    relevance: float
+    """The share of the question's words that are near, by weight, and more for its own words."""
+    own: float
+    """The share of the question's words that the message itself contains, by weight."""
+
+
+def ranges(found: PhraseOccurrences) -> list[tuple[int, int]]:
+    """Return the ranges of the branch to rank, by first and last depth, without overlap.
+
+    Of a long branch they are the blocks with most words of the question, and their neighbours.
+    """
+    if not found.depths:
+        return []
+    if found.length <= RANKED_WHOLE:
+        return [(1, found.length)]
+    scores = _block_scores(found)
+    # The messages with a name answer a question about it, not their neighbours.
+    before, after = (0, 0) if found.has_name else (_BLOCKS_BEFORE, _BLOCKS_AFTER)
+    chosen: set[int] = set()
+    for block in sorted(scores, key=lambda block: (-scores[block], -block)):
+        around = range(max(0, block - before), block + after + 1)
+        missing = [each for each in around if each not in chosen]
+        if (len(chosen) + len(missing)) * BLOCK > MAX_RANKED:
+            break
+        chosen.update(missing)
+    merged: list[tuple[int, int]] = []
+    for block in sorted(chosen):
+        first, last = block * BLOCK + 1, min(found.length, (block + 1) * BLOCK)
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], last)
+        elif first <= last:
+            merged.append((first, last))
+    return merged
+
+
+def _block_scores(found: PhraseOccurrences) -> dict[int, float]:
+    """Return the weight of the phrases in and next to each block with a find."""
+    scores: dict[int, float] = defaultdict(float)
+    for phrase, weight in _weights(found).items():
+        blocks = {(depth - 1) // BLOCK for depth in found.depths[phrase]}
+        for block in blocks:
+            scores[block] += weight
+        for block in {near for each in blocks for near in (each - 1, each + 1)} - blocks:
+            scores[block] += _NEXT_BLOCK * weight
+    return scores
+
+
+def rank(
+    phrases: Iterable[Phrase],
+    found: PhraseOccurrences,
+    stretches: Iterable[Sequence[MessageLocation]],
+    *,
+    results: bool = False,
+) -> list[RankedMessage]:
+    """Return the messages, the most relevant first; the newest first among equals.
+
+    With `results` a tool's result is as relevant as its call: the question asks how it ended.
+    """
+    weights = _weights(found)
+    total = sum(_weights_of_all(phrases, found).values())
+    ranked: list[RankedMessage] = []
+    for locations in stretches:
+        of_stretch = list(_rank_stretch(locations, weights, found.depths, total))
+        ranked += _with_results(of_stretch) if results else of_stretch
+    return sorted(ranked, key=lambda each: (-each.relevance, -each.location.depth))
+
+
+def _with_results(ranked: Sequence[RankedMessage]) -> Iterator[RankedMessage]:
+    """Yield the messages in order; the messages after a call get its relevance if it is higher."""
+    call: RankedMessage | None = None
+    for each in ranked:
+        is_call = each.location.role == "assistant"
+        if is_call or call is None or call.own <= each.own:
+            yield each
+        else:
+            yield replace(each, relevance=max(call.relevance, each.relevance), own=call.own)
+        call = each if is_call else call
+
+
+def _weights(found: PhraseOccurrences) -> dict[Phrase, float]:
+    """Return the weight of each phrase, which is higher the fewer messages contain it."""
+    counts = {phrase: found.count(phrase) for phrase in found.depths}
+    return {
+        phrase: math.log(1 + (found.length - count + 0.5) / (count + 0.5))
+        for phrase, count in counts.items()
+    }
+
+
+def _weights_of_all(phrases: Iterable[Phrase], found: PhraseOccurrences) -> dict[Phrase, float]:
+    """Return the weight of each phrase, found or not. One that no message has weighs most."""
+    return _weights(replace(found, depths={each: found.depths.get(each, ()) for each in phrases}))
+
+
+FITTING = 0.3
+"""The coverage from which an answer fits: on meetings, 4 % of the questions about them have less,
+and 84 % of the questions about other meetings."""
+_LEAST_WEIGHT = 2.0
+"""The weight of a word that most messages have: a question about the only subject fits."""
+_COVERED_TOKENS = 400
+"""Tokens of the conversation in which the words of a question must occur together."""
+
+
+def coverage(
+    phrases: Iterable[Phrase],
+    found: PhraseOccurrences,
+    stretches: Iterable[Sequence[MessageLocation]],
+) -> float:
+    """Return the share of the question's words that one part of the conversation has, by weight.
+
+    A word that no message has weighs most.
+    """
+    wanted = list(phrases)
+    words = [phrase for phrase in wanted if len(phrase.terms) == 1] or wanted
+    words = [each for each in words if not _is_border(each, words, found.depths)]
+    depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
+    rarity = _weights_of_all(words, found)
+    weights = {phrase: max(weight, _LEAST_WEIGHT) for phrase, weight in rarity.items()}
+    best = max((_best_part(part, weights, depths) for part in stretches), default=0.0)
+    return best / (sum(weights.values()) or 1.0)
+
+
+def _is_border(
+    phrase: Phrase, words: Iterable[Phrase], depths: Mapping[Phrase, Sequence[int]]
+) -> bool:
+    """Return True for a pair of an unspaced script that is no word but the border of two words.
+
+    No message has it, and it overlaps a pair that a message has.
+    """
+    pair = phrase.terms[0]
+    if phrase in depths or len(pair) != PAIR or pair.isascii():
+        return False
+    return any(
+        len(other.terms[0]) == PAIR
+        and (other.terms[0][1] == pair[0] or other.terms[0][0] == pair[1])
+        for other in words
+        if other in depths
+    )
+
+
+def _best_part(
+    locations: Sequence[MessageLocation],
+    weights: Mapping[Phrase, float],
+    depths: Mapping[Phrase, Sequence[int]],
+) -> float:
+    """Return the highest weight of different phrases within `_COVERED_TOKENS` in a row."""
+    ends = list(accumulate(each.tokens for each in locations))
+    named = _speakers_called(weights, locations)
+    places: list[tuple[int, Phrase]] = []
+    for phrase in weights:
+        found = set(_places(locations, depths[phrase]))
+        if speakers := named[phrase]:
+            found.update(at for at, each in enumerate(locations) if each.name in speakers)
+        places += [(at, phrase) for at in found]
+    places.sort(key=itemgetter(0))
+    best, first = 0.0, 0
+    inside: Counter[Phrase] = Counter()
+    total = 0.0
+    for at, phrase in places:
+        if not inside[phrase]:
+            total += weights[phrase]
+        inside[phrase] += 1
+        while ends[at] > ends[places[first][0]] + _COVERED_TOKENS:
+            gone = places[first][1]
+            inside[gone] -= 1
+            if not inside[gone]:
+                total -= weights[gone]
+            first += 1
+        best = max(best, total)
+    return best
+
+
+def _places(locations: Sequence[MessageLocation], depths: Sequence[int]) -> list[int]:
+    """Return the indexes of the locations at the depths; both are in order."""
+    if not locations:
+        return []
+    first, last = locations[0].depth, locations[-1].depth
+    chosen = depths[bisect_left(depths, first) : bisect_right(depths, last)]
+    return [depth - first for depth in chosen]
+
+
+def _speakers_called(
+    phrases: Iterable[Phrase], locations: Iterable[MessageLocation]
+) -> dict[Phrase, set[str]]:
+    """Return the speakers whose names have the first word of a phrase, for each phrase."""
+    names = {each.name for each in locations}
+    speakers = {name: _forms(name) for name in names if name}
+    return {
+        phrase: {name for name, words in speakers.items() if phrase.terms[0] in words}
+        for phrase in phrases
+    }
+
+
+@lru_cache(maxsize=1_024)
+def _forms(name: str) -> frozenset[str]:
+    """Return the words of a name and their stems."""
+    return frozenset(form for word in texts_of_terms(name) for form in (word, stem(word)))
+
+
+def _rank_stretch(
+    locations: Sequence[MessageLocation],
+    weights: Mapping[Phrase, float],
+    depths: Mapping[Phrase, Sequence[int]],
+    total: float,
+) -> Iterator[RankedMessage]:
+    near, shares = [0.0] * len(locations), [0.0] * len(locations)
+    fading = [math.exp(-min(each.tokens, _MAX_DISTANCE) / _REACH) for each in locations]
+    named = _speakers_called(weights, locations)
+    for phrase, weight in weights.items():
+        influences = [0.0] * len(locations)
+        for at in _places(locations, depths[phrase]):
+            influences[at] = 1.0
+            shares[at] += weight / (total or 1.0)
+        if speakers := named[phrase]:
+            for at, each in enumerate(locations):
+                if each.name in speakers:
+                    influences[at] += _SPEAKER
+        _spread(influences, fading, weight, near)
+    speakers = set[str]().union(*named.values())
+    found = sum(weights.values()) or 1.0
+    for location, nearness, share in zip(locations, near, shares, strict=True):
+        spoken = _SPOKEN * (location.name in speakers)
+        yield RankedMessage(location, nearness / found + _OWN_WORDS * share**2 + spoken, share)
+
+
+def _spread(
+    influences: Sequence[float], fading: Sequence[float], weight: float, near: list[float]
+) -> None:
+    """Add the weight of a word to all places, by its influence there, which fades by distance."""
+    if not any(influences):
+        return
+    before: list[float] = []
+    carried = 0.0
+    for influence, fade in zip(influences, fading, strict=True):
+        before.append(influence + carried)
+        carried = (carried + influence) * fade
+    carried = 0.0
+    exp = math.exp
+    for at in range(len(near) - 1, -1, -1):
+        here = before[at] + _BACKWARD * carried
+        if here > _LEAST_INFLUENCE:
+            near[at] += weight * (1.0 - exp(-here))
+        carried = (carried + influences[at]) * fading[at]
