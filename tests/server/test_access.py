@@ -93,3 +93,10 @@ async def test_a_namespace_that_cannot_be_one_is_refused(client: Client) -> None
     answer = await client.get("/api/sessions", headers={"x-enfold-namespace": "n" * 257})
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_input")
     assert "x-enfold-namespace" in answer.json()["error"]["message"]
+
+
+async def test_figures_are_for_the_owner(shut: Client, engine: Engine) -> None:
+    _, token = await engine.access.add_token("ann")
+    answer = await shut.get("/metrics", headers={"x-enfold-token": token})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "forbidden")
+    assert (await shut.get("/metrics", headers={"x-enfold-token": TOKEN})).status_code == 200

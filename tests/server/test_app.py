@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.server import App, create_app
 from enfold.store import access
-from tests.server.conftest import Client, client_of
+from tests.server.conftest import HERE, Client, client_of, talk
+
+
+def test_the_server_starts_without_the_modules_of_the_api() -> None:
+    program = "import sys, enfold.server.serve; sys.exit('fastapi' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_first_requests_wait_together_until_the_api_is_loaded(engine: Engine) -> None:
+    app = create_app(engine)
+    async with client_of(app) as client:
+        cancelled = asyncio.create_task(client.get("/api/sessions"))
+        await asyncio.sleep(0)
+        others = [asyncio.create_task(client.get("/api/sessions")) for _ in range(3)]
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        answers = await asyncio.gather(*others)
+    assert [each.status_code for each in answers] == [200, 200, 200]
 
 
 async def test_a_request_keeps_its_id_or_gets_one(client: Client) -> None:
@@ -152,6 +174,43 @@ async def test_changes_are_in_the_audit_log_and_reading_is_not(
     assert (last.action, last.session) == ("DELETE /api/sessions/{session}", "a/b")
     assert (last.status, last.request_id) == (204, "last")
     assert "Private" not in repr((first, last))
+
+
+async def test_the_entry_is_there_before_the_answer(app: App, engine: Engine) -> None:
+    seen: list[int] = []
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        async def look_first(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen.append(len(await engine.store.read(access.logged, "")))
+            await send(message)
+
+        await app.asgi(scope, receive, look_first)
+
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url=HERE) as client:
+        await client.post("/api/sessions", json={"id": "chat"})
+    assert seen == [1]
+
+
+async def test_a_refused_token_is_logged_without_its_text(
+    client: Client, engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.get("/api/sessions", headers={"x-enfold-token": "a-wrong-guess"})
+    (entry,) = await engine.store.read(access.logged, "")
+    assert (entry.action, entry.status) == ("refused token from address 127.0.0.1", 401)
+    assert "refused an invalid access token" in caplog.text
+    assert "a-wrong-guess" not in caplog.text + repr(entry)
+
+
+async def test_a_caller_verifies_own_sessions_and_the_owner_all(
+    ann: Client, client: Client, engine: Engine
+) -> None:
+    await talk(ann, "hers", 2)
+    await talk(client, "mine", 2)
+    assert (await ann.get("/api/verify")).json()["sessions"] == 1
+    assert (await ann.get("/api/verify", params={"session": "mine"})).status_code == 404
+    found = (await client.get("/api/verify")).json()
+    assert (found["ok"], found["sessions"], found["messages"]) == (True, 2, 8)
 
 
 async def test_the_page_needs_nothing_from_elsewhere(client: Client) -> None:

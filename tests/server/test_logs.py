@@ -7,7 +7,8 @@ import logging
 
 import pytest
 
-from enfold.server.request_log import JsonLines, current_request, redacted
+from enfold.server.request_log import JsonLines, current_request
+from enfold.text.secrets import hide_in_log
 
 
 @pytest.mark.parametrize(
@@ -24,13 +25,13 @@ from enfold.server.request_log import JsonLines, current_request, redacted
     ],
 )
 def test_secrets_are_hidden(text: str) -> None:
-    assert "PRIVATE" not in redacted(text)
-    assert "***" in redacted(text)
+    assert "PRIVATE" not in hide_in_log(text)
+    assert "***" in hide_in_log(text)
 
 
 @pytest.mark.parametrize("text", ["1,000 tokens: kept", "session=chat messages=12", "a task"])
 def test_other_words_stay(text: str) -> None:
-    assert redacted(text) == text
+    assert hide_in_log(text) == text
 
 
 def test_a_line_has_the_request_and_the_kind_of_error_but_not_its_words() -> None:

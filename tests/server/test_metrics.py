@@ -62,8 +62,22 @@ def test_warnings_are_counted_by_name() -> None:
 def test_compressions_are_counted_by_how_they_ended() -> None:
     metrics = Metrics()
     metrics.listen(CompressionFinished("chat", "id", 3, 1_000, 400, 0.5, "local", automatic=True))
+    for cost in (0.25, None):
+        metrics.listen(
+            CompressionFinished("chat", "id", 3, 9, 9, 0.5, "gpt", automatic=False, cost=cost)
+        )
     metrics.listen(CompressionFailed("chat", "summary_failed", "away", True, False))
     text = metrics.write()
+    assert "enfold_compression_dollars_total 0.25" in text
+    assert 'enfold_compressions_by_cost_total{cost="unknown"} 2' in text
     assert 'enfold_compressions_total{outcome="finished",automatic="true"} 1' in text
     assert 'enfold_compressions_total{outcome="summary_failed",automatic="false"} 1' in text
     assert "enfold_tokens_freed_total 600" in text
+
+
+def test_sizes_of_caches_are_written_by_name() -> None:
+    metrics = Metrics()
+    metrics.cache_sizes = lambda: {"prefixes": 3, "message_facts": 50_000}
+    lines = metrics.write().splitlines()
+    assert 'enfold_cache_entries{cache="prefixes"} 3' in lines
+    assert 'enfold_cache_entries{cache="message_facts"} 50000' in lines

@@ -68,6 +68,7 @@ async def test_a_setting_changed_in_one_process_holds_at_the_next_decision_in_an
 
 
 async def test_a_conversation_goes_on_in_whichever_process_it_comes_to(on: Cluster) -> None:
+    await on.ask("PATCH", "/api/settings", {"settings": {"background": False}})
     messages: list[Any] = []
     answers = await talk(on, messages, 24)
     decisions = [answer.decision for answer in answers]
@@ -94,7 +95,7 @@ async def test_events_of_one_process_are_heard_at_another(on: Cluster) -> None:
 
 
 async def test_controls_ahead_is_done_by_one_of_them(on: Cluster) -> None:
-    await on.ask("PATCH", "/api/settings", {"settings": {"proxy_background": True}})
+    await on.ask("PATCH", "/api/settings", {"settings": {"background": True}})
     messages: list[Any] = []
     answers = await talk(on, messages, 2, 1_000)
     while answers[-1].decision == "keep":

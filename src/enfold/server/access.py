@@ -9,6 +9,7 @@ no provider receives it.
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -27,8 +28,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.engine.access import AccessRegistry
 from enfold.errors import AccessError, TokenError, TooLargeError, TooManyError
-from enfold.records import AccessToken, check_name
+from enfold.records import AccessToken, AuditDraft, check_name
 from enfold.server.callers import ON_THIS_MACHINE, Caller, caller_in, remember
+from enfold.server.failures import request_id
 from enfold.server.headers import find
 
 HEADER = b"x-enfold-token"
@@ -59,6 +61,7 @@ _TOO_MANY = 429
 _SIGN_IN_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'"
 )
+_log = logging.getLogger("enfold.server")
 
 
 class Buckets:
@@ -118,11 +121,19 @@ class Tokens:
         self._cache: dict[str, tuple[float, AccessToken]] = {}
         self._deletions = 0
 
-    async def caller(self, token: str, scope: Scope) -> Caller:
-        """Return the caller with this token; raise `TokenError` if the token is not valid."""
+    async def caller(self, token: str, scope: Scope, *, logged: bool = True) -> Caller:
+        """Return the caller with this token; raise `TokenError` if the token is not valid.
+
+        A refused token is written to the log and to the owner's audit log.
+        """
         row = await self._find(token)
         if row is None:
-            self._guesses.take(_address(scope))
+            address = _address(scope)
+            self._guesses.take(address)
+            if logged:
+                _log.warning("refused an invalid access token from %s", address)
+                action = f"refused token from {address}"
+                await self._access.log(AuditDraft("", "", action, _UNAUTHORIZED, request_id(scope)))
             raise TokenError("invalid access token; ask the server's owner for another")
         return Caller(row.name, row.namespace)
 
@@ -253,7 +264,7 @@ class Access:
         if given.cookie is not None and self._sign_in is not None:
             # Another server on this machine may have set the cookie; it is not valid here then.
             with suppress(TokenError):
-                return await self._tokens.caller(given.cookie, scope)
+                return await self._tokens.caller(given.cookie, scope, logged=False)
         if self._required and scope["path"] not in OPEN:
             raise TokenError(
                 "an access token is needed: send it as x-enfold-token, as Authorization: Bearer "

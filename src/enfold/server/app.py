@@ -1,30 +1,35 @@
 """The application: all routes behind the same layers.
 
 The layers, from the outermost: tracing (ids, log, metrics), the guard against foreign web pages,
-access, rates, bodies. Then the routes: those of the proxy first, because they must be fast, then
-health, the API and its documentation. All other paths belong to the web UI.
+access, rates, load, bodies. Then the routes: those of the proxy first, because they must be fast,
+then health, the API and its documentation. All other paths belong to the web UI.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from starlette.datastructures import MutableHeaders
 from starlette.routing import BaseRoute, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
-from enfold.sample import TITLE, sample_messages
+from enfold.modelconfig import DEFAULT_MODEL
+from enfold.sample import AGENT_SESSION, AGENT_TITLE, SESSION, TITLE, read_sample
 from enfold.server.access import Access, Guard, Rates, SignIn, Tokens, allowed_hosts
-from enfold.server.api.app import create_api
 from enfold.server.bodies import Bodies
 from enfold.server.feed import Feeds
 from enfold.server.headers import Segments
+from enfold.server.load import LoadGuard
 from enfold.server.metrics import Health, Metrics
 from enfold.server.request_log import Audit, Tracing, log_compression
 from enfold.settings import ServerSettings
 
+API_BODY_LIMIT = 16 * 2**20
+"""The largest body of the API, in bytes; as objects its messages take far more memory."""
 _API_PATHS = ("/api", "/docs", "/openapi.json")
 SOCKET = "/_nicegui_ws/"
 """The path of the web UI's WebSocket."""
@@ -61,6 +66,29 @@ class Front:
             await self._ui(scope, receive, _with_headers(send))
 
 
+class _Api:
+    """The API. To import its modules takes half of the start, so they are loaded after it."""
+
+    def __init__(self, create: Callable[[], ASGIApp]) -> None:
+        self._create = create
+        self._app: ASGIApp | None = None
+        self._loading: asyncio.Task[ASGIApp] | None = None
+
+    async def load(self) -> None:
+        """Load the API in a thread, once."""
+        if self._app is None:
+            if self._loading is None:
+                self._loading = asyncio.create_task(asyncio.to_thread(self._create))
+            # Other requests may wait for the same result: a cancelled one must not cancel it.
+            self._app = await asyncio.shield(self._loading)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request; the first ones wait until the API is loaded."""
+        while self._app is None:
+            await self.load()
+        await self._app(scope, receive, send)
+
+
 def _with_headers(send: Send) -> Send:
     async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -80,6 +108,8 @@ class App:
     health: Health
     feeds: Feeds
     metrics: Metrics = field(repr=False)
+    load_api: Callable[[], Awaitable[None]] = field(repr=False)
+    """Loads what the first request of the API would wait for."""
 
     def drain(self) -> None:
         """Report that the server stops, and end the event streams."""
@@ -110,32 +140,46 @@ def create_app(
     health = Health(engine, metrics, token_required=token_required)
     feeds = Feeds(engine.events)
     tokens = Tokens(engine.access)
-    api = Audit(Segments(create_api(engine, feeds, tokens, body_limit=options.body_limit)), engine)
+    api_limit = min(options.body_limit, API_BODY_LIMIT)
+
+    def create() -> ASGIApp:
+        from enfold.server.api.app import create_api
+
+        return Audit(Segments(create_api(engine, feeds, tokens, body_limit=api_limit)), engine)
+
+    api = _Api(create)
     sign_in = None if ui is None else SignIn(tokens)
     routes = [*forwarding, *health.routes(), *(sign_in.routes() if sign_in else ())]
     rest: ASGIApp = api if ui is None else Front(api, ui)
     inner: ASGIApp = Router(routes, redirect_slashes=False, default=rest)
-    inner = Bodies(inner, options.body_limit)
+    inner = LoadGuard(Bodies(inner, options.body_limit))
     if options.rate_limit is not None:
         inner = Rates(inner, options.rate_limit)
     inner = Access(inner, tokens, required=token_required, sign_in=sign_in)
     inner = Guard(inner, allowed_hosts(host, options.hosts))
-    return App(Tracing(inner, metrics), health, feeds, metrics)
+    return App(Tracing(inner, metrics), health, feeds, metrics, api.load)
 
 
-SAMPLE = "sample"
-"""The session's name."""
-_DAYS = 9
-"""Days of the sample: they fill most of the default model's window."""
+SAMPLES: Mapping[str, tuple[str, Literal["festival", "agent"], int]] = {
+    AGENT_SESSION: (AGENT_TITLE, "agent", 4_600),
+    SESSION: (TITLE, "festival", 13_000),
+}
+"""Session -> title, conversation and window; the windows are small, so they are nearly full."""
 
 
 async def give_sample(engine: Engine) -> bool:
-    """Store the sample conversation if the store is empty; return True if it was stored.
+    """Store the sample conversations if the store is empty; return True if they were stored.
 
     A sample that was deleted is not stored again.
     """
     if await engine.sessions(limit=1) or not await engine.is_first_time("welcome", "sample"):
         return False
-    session = await engine.session(SAMPLE, title=TITLE)
-    await session.append(*sample_messages(_DAYS))
+    for id, (title, name, window) in SAMPLES.items():
+        sample = read_sample(name)
+        session = await engine.session(id, title=title, model=DEFAULT_MODEL)
+        await session.configure(window=window)
+        stored = await session.append(*sample.messages)
+        for place, branch in sample.branches:
+            await session.append(*branch, after=stored[place - 1])
+        await session.switch(stored[-1])
     return True

@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from enfold.errors import InputError, TooLargeError, TooSlowError
 from enfold.server.connections import is_whole
 from enfold.server.headers import find
+from enfold.server.load import HeldBytes, held_bytes
 
 SECONDS = 30.0
 """The time a body may take to arrive before its pace is checked."""
@@ -40,7 +41,8 @@ class Bodies:
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
             if not (announced and is_whole(scope)):  # else nothing is left to check
-                await self._watch(_Limited(receive, self._limit, self._seconds), scope, send)
+                body = _Limited(receive, self._limit, self._seconds, held_bytes(scope))
+                await self._watch(body, scope, send)
                 return
         await self._app(scope, receive, send)
 
@@ -54,8 +56,11 @@ class Bodies:
 class _Limited:
     """The body of one request. One timer serves all its pieces."""
 
-    def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
+    def __init__(
+        self, receive: Receive, limit: int, seconds: float, held: HeldBytes | None
+    ) -> None:
         self._receive = receive
+        self._held = held
         self._limit = limit
         self._seconds = seconds
         self._begin = monotonic()
@@ -71,9 +76,12 @@ class _Limited:
         if self._whole:
             return await self._receive()
         message = await self._in_time()
-        self._size += len(message.get("body", b""))
+        size = len(message.get("body", b""))
+        self._size += size
         if self._size > self._limit:
             raise too_large(self._limit)
+        if self._held is not None:
+            self._held.add(size)
         self._whole = not message.get("more_body", False)
         if self._whole:
             self.stop_clock()

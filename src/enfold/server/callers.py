@@ -47,6 +47,6 @@ def require_owner(caller: Caller) -> None:
     """Raise `AccessError` unless the caller is the owner."""
     if not caller.is_owner:
         raise AccessError(
-            f"the token {caller.name!r} may not change what applies to all callers; "
+            f"the token {caller.name!r} may not read or change what concerns all callers; "
             "use the server's first token"
         )

@@ -1,18 +1,32 @@
-"""Connections: a time limit for request headers, and fewer writes.
+"""Connections: limits of request headers, and fewer writes.
 
-A connection whose request headers do not arrive in time is closed. Head and body of a short answer
-are written together. Both extend uvicorn's protocol class, which a test pins to tested versions.
+A connection whose request headers do not arrive in time is closed; headers that are too large are
+answered with 431. Both happen before anything else is known of the request. Head and body of a
+short answer are written together. If an answer ends the connection before the request's body has
+arrived, the rest of the body is read for a moment, because a client that is still sending could not
+read the answer otherwise. All of it extends uvicorn's protocol class, which a test pins to tested
+versions.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from starlette.types import Scope
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 HEAD_SECONDS = 20.0
+HEAD_BYTES = 64 * 1024
+"""The most bytes of a request's first line and headers."""
+LINGER_SECONDS = 5.0
+"""The time that a client has to read an answer that ends the connection before its body's end."""
+_TOO_LARGE = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
+)
+_TOO_LARGE_TEXT = b"the request's headers are larger than %d bytes\n" % HEAD_BYTES
 _AT_ONCE = 64 * 1024
 """The most bytes that wait for the end of the step."""
 
@@ -28,11 +42,20 @@ def is_whole(scope: Scope) -> bool:
 class Joined:
     """A transport that joins the writes of one step of the event loop."""
 
-    def __init__(self, transport: Any, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        transport: Any,
+        loop: asyncio.AbstractEventLoop,
+        has_more: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`has_more` is asked at the end: True if the client is still sending."""
         self._transport = transport
         self._loop = loop
+        self._has_more = has_more
         self._waiting: list[bytes] = []
         self._size = 0
+        self.is_lingering = False
+        """True if the answer is written and the rest of the request is read and dropped."""
 
     def write(self, data: bytes) -> None:
         """Write at the end of the step, or now if much waits, so that flow control works."""
@@ -44,9 +67,15 @@ class Joined:
             self._write_all()
 
     def close(self) -> None:
-        """Write the waiting bytes and close."""
+        """Write the waiting bytes and close, after a moment if the client is still sending."""
         self._write_all()
-        self._transport.close()
+        if self.is_lingering or not self._has_more() or not self._transport.can_write_eof():
+            self._transport.close()
+            return
+        self.is_lingering = True
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        self._loop.call_later(LINGER_SECONDS, self._transport.close)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
@@ -58,24 +87,54 @@ class Joined:
 
 
 class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one of two classes
-    """The web server's protocol with a time limit for request headers."""
+    """The web server's protocol with limits of request headers."""
 
     head_seconds = HEAD_SECONDS
     _deadline: asyncio.TimerHandle | None = None
     _is_upgraded = False
+    _in_head = False
+    """True while the first line and headers of a request arrive."""
+    _head_bytes = 0
+    """Bytes that arrived with them so far."""
+    _chunk_bytes = 0
+    """Bytes of the data that is being read."""
 
     def connection_made(self, transport: Any) -> None:
         """Start the time limit of a new connection."""
-        super().connection_made(Joined(transport, self.loop))
+        self._joined = Joined(transport, self.loop, self._has_more)
+        super().connection_made(self._joined)
         self._wait_for_head()
 
     def data_received(self, data: bytes) -> None:
-        """Stop the time limit when the headers are complete."""
+        """Stop the time limit when the headers are complete; refuse headers that are too large."""
+        if self._joined.is_lingering:
+            return
+        self._chunk_bytes = len(data)
         super().data_received(data)
         if self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete):
             self._stop_waiting()
         elif self._deadline is None and self.timeout_keep_alive_task is None:
             self._wait_for_head()
+        if self._in_head:
+            self._head_bytes += len(data)
+            if self._head_bytes > HEAD_BYTES:
+                self._refuse_head()
+
+    def on_message_begin(self) -> None:
+        """Begin to count the bytes of the headers."""
+        self._in_head = True
+        self._head_bytes = 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Refuse headers that are too large and arrived in one piece."""
+        self._in_head = False
+        if self._head_bytes + self._chunk_bytes > HEAD_BYTES:
+            size = sum(len(name) + len(value) for name, value in self.headers)
+            if size + len(self.url) > HEAD_BYTES:
+                self._refuse_head()
+                raise ValueError("the headers are too large")  # stops the parser
+        super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """Mark the request as whole; a short one is whole before it is answered."""
@@ -91,6 +150,15 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
         """Stop the time limit."""
         self._stop_waiting()
         super().connection_lost(exc)
+
+    def _has_more(self) -> bool:
+        return self.cycle is not None and bool(self.cycle.more_body)
+
+    def _refuse_head(self) -> None:
+        self._stop_waiting()
+        if not self.transport.is_closing():
+            self.transport.write(_TOO_LARGE % (len(_TOO_LARGE_TEXT), _TOO_LARGE_TEXT))
+            self.transport.close()
 
     def _wait_for_head(self) -> None:
         self._deadline = self.loop.call_later(self.head_seconds, self._give_up)

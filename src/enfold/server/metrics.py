@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from time import time
 from typing import Any
@@ -18,6 +18,7 @@ from enfold.errors import StoreError, facts
 from enfold.events import CompressionFailed, CompressionFinished, Event
 from enfold.jsontext import to_json
 from enfold.records import UsageEvent
+from enfold.server.callers import caller_in, require_owner
 from enfold.server.failures import Json
 
 BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)
@@ -51,10 +52,14 @@ class Metrics:
         self._compressions: dict[Labels, int] = defaultdict(int)
         self._compressing = Durations()
         self._freed = 0
+        self._condensed: dict[Labels, float] = defaultdict(int)
+        self._condensing_dollars = 0.0
         self._replies: dict[Labels, float] = defaultdict(int)
         self._tokens: dict[Labels, float] = defaultdict(int)
         self._dollars: dict[Labels, float] = defaultdict(float)
         self._warnings: dict[Labels, int] = defaultdict(int)
+        self.cache_sizes: Callable[[], Mapping[str, int]] = dict
+        """Returns the number of entries of each cache by name."""
 
     def started(self) -> None:
         """Count the start of a request."""
@@ -74,6 +79,9 @@ class Metrics:
             self._compressions[_outcome("finished", automatic=event.automatic)] += 1
             self._compressing.add(event.seconds)
             self._freed += max(0, event.tokens_before - event.tokens_after)
+            priced = (("cost", "unknown" if event.cost is None else "known"),)
+            self._condensed[priced] += 1
+            self._condensing_dollars += event.cost or 0.0
         elif isinstance(event, CompressionFailed):
             self._compressions[_outcome(event.code, automatic=event.automatic)] += 1
 
@@ -106,6 +114,16 @@ class Metrics:
             *_counter(
                 "enfold_tokens_freed_total", "Tokens that compressions freed.", {(): self._freed}
             ),
+            *_counter(
+                "enfold_compressions_by_cost_total",
+                "Finished compressions, by cost known or unknown.",
+                self._condensed,
+            ),
+            *_counter(
+                "enfold_compression_dollars_total",
+                "Known costs of finished compressions.",
+                {(): self._condensing_dollars},
+            ),
             *_counter("enfold_replies_total", "Proxied calls with an answer.", self._replies),
             *_counter("enfold_reply_tokens_total", "Tokens of proxied calls.", self._tokens),
             *_counter(
@@ -114,6 +132,11 @@ class Metrics:
                 self._dollars,
             ),
             *_counter("enfold_warnings_total", "Warnings that clients got.", self._warnings),
+            *_labelled_gauge(
+                "enfold_cache_entries",
+                "Entries of each cache; bytes where the name says so.",
+                {(("cache", name),): size for name, size in self.cache_sizes().items()},
+            ),
             *_gauge("enfold_requests_in_progress", "Requests in progress.", self._in_progress),
             *_gauge("enfold_start_time_seconds", "Start time of the process.", self._since),
         ]
@@ -124,6 +147,11 @@ class Metrics:
 
 def _outcome(name: str, *, automatic: bool) -> Labels:
     return ("outcome", name), ("automatic", str(automatic).lower())
+
+
+def _labelled_gauge(name: str, explanation: str, values: Mapping[Labels, float]) -> Iterator[str]:
+    yield from _head(name, explanation, "gauge")
+    yield from (f"{name}{_labelled(labels)} {value}" for labels, value in sorted(values.items()))
 
 
 def _counter(name: str, explanation: str, values: Mapping[Labels, float]) -> Iterator[str]:
@@ -206,8 +234,11 @@ class Health:
         return Json(body, 200 if ready else _UNAVAILABLE)
 
     async def figures(self, request: Request) -> Response:
-        """Answer with the metrics."""
+        """Answer the owner, or anybody where no token is used, with the metrics of all callers."""
         request.state.route = "/metrics"
+        caller = caller_in(request.scope)
+        if caller.has_token:
+            require_owner(caller)
         gauges: list[tuple[str, str, float]] = []
         try:
             queue = await self._engine.queue.state()

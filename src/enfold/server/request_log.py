@@ -27,6 +27,7 @@ from enfold.server.callers import Caller
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.headers import find, name_in
 from enfold.server.metrics import Metrics
+from enfold.text.secrets import hide_in_log
 
 HEADER = b"x-request-id"
 current_request: ContextVar[str] = ContextVar("current_request", default="")
@@ -174,13 +175,6 @@ def _without_text(error: Exception) -> str:
     return f"{type(error).__name__} at {place}"
 
 
-_SECRET = re.compile(
-    r"(?i)(/t/)[^/\s\"']+"
-    r"|(bearer\s+|x-api-key\s*[:=]\s*|api[_-]?key\s*[:=]\s*|token\s*[:=]\s*)[^\s\"',;]+"
-    r"|\b(enf_|sk-|gsk_|xai-|AIza)[\w-]{8,}"
-    r"|(://[^/\s:@]*:)[^@\s/]+(?=@)"
-)
-_HIDDEN = "***"
 _LEVELS = {
     "enfold": logging.INFO,
     "asyncio": logging.WARNING,
@@ -203,11 +197,6 @@ _FIELDS = (
 )
 
 
-def redacted(text: str) -> str:
-    """Return the text with keys, tokens and passwords replaced by asterisks."""
-    return _SECRET.sub(lambda match: next(filter(None, match.groups()), "") + _HIDDEN, text)
-
-
 class JsonLines(logging.Formatter):
     """Writes a log record as a line of JSON."""
 
@@ -217,7 +206,7 @@ class JsonLines(logging.Formatter):
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": redacted(record.getMessage()),
+            "message": hide_in_log(record.getMessage()),
         }
         if request_id := current_request.get():
             line["request_id"] = request_id
@@ -227,17 +216,32 @@ class JsonLines(logging.Formatter):
         return dump_text(line)
 
 
-def log_to_standard_error() -> None:
-    """Send the logs of enfold and its libraries to standard error."""
+class _PlainLines(logging.Formatter):
+    """Log lines for a person at a terminal: level and text."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        if record.exc_info and record.exc_info[0] is not None:
+            return (
+                f"{record.levelname.lower()}: {record.getMessage()} ({record.exc_info[0].__name__})"
+            )
+        return f"{record.levelname.lower()}: {record.getMessage()}"
+
+
+def log_to_standard_error(*, quiet: bool = False) -> None:
+    """Send the logs of enfold and its libraries to standard error, as JSON Lines.
+
+    With `quiet` only warnings and errors are written, as plain text.
+    """
     # No line contains these, and logging would look them up for every request.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # noqa: SLF001 - as the documentation of logging recommends
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
+    handler.setFormatter(_PlainLines() if quiet else JsonLines())
     for name, level in _LEVELS.items():
         logger = logging.getLogger(name)
         logger.handlers = [handler]
-        logger.setLevel(level)
+        logger.setLevel(max(level, logging.WARNING) if quiet else level)
         logger.propagate = False
 
 
@@ -256,18 +260,21 @@ class Audit:
         if scope["type"] != "http" or scope["method"] in _READING:
             await self._app(scope, receive, send)
             return
-        status = 0
+        is_written = False
 
-        async def watch(message: Message) -> None:
-            nonlocal status
-            status = message.get("status", status)
+        async def write_first(message: Message) -> None:
+            """Write the entry before the answer starts: no change is acknowledged without one."""
+            nonlocal is_written
+            if message["type"] == "http.response.start" and route_of(scope) != "other":
+                await self._write(scope, message["status"])
+                is_written = True
             await send(message)
 
         try:
-            await self._app(scope, receive, watch)
+            await self._app(scope, receive, write_first)
         finally:
-            if route_of(scope) != "other":
-                await self._write(scope, status)
+            if not is_written and route_of(scope) != "other":
+                await self._write(scope, 0)
 
     async def _write(self, scope: Scope, status: int) -> None:
         caller: Caller = scope["state"]["caller"]

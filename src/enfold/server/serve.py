@@ -12,18 +12,17 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from types import FrameType
 
 import uvicorn
-from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from enfold.engine import Engine
-from enfold.errors import ConfigError
+from enfold.errors import ConfigError, TokenCountError
 from enfold.server.access import is_loopback
 from enfold.server.app import App, create_app, give_sample
 from enfold.server.callers import caller_in
@@ -32,6 +31,7 @@ from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, database_url, server_identity, server_settings
+from enfold.tokens import warm
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
@@ -42,6 +42,10 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """Parameters of glibc's mallopt: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
 _KEPT_BUFFER, _KEPT = 8 << 20, 16 << 20
 """Bytes: a larger freed buffer goes back to the system; at most this free memory is kept."""
+_WARM_DELAY = 1.0
+"""Seconds from the start until the fastest tokenizer is loaded."""
+SWITCH_SECONDS = 0.0005
+"""Seconds for which a thread may compute before another one takes its turn."""
 _NO_UI = (
     "the web UI is not installed; only the API and the proxy are served. "
     "Install it with pip install 'enfold[ui]', or start with --no-ui"
@@ -64,6 +68,15 @@ class ServeOptions:
     """The descriptor of an inherited socket that listens, in place of host and port."""
     until_eof: bool = False
     """Stop at the end of standard input: the process that holds the other end has ended."""
+    quiet: bool = False
+    """Log warnings and errors only, as plain text."""
+
+
+async def _load_tokenizer() -> None:
+    """Load the fastest tokenizer: requests would wait for it in the middle."""
+    await asyncio.sleep(_WARM_DELAY)
+    with suppress(ConfigError, TokenCountError):  # logged, and raised again for the first count
+        await asyncio.to_thread(warm)
 
 
 class Server(uvicorn.Server):
@@ -87,7 +100,10 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self._until_eof:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_input)
+        await self._app.load_api()  # the proxy answers meanwhile
+        gc.freeze()  # the objects of the API stay, too
         self._ready()
+        self._warming = asyncio.create_task(_load_tokenizer())
 
     def _read_input(self) -> None:
         if not os.read(sys.stdin.fileno(), 1024):
@@ -96,6 +112,7 @@ class Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the event streams and wait for the other requests."""
+        self._warming.cancel()
         self._app.drain()
         await super().shutdown(sockets)
 
@@ -118,7 +135,7 @@ class Server(uvicorn.Server):
 
 def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     """Serve until a signal; call `ready` with the address when the server answers."""
-    log_to_standard_error()
+    log_to_standard_error(quiet=options.quiet)
     _keep_some_memory()
     given = server_settings()
     if options.fd is not None:
@@ -163,6 +180,7 @@ async def _serve(
         ) as proxy,
         _open_ui(engine, wanted=options.ui) as ui,
     ):
+        metrics.cache_sizes = proxy.cache_sizes
         if options.sample:
             await give_sample(engine)
         app = create_app(
@@ -175,6 +193,8 @@ async def _serve(
             metrics=metrics,
         )
         app.health.identity |= server_identity(options.db or database_url())
+        # Threads that plan compressions hand over sooner, so that requests do not wait for them.
+        sys.setswitchinterval(SWITCH_SECONDS)
         # All current objects stay: collecting garbage among them would delay requests.
         gc.collect()
         gc.freeze()
@@ -209,7 +229,7 @@ async def _open_ui(engine: Engine, *, wanted: bool) -> AsyncIterator[ASGIApp | N
         return
     # The UI is slow to load, so it is imported only if it is served.
     ui = import_module("enfold.ui")
-    host = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    host = import_module("fastapi").FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     async with ui.open_ui(engine, host, caller_in):
         yield host
 

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from tests.server.conftest import MODEL, WINDOW, Client, talk
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from enfold.server import create_app
+from enfold.testing import ScriptedGateway
+from enfold.wiring import open_engine
+from tests.server.conftest import MODEL, WINDOW, Client, client_of, talk
 
 
 async def test_check_manual_config_and_summaries(client: Client) -> None:
@@ -20,6 +28,7 @@ async def test_check_manual_config_and_summaries(client: Client) -> None:
         "retainedMessageCount",
         "compressibleMessageCount",
     }
+    assert 0 < check["utilizationPercentage"] < 1.5
     more = {**asked, "additionalInput": "and now?"}
     grown = (await client.post("/api/compression/check", json=more)).json()
     assert grown["currentTokenCount"] > check["currentTokenCount"]
@@ -36,6 +45,58 @@ async def test_check_manual_config_and_summaries(client: Client) -> None:
     assert found[0]["content"]["summaryText"] == done["summary"]
 
 
+async def test_a_client_that_was_written_from_the_design_reads_every_field(client: Client) -> None:
+    """Each line does what a component of the design does with the answers."""
+    await talk(client, "chat")
+    provider, _, model = MODEL.partition(":")
+    options = {"sessionId": "chat", "provider": provider, "model": model}
+    history = (await client.get("/api/sessions/chat/messages")).json()["messages"]
+
+    async def indicator() -> tuple[int, str]:
+        status = (await client.post("/api/compression/check", json=options)).json()
+        percentage = round(status["utilizationPercentage"] * 100)
+        assert status["needsCompression"] is (
+            status["currentTokenCount"] > status["thresholdTokenCount"]
+        )
+        return percentage, f"{status['currentTokenCount']:,} / {status['contextLimit']:,} tokens"
+
+    async def controls() -> dict[str, Any]:
+        answer = await client.post("/api/compression/manual", json={**options, "force": True})
+        result: dict[str, Any] = answer.json()
+        return result
+
+    async def display() -> list[dict[str, Any]]:
+        answer = await client.get("/api/compression/summaries", params={"sessionId": "chat"})
+        summaries = [each for each in answer.json() if each["kind"] == "summary"]
+        assert all(each["sessionId"] == "chat" for each in summaries)
+        assert all(each["createdAt"] <= each["updatedAt"] for each in summaries)
+        return [json.loads(each["contentJson"]) for each in summaries]
+
+    before, _ = await indicator()
+    first = await controls()
+    assert first["compressed"] is True
+    after, shown = await indicator()
+    assert after < before
+    assert shown.startswith(f"{first['newTokenCount']:,} / ")
+    (content,) = await display()
+    assert content == {
+        **content,
+        "summaryText": first["summary"],
+        "messageRange": {
+            "firstMessageId": history[0]["id"],
+            "lastMessageId": first["messageCutoffId"],
+        },
+        "compressionType": "manual",
+        "originalTokenCount": first["originalTokenCount"],
+        "messagesIncluded": first["messagesCompressed"],
+    }
+    assert content["summaryTokenCount"] < content["originalTokenCount"]
+    assert datetime.fromisoformat(content["compressionTimestamp"]).tzinfo is not None
+    again = await controls()
+    assert again["compressed"] is False
+    assert (again["messagesCompressed"], again["messageCutoffId"]) == (0, None)
+
+
 async def test_the_model_of_the_call_wins_over_the_session(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat", "model": MODEL})
     asked = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o"}
@@ -44,12 +105,30 @@ async def test_the_model_of_the_call_wins_over_the_session(client: Client) -> No
     assert large["contextLimit"] > small["contextLimit"]
 
 
-async def test_a_key_is_not_taken_from_a_request(client: Client) -> None:
-    asked = {"sessionId": "chat", "apiKey": "sk-private"}
-    answer = await client.post("/api/compression/manual", json=asked)
-    assert answer.status_code == 400
-    assert "apiKey" in answer.json()["error"]["message"]
-    assert "private" not in answer.text
+async def test_a_key_of_a_request_is_used_for_that_call_and_stored_nowhere(tmp_path: Path) -> None:
+    gateway, path = ScriptedGateway("They agreed on the plan."), tmp_path / "keys.db"
+    async with (
+        open_engine(f"sqlite:///{path}", gateway=gateway) as engine,
+        client_of(create_app(engine)) as client,
+    ):
+        await talk(client, "chat")
+        asked = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o-mini"}
+        manual = {**asked, "apiKey": "sk-private", "retentionTokenCount": 200}
+        done = (await client.post("/api/compression/manual", json=manual)).json()
+        listed = await client.get("/api/compression/summaries", params={"sessionId": "chat"})
+    (found,) = listed.json()
+    assert done["summary"].endswith("They agreed on the plan.")
+    connection = gateway.connections[0]
+    assert connection.name == "openai:gpt-4o-mini"
+    assert connection.key is not None
+    assert connection.key.reveal() == "sk-private"
+    assert b"sk-private" not in b"".join(map(Path.read_bytes, path.parent.glob("keys.db*")))
+    content = json.loads(found["contentJson"])
+    assert content["summaryText"] == done["summary"]
+    assert content["summaryTokenCount"] == found["tokenCount"]
+    assert content["messagesIncluded"] == done["messagesCompressed"]
+    assert content["messageRange"]["lastMessageId"] == done["messageCutoffId"]
+    assert datetime.fromisoformat(content["compressionTimestamp"]).tzinfo is not None
 
 
 async def test_a_session_that_is_not_there(client: Client, ann: Client) -> None:

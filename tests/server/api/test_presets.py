@@ -21,6 +21,16 @@ async def test_a_preset_is_saved_applied_and_deleted(client: Client) -> None:
     assert (await client.get("/api/presets/mine")).status_code == 404
 
 
+async def test_a_preset_in_the_names_of_another_system_is_saved(client: Client) -> None:
+    theirs = {"provider": "truncation", "truncationConfig": {"preserveRecentCount": 7}}
+    saved = (await client.put("/api/presets/theirs", json=theirs)).json()
+    assert (saved["name"], saved["strategy"]) == ("theirs", "truncation")
+    assert saved["config"] == {"preserveRecentCount": 7}
+    wrong = {**theirs, "provider": "nope"}
+    answer = await client.put("/api/presets/theirs", json=wrong)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_setting")
+
+
 async def test_what_is_wrong_is_named(client: Client) -> None:
     wrong = {"strategy": "truncation", "config": {"preserveRecent": 7}}
     answer = await client.put("/api/presets/mine", json=wrong)

@@ -45,3 +45,18 @@ async def test_a_trial_says_what_is_wrong(client: Client) -> None:
     answer = await client.post("/api/profiles/mine/test")
     assert answer.status_code == 400
     assert "NO_SUCH_VARIABLE" in answer.json()["error"]["message"]
+
+
+async def test_the_costs_of_profiles_are_compared(client: Client) -> None:
+    assert (await client.get("/api/costs")).json() == []
+    for name, model in (("large", "gpt-4o"), ("small", "gpt-4o-mini")):
+        fields = {"provider": "openai", "model": model}
+        await client.put(f"/api/profiles/{name}", json={"fields": fields})
+    costs = (await client.get("/api/costs?input_tokens=100000&output_tokens=2000")).json()
+    assert [each["profile"] for each in costs if each["is_cheapest"]]
+    assert {"large", "large, cheap model", "small"} == {each["profile"] for each in costs}
+    assert costs == sorted(costs, key=lambda each: each["cost"])
+    dear, cheap = costs[-1], costs[0]
+    assert (dear["profile"], dear["saved"], dear["measured_calls"]) == ("large", 0.0, 0)
+    assert cheap["saved"] == dear["cost"] - cheap["cost"] > 0
+    assert [each["reason"] is not None for each in costs] == [True, False, False]

@@ -42,4 +42,9 @@ async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client)
     assert [each["text"] for each in answer["passages"]] == ["the spare key hangs in the galley"]
     assert not (await ben.get("/api/sessions/chat/recall", params=query)).json()["fits"]
     assert (await ann.get("/api/sessions/chat/recall")).status_code == 400
+    by_place = {"reference": "1", "around": "1"}
+    opened = (await ann.get("/api/sessions/chat/recall", params=by_place)).json()
+    assert opened["passages"][0]["position"] == 1
+    too_many = {"reference": "1", "around": "51"}
+    assert (await ann.get("/api/sessions/chat/recall", params=too_many)).status_code == 400
     assert (await ann.get("/api/sessions/none/recall", params=query)).status_code == 404

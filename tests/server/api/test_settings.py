@@ -25,3 +25,12 @@ async def test_nothing_is_changed_if_anything_is_wrong(client: Client) -> None:
     assert "0.95" in answer.json()["error"]["message"]
     assert (await client.get("/api/settings")).json()["keep_first"]["value"] == 0
     assert (await client.patch("/api/settings", json={"settings": {}})).status_code == 400
+
+
+async def test_strategies_are_listed_with_their_schemas(client: Client) -> None:
+    found = {each["id"]: each for each in (await client.get("/api/strategies")).json()}
+    assert list(found)[:4] == ["native", "lossless", "truncation", "smart"]
+    truncation = found["truncation"]
+    assert "preserveRecentCount" in truncation["config_schema"]["properties"]
+    assert truncation["capabilities"]["individual"] is True
+    assert truncation["version"]

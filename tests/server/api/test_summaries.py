@@ -24,8 +24,8 @@ async def test_a_summary_is_edited_written_anew_and_deleted(
     deleted = await client.delete(f"{CHAT}/summaries/{anew.json()['snapshot']}")
     assert deleted.status_code == 204
     texts = {each["id"]: each["text"] for each in (await client.get(f"{CHAT}/summaries")).json()}
-    assert texts[anew.json()["snapshot"]] is None
-    assert texts[first["id"]] == "They agreed on the plan."
+    # No earlier text comes back: one of them may have been edited out for a reason.
+    assert set(texts.values()) == {None}
 
 
 async def test_without_a_summary_there_is_nothing_to_edit(client: Client) -> None:

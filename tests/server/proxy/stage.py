@@ -19,6 +19,7 @@ from enfold.records import UsageTotal
 from enfold.server import create_app
 from enfold.server.callers import ON_THIS_MACHINE
 from enfold.server.metrics import Metrics
+from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.client import ProxyNamespaces
 from enfold.server.proxy.routes import BODY_LIMIT, Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
@@ -163,9 +164,18 @@ class Stage:
 
 @asynccontextmanager
 async def stage(
-    database: str, *, body_limit: int = BODY_LIMIT, **summarizers: Summarizer
+    database: str,
+    *,
+    body_limit: int = BODY_LIMIT,
+    background: bool = False,
+    provider_address: str | None = None,
+    compressions: BackgroundCompressions | None = None,
+    **summarizers: Summarizer,
 ) -> AsyncIterator[Stage]:
-    """A proxy whose models have a small window."""
+    """A proxy whose models have a small window, and that compresses when that is due.
+
+    With an address, requests go to the provider there, and not to the one that is played here.
+    """
     provider = Provider()
     async with (
         open_engine(database, summarizers=summarizers) as engine,
@@ -173,12 +183,19 @@ async def stage(
     ):
         for model in MODELS:
             await engine.models.edit(model, max_input=WINDOW, max_output=500)
+        await engine.set("background", background)
 
-        upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), upstream)
+        address = provider_address or upstream
+        upstreams = dict.fromkeys(("openai", "anthropic", "gemini"), address)
         metrics = Metrics()
         namespaces = await open_proxy_namespaces(engine)
         proxy = Proxy(
-            engine, Upstream(upstreams), namespaces, body_limit=body_limit, on_usage=metrics.used
+            engine,
+            Upstream(upstreams),
+            namespaces,
+            body_limit=body_limit,
+            on_usage=metrics.used,
+            background=compressions,
         )
         app = create_app(engine, forwarding=proxy.routes(), metrics=metrics)
         try:

@@ -12,6 +12,7 @@ import anthropic
 import httpx
 import openai
 import pytest
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold.engine.recognition import ClientHistory, add_proxied_usage
@@ -166,6 +167,33 @@ async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None
     assert of_all["cost"] == pytest.approx(of_session["cost"])
     assert 'enfold_reply_tokens_total{provider="openai",kind="cached"} 1800' in figures
     assert 'enfold_replies_total{provider="openai",cost="known"} 3' in figures
+
+
+async def test_the_usage_of_a_reply_is_stored_with_its_message(on: Stage) -> None:
+    talk: list[Any] = []
+    answers = iter(range(1, 4))
+
+    def reported(_request: Request, _body: Any) -> Response:
+        number = next(answers)
+        message = {"role": "assistant", "content": f"answer {number}"}
+        usage = {"prompt_tokens": 100 * number, "completion_tokens": number, "total_tokens": 0}
+        whole = {"id": "r", "object": "chat.completion", "created": 1, "model": "small"}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        return JSONResponse({**whole, "choices": [choice], "usage": usage})
+
+    on.provider.script = reported
+    namespace = await on.namespace("sk-a")
+    async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="sk-a") as client:
+        for number in range(1, 4):
+            talk.append({"role": "user", "content": f"question {number}"})
+            done = await client.chat.completions.create(model="small", messages=talk)
+            talk.append({"role": "assistant", "content": done.choices[0].message.content})
+            await on.counted(namespace, number)
+    (record,) = await on.engine.sessions(namespace=namespace)
+    stored = await (await on.engine.find(record.id, namespace=namespace)).history()
+    usage = [(row.input_tokens, row.output_tokens) for row in stored]
+    # The last reply is recorded with the client's next request.
+    assert usage == [(None, None), (100, 1), (None, None), (200, 2), (None, None)]
 
 
 async def test_streams_are_counted_by_what_they_say_at_their_end(on: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,28 @@ async def test_recall_finds_what_was_said_before_the_client_compacted(on: Stage)
     on.provider.script = script([Use("r1", "recall", {"query": "lamp cabin"})], [Say("Teal.")])
     await agent.say("Which colour has the lamp?", tools=TOOLS)
     assert SECRET in json.dumps(on.provider.last["messages"][-1])
+
+
+async def test_recall_is_offered_from_the_first_request_after_a_compaction(on: Stage) -> None:
+    agent = Agent(on)
+    await agent.say(f"{SECRET} {question(0)}", tools=TOOLS)
+    await agent.say(question(1), tools=TOOLS)
+    assert [tool["name"] for tool in on.provider.last["tools"]] == ["look"]
+    agent.messages = []
+    for text in (CONTINUED, "Which colour has the lamp?", "Are you certain?"):
+        recalls = [Use("r1", "recall", {"query": "lamp cabin"})]
+        on.provider.script = script(recalls, [Say("Teal.")])
+        headers = await agent.say(text, tools=TOOLS)
+        assert headers["x-enfold-decision"] == "keep"
+        asked, answered = on.provider.bodies[-2:]
+        assert SECRET not in json.dumps(json.loads(asked)["messages"][-1])
+        assert SECRET in json.dumps(json.loads(answered)["messages"][-1])
+        assert "recall" not in json.dumps(agent.messages)
+    # The provider gets the recalls of earlier turns again, with the same bytes.
+    sent = [json.loads(raw)["messages"] for raw in on.provider.bodies[-6:]]
+    for before, after in pairwise(sent):
+        assert after[: len(before)] == before
+    assert len({json.dumps(json.loads(raw)["tools"]) for raw in on.provider.bodies[-6:]}) == 1
 
 
 async def test_compactions_do_not_count_as_a_history_that_keeps_changing(on: Stage) -> None:

@@ -14,9 +14,11 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from enfold.budget import DEFAULT_POLICY
 from enfold.errors import UnavailableError
-from enfold.llm.prices import detect, find, published_limits
+from enfold.jsontext import dumps
+from enfold.llm.costs import detect, find, published_limits
 from enfold.server import create_app
-from enfold.server.proxy.routes import Proxy, open_proxy_namespaces
+from enfold.server.proxy.bodies import MAX_MESSAGES, MAX_TEXT
+from enfold.server.proxy.routes import TOO_LONG_TO_READ, Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
 from tests.server.proxy.stage import Provider, Stage, question, stage
@@ -101,7 +103,7 @@ async def test_a_limit_that_an_error_names_is_stored(on: Stage) -> None:
 
     def refuse_once(_: Any, body: Any) -> Response | None:
         nonlocal refusals
-        if body["model"] != "unknown-llama" or refusals:
+        if body.get("model") != "unknown-llama" or refusals:
             return None
         refusals += 1
         words = "This model's maximum context length is 8192 tokens. Reduce the messages."
@@ -114,6 +116,21 @@ async def test_a_limit_that_an_error_names_is_stored(on: Stage) -> None:
     assert response.headers["x-enfold-decision"] == "compressed"
     learnt = await on.engine.models.get("openai:unknown-llama")
     assert (learnt.max_input + learnt.max_output, learnt.source) == (8_192, "api")
+
+
+async def test_limits_of_a_new_model_are_asked_for_at_its_first_use(on: Stage) -> None:
+    def list_models(request: Any, _: Any) -> Response | None:
+        if request.method != "GET":
+            return None
+        return JSONResponse({"data": [{"id": "new-llama", "context_length": 16_384}]})
+
+    on.provider.script = list_models
+    for _ in range(2):
+        await _send(on, "/v1/chat/completions", "new-llama", 2, authorization="Bearer k")
+        await on.proxy.idle()
+    learnt = await on.engine.models.get("openai:new-llama")
+    assert (learnt.max_input + learnt.max_output, learnt.source) == (16_384, "api")
+    assert [path for path in on.provider.paths if path.endswith("/models")] == ["/v1/models"]
 
 
 async def test_a_limit_that_a_person_set_is_not_replaced(on: Stage) -> None:
@@ -164,7 +181,7 @@ async def test_a_provider_that_falls_silent_is_an_error() -> None:
         return StreamingResponse(pieces())
 
     async with serving(Provider(script=answer).app()) as address:
-        upstream = Upstream({"openai": address}, read_timeout=0.2)
+        upstream = Upstream({"openai": address}, read_timeout=2)
         async with upstream.call("openai", "GET", "/v1/models", [], None) as response:
             chunks = aiter(response.chunks())
             assert await anext(chunks) == b"hi"
@@ -203,3 +220,44 @@ async def test_a_stream_that_is_broken_off_is_no_clean_end(tmp_path: Path, is_wh
                 with pytest.raises(httpx.RemoteProtocolError):
                     await sending
         await proxy.close()
+
+
+def _body(*contents: str) -> bytes:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(contents)]
+    return dumps({"model": "small", "max_tokens": 100, "messages": messages})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        _body(*(f"{n}" for n in range(MAX_MESSAGES + 1))),
+        _body("one two " * (MAX_TEXT // 8 + 1), "a", "b"),
+        _body("\U0001f300" * (MAX_TEXT // 4 + 1), "a", "b"),
+    ],
+    ids=["messages", "text", "emoji"],
+)
+async def test_a_body_that_is_too_long_to_read_passes_byte_for_byte(on: Stage, body: bytes) -> None:
+    async with httpx.AsyncClient(base_url=on.address, timeout=60) as client:
+        response = await client.post("/v1/chat/completions", content=body)
+    await on.proxy.idle()
+    assert (response.status_code, response.headers["x-enfold-warning"]) == (200, TOO_LONG_TO_READ)
+    assert on.provider.bodies == [body]
+    assert await on.engine.sessions() == []
+
+
+async def test_a_large_attachment_does_not_make_a_body_too_long_to_read(on: Stage) -> None:
+    image = {"url": "data:image/png;base64," + "iVBORw0KGgo+" * (MAX_TEXT // 12 + 1)}
+    parts = [{"type": "text", "text": "Look."}, {"type": "image_url", "image_url": image}]
+    messages = [
+        {"role": "user", "content": parts},
+        {"role": "assistant", "content": "A harbour."},
+        {"role": "user", "content": "And now?"},
+    ]
+    body = dumps({"model": "small", "messages": messages})
+    async with httpx.AsyncClient(base_url=on.address, timeout=60) as client:
+        response = await client.post("/v1/chat/completions", content=body)
+    await on.proxy.idle()
+    assert "x-enfold-warning" not in response.headers
+    assert on.provider.bodies == [body]
+    assert len(await on.engine.sessions()) == 1

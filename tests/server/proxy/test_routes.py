@@ -16,6 +16,8 @@ from google import genai
 from google.genai.types import Content, HttpOptions, Part
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from enfold.errors import SummaryError
+from enfold.summaries import Summary, SummaryRequest
 from tests.server.proxy.stage import Stage, question, stage
 
 
@@ -279,10 +281,29 @@ async def test_an_overflow_at_the_provider_compresses_once_and_tries_again(on: S
     assert "compressed" in [each["x-enfold-decision"] for each in headers]
 
 
+class Away:
+    """A summarizer that always fails."""
+
+    name = "away"
+    max_input: int | None = None
+
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        """Fail."""
+        raise SummaryError(f"{self.name} could not summarize {len(request.messages)} messages")
+
+
+@pytest.fixture
+async def failing(tmp_path: Path) -> AsyncIterator[Stage]:
+    """A proxy whose summarizer always fails."""
+    async with stage(f"sqlite:///{tmp_path / 'proxy.db'}", away=Away()) as opened:
+        await opened.engine.set("summarizer", "away")
+        yield opened
+
+
 async def test_a_compression_that_fails_stops_the_conversation_until_somebody_decides(
-    on: Stage,
+    failing: Stage,
 ) -> None:
-    await on.engine.set("summarizer", "nobody")
+    on = failing
     with pytest.raises(openai.APIStatusError) as refused:
         await _talk(on, 30)
     sent = len(on.provider.bodies)
@@ -314,10 +335,13 @@ def _gone() -> Response:
     return Response(status_code=500)
 
 
-async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(on: Stage) -> None:
-    await on.engine.set("summarizer", "nobody")
+async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(
+    failing: Stage,
+) -> None:
+    on = failing
     with pytest.raises(openai.APIStatusError):
         await _talk(on, 30)
+    answered = len(on.provider.bodies)
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
     async with httpx.AsyncClient(base_url=on.address) as client:
@@ -327,5 +351,8 @@ async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(on: 
         inside = await client.get(path, headers={"x-enfold-namespace": namespace})
     assert inside.json() == found.json()
     await (await on.engine.find(record.id, namespace=namespace)).acknowledge()
-    headers = await _talk(on, 30)
+    headers = await _talk(on, answered + 1)
     assert headers[-1]["x-enfold-warning"] == "risk-acknowledged"
+    with pytest.raises(openai.APIStatusError) as refused:  # it covers one request
+        await _talk(on, answered + 2)
+    assert refused.value.status_code == 409

@@ -14,7 +14,8 @@ import openai
 import pytest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold import wire
+from enfold import count, wire
+from enfold.budget import FREED_BELOW_GUARDS
 from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import SummaryError
 from enfold.records import Snapshot
@@ -26,7 +27,7 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
 from enfold.wire import WIRES
-from tests.server.proxy.stage import Stage, question, stage
+from tests.server.proxy.stage import WINDOW, Stage, question, stage
 from tests.server.serving import serving
 
 PATH = "/v1/chat/completions"
@@ -42,11 +43,13 @@ class Gated:
     def __init__(self) -> None:
         self.asked = 0
         self.failures = 0
+        self.was_asked = asyncio.Event()
         self.open = asyncio.Event()
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """A summary, sooner or later."""
         self.asked += 1
+        self.was_asked.set()
         if self.failures:
             self.failures -= 1
             raise SummaryError("the writer is away; try again")
@@ -90,6 +93,12 @@ class Chat:
         for number in range(60):
             reply = await self.say(question(number))
             await self._on.proxy.idle()
+            # A compression that has begun takes a moment until it asks for a summary.
+            async with asyncio.timeout(60):
+                while (  # noqa: ASYNC110 - a background task tells nobody
+                    self._on.proxy.cache_sizes()["background_running"] and not happened(reply)
+                ):
+                    await asyncio.sleep(0.01)
             if happened(reply):
                 return reply
         raise AssertionError("it did not happen")
@@ -151,13 +160,40 @@ async def test_a_compression_ahead_that_fails_costs_nothing_but_another_try(
     failed = await chat.until(lambda _: writer.asked > 0)
     assert (failed.status_code, failed.headers["x-enfold-decision"]) == (200, "keep")
     assert "x-enfold-warning" not in failed.headers
-    then = await chat.say("Go on.")
+    then = await chat.until(lambda _: writer.asked > 1)
     assert then.status_code == 200
     await _eventually(lambda: _summaries(early))
     after = await chat.say("And now?")
     assert after.headers["x-enfold-decision"] == "reused"
     (record,) = await early.engine.sessions(namespace=await early.namespace("k"))
     assert record.blocked is None
+
+
+async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, writer: Gated) -> None:
+    await early.engine.set("threshold", 0.5)
+    limit, goal = int(WINDOW * 0.95), int(WINDOW * 0.5 * FREED_BELOW_GUARDS)
+    sent = step = number = 0
+    while sent + 2 * step <= limit:
+        reply = await chat.say(question(number))
+        await early.proxy.idle()
+        assert reply.headers["x-enfold-decision"] == "keep"
+        last, sent = sent, int(reply.headers["x-enfold-tokens-after"])
+        step, number = sent - last, number + 1
+    assert writer.asked == 1
+    waiting = asyncio.create_task(chat.say(question(number) * 3))
+    async with asyncio.timeout(60):
+        await writer.was_asked.wait()
+    writer.open.set()
+    waited = await waiting
+    before, after = (int(waited.headers[f"x-enfold-tokens-{when}"]) for when in ("before", "after"))
+    assert waited.headers["x-enfold-decision"] in {"compressed", "reused"}
+    assert before > limit >= after
+    (made,) = await _made(early)
+    # The summary is of what was there when it was begun; what came since stays word for word.
+    assert made.parent_depth is not None
+    since = count(chat.messages[made.parent_depth + 1 : -1])
+    assert after - since <= goal
+    assert writer.asked == 1
 
 
 async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
@@ -259,6 +295,21 @@ async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
     assert again.headers["x-enfold-decision"] == "reused"
     assert on.provider.bodies[-1] == on.provider.bodies[-2]
     assert writer.asked == 1
+
+
+@pytest.mark.parametrize("role", ["system", "user"])
+async def test_a_summary_has_the_role_of_the_setting(
+    on: Stage, chat: Chat, writer: Gated, role: str
+) -> None:
+    writer.open.set()
+    await on.engine.set("summary_role", role)
+    chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
+    assert (await chat.say("And now?")).headers["x-enfold-decision"] == "compressed"
+    (summary,) = (m for m in on.provider.last["messages"] if "They counted words." in m["content"])
+    assert summary["role"] == role
+    await chat.say("And then?")
+    (summary,) = (m for m in on.provider.last["messages"] if "They counted words." in m["content"])
+    assert summary["role"] == role
 
 
 async def test_the_risk_can_be_acknowledged_before_the_first_reply(

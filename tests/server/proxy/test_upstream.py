@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from enfold.errors import UnavailableError
-from enfold.server.proxy.upstream import Upstream, forwarded_headers
+from enfold.server.proxy.upstream import Upstream, forwarded_headers, response_headers
 from tests.server.serving import serving
 
 
@@ -53,3 +53,12 @@ async def test_a_provider_that_is_not_there_is_unavailable() -> None:
         async with upstream.call("openai", "GET", "/v1/models?key=secret", [], None):
             pass
     await upstream.close()
+
+
+def test_cookies_and_rights_of_the_providers_site_are_not_passed_on() -> None:
+    given = [
+        (b"Set-Cookie", b"__cf_bm=x"),
+        (b"access-control-allow-origin", b"*"),
+        (b"content-type", b"application/json"),
+    ]
+    assert response_headers(given) == [(b"content-type", b"application/json")]

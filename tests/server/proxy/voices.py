@@ -1,15 +1,15 @@
 """Models that say what a test wants, in every form, and clients that speak with their own library.
 
-A reply is a list of parts: a thought, some text, a call. `answer` writes it as a provider does,
-streamed or whole. A `Talker` keeps its history the way its library gives it, as clients do.
+A reply is a list of parts: a thought, some text, a call. `written` writes it as a provider does,
+streamed or whole. A talker keeps its history the way its library gives it, as clients do.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import anthropic
 import openai
@@ -19,37 +19,21 @@ from google.genai.types import Part as GooglePart
 from google.genai.types import Tool as GoogleTool
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from enfold.messages import Message, Reasoning, Text, ToolCall
+from enfold.testing.provider import INTERFACES
+from enfold.testing.provider_replies import ReplyFacts, as_stream
 from tests.server.proxy.stage import Script
 
-
-@dataclass(frozen=True)
-class Think:
-    """Reasoning, signed by the provider."""
-
-    text: str
-    signature: str = "sig"
-
-
-@dataclass(frozen=True)
-class Say:
-    """Text."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Use:
-    """A call of a tool."""
-
-    id: str
-    name: str
-    arguments: Any
-
-
-Part = Think | Say | Use
+Part = Reasoning | Text | ToolCall
 Step = Sequence[Part]
-INPUT, OUTPUT = 100, 10
-"""What every request uses."""
+Say, Use = Text, ToolCall
+INPUT, CACHED, OUTPUT = 100, 5, 10
+"""The tokens that every request uses."""
+
+
+def Think(text: str, signature: str = "sig") -> Reasoning:  # noqa: N802 - reads as Say and Use do
+    """Return reasoning, signed by the provider."""
+    return Reasoning(text, {"signature": signature})
 
 
 def script(*steps: Step | Callable[[Any], Step]) -> Script:
@@ -60,7 +44,7 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
         step = left.pop(0) if left else [Say("Fine.")]
         said = step(body) if callable(step) else step
         path = request.url.path
-        form = next(form for name, form in _PATHS.items() if name in path)
+        form = next(each.name for end, each in INTERFACES.items() if end in path)
         is_stream = bool(body.get("stream")) or "streamGenerate" in path
         whole, streamed = written(form, said, body)
         if not is_stream:
@@ -72,220 +56,17 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
 
 def written(form: str, said: Step, body: Any) -> tuple[Any, bytes]:
     """What a provider answers to the body: whole, and as the bytes of a stream."""
-    whole, events = _FORMS[form](said, body)
-    lines = []
-    for event in events:
-        if isinstance(event, dict) and "type" in event:
-            lines.append(f"event: {event['type']}\n")
-        data = event if isinstance(event, str) else json.dumps(event)
-        lines.append(f"data: {data}\n\n")
-    return whole, "".join(lines).encode()
+    interface = next(each for each in INTERFACES.values() if each.name == form)
+    asked = bool(body.get("stream_options", {}).get("include_usage"))
+    id = f"{len(body[interface.messages])}"
+    facts = ReplyFacts(id, "small", INPUT, CACHED, OUTPUT, streams_usage=asked)
+    whole, events = interface.write(Message("assistant", tuple(said)), facts)
+    return whole, as_stream(events)
 
 
 async def _in_pieces(raw: bytes) -> AsyncIterator[bytes]:
     for at in range(0, len(raw), 97):
         yield raw[at : at + 97]
-
-
-def _halves(text: str) -> Iterator[str]:
-    yield text[: len(text) // 2]
-    yield text[len(text) // 2 :]
-
-
-def _chat(said: Step, body: Any) -> tuple[Any, list[Any]]:
-    uses = [part for part in said if isinstance(part, Use)]
-    text = "".join(part.text for part in said if isinstance(part, Say))
-    calls = [
-        {
-            "id": use.id,
-            "type": "function",
-            "function": {"name": use.name, "arguments": json.dumps(use.arguments)},
-        }
-        for use in uses
-    ]
-    message: Any = {"role": "assistant", "content": text or None}
-    if calls:
-        message["tool_calls"] = calls
-    finish = "tool_calls" if calls else "stop"
-    usage = {
-        "prompt_tokens": INPUT,
-        "completion_tokens": OUTPUT,
-        "total_tokens": INPUT + OUTPUT,
-        "prompt_tokens_details": {"cached_tokens": 5},
-    }
-    about = {"id": f"chat-{len(body['messages'])}", "created": 1, "model": "small"}
-
-    def chunk(delta: Any, reason: str | None = None) -> Any:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason}
-        return {**about, "object": "chat.completion.chunk", "choices": [choice]}
-
-    events = [chunk({"role": "assistant", "content": ""})]
-    events += [chunk({"content": half}) for half in _halves(text) if half]
-    for index, call in enumerate(calls):
-        function: Any = call["function"]
-        first = {**call, "index": index, "function": {**function, "arguments": ""}}
-        events.append(chunk({"tool_calls": [first]}))
-        for half in _halves(function["arguments"]):
-            piece = {"index": index, "function": {"arguments": half}}
-            events.append(chunk({"tool_calls": [piece]}))
-    events.append(chunk({}, finish))
-    if body.get("stream_options", {}).get("include_usage"):
-        events.append({**chunk({}), "choices": [], "usage": usage})
-    choice = {"index": 0, "message": message, "finish_reason": finish}
-    whole = {**about, "object": "chat.completion", "choices": [choice], "usage": usage}
-    return whole, [*events, "[DONE]"]
-
-
-def _responses(said: Step, body: Any) -> tuple[Any, list[Any]]:
-    number = len(body["input"])
-    items = [_item(part, f"{number}-{at}") for at, part in enumerate(said)]
-    about = {
-        "id": f"resp-{number}",
-        "object": "response",
-        "created_at": 1,
-        "model": "small",
-        "parallel_tool_calls": True,
-        "tool_choice": "auto",
-        "tools": body.get("tools", []),
-    }
-    usage = {
-        "input_tokens": INPUT,
-        "input_tokens_details": {"cached_tokens": 5},
-        "output_tokens": OUTPUT,
-        "output_tokens_details": {"reasoning_tokens": 3},
-        "total_tokens": INPUT + OUTPUT,
-    }
-    whole = {**about, "status": "completed", "output": items, "usage": usage}
-    events: list[Any] = [
-        {"type": kind, "response": {**about, "status": "in_progress", "output": []}}
-        for kind in ("response.created", "response.in_progress")
-    ]
-    for index, item in enumerate(items):
-        at = {"output_index": index}
-        empty: Any = {"message": {"content": []}, "function_call": {"arguments": ""}}
-        begun = {**item, **empty.get(item["type"], {})}
-        events.append({"type": "response.output_item.added", **at, "item": begun})
-        events += ({**event, **at} for event in _item_events(item))
-        events.append({"type": "response.output_item.done", **at, "item": item})
-    events.append({"type": "response.completed", "response": whole})
-    return whole, [{**event, "sequence_number": n} for n, event in enumerate(events)]
-
-
-def _item(part: Part, id: str) -> Any:
-    match part:
-        case Think(text, signature):
-            summary = [{"type": "summary_text", "text": text}]
-            return {
-                "type": "reasoning",
-                "id": f"rs-{id}",
-                "summary": summary,
-                "encrypted_content": signature,
-            }
-        case Say(text):
-            content = [{"type": "output_text", "text": text, "annotations": []}]
-            said = {"type": "message", "id": f"msg-{id}", "role": "assistant"}
-            return {**said, "status": "completed", "content": content}
-        case Use(call, name, arguments):
-            given = {"name": name, "arguments": json.dumps(arguments), "status": "completed"}
-            return {"type": "function_call", "id": f"fc-{id}", "call_id": call, **given}
-
-
-def _item_events(item: Any) -> Iterator[Any]:
-    about = {"item_id": item["id"]}
-    if item["type"] == "message":
-        (block,) = item["content"]
-        at = {**about, "content_index": 0}
-        yield {"type": "response.content_part.added", **at, "part": {**block, "text": ""}}
-        for half in _halves(block["text"]):
-            yield {"type": "response.output_text.delta", **at, "delta": half, "logprobs": []}
-        done = {"text": block["text"], "logprobs": []}
-        yield {"type": "response.output_text.done", **at, **done}
-        yield {"type": "response.content_part.done", **at, "part": block}
-    elif item["type"] == "function_call":
-        for half in _halves(item["arguments"]):
-            yield {"type": "response.function_call_arguments.delta", **about, "delta": half}
-        done = {"arguments": item["arguments"], "name": item["name"]}
-        yield {"type": "response.function_call_arguments.done", **about, **done}
-
-
-def _messages(said: Step, body: Any) -> tuple[Any, list[Any]]:
-    blocks: list[Any] = []
-    events: list[Any] = []
-    for index, part in enumerate(said):
-        match part:
-            case Think(text, signature):
-                block: Any = {"type": "thinking", "thinking": text, "signature": signature}
-                empty: Any = {"type": "thinking", "thinking": "", "signature": ""}
-                deltas = [
-                    {"type": "thinking_delta", "thinking": text},
-                    {"type": "signature_delta", "signature": signature},
-                ]
-            case Say(text):
-                block, empty = {"type": "text", "text": text}, {"type": "text", "text": ""}
-                deltas = [{"type": "text_delta", "text": half} for half in _halves(text)]
-            case Use(id, name, arguments):
-                block = {"type": "tool_use", "id": id, "name": name, "input": arguments}
-                empty = {**block, "input": {}}
-                deltas = [
-                    {"type": "input_json_delta", "partial_json": half}
-                    for half in _halves(json.dumps(arguments))
-                ]
-        blocks.append(block)
-        events.append({"type": "content_block_start", "index": index, "content_block": empty})
-        at = {"type": "content_block_delta", "index": index}
-        events += ({**at, "delta": delta} for delta in deltas)
-        events.append({"type": "content_block_stop", "index": index})
-    stop = "tool_use" if isinstance(said[-1], Use) else "end_turn"
-    usage = {"input_tokens": INPUT - 5, "cache_read_input_tokens": 5, "output_tokens": OUTPUT}
-    about = {"type": "message", "role": "assistant", "model": "small", "stop_sequence": None}
-    id = f"msg-{len(body['messages'])}"
-    begun: Any = {"content": [], "stop_reason": None, "usage": {**usage, "output_tokens": 1}}
-    start = {"type": "message_start", "message": {"id": id, **about, **begun}}
-    ended = {"stop_reason": stop, "stop_sequence": None}
-    end = {"type": "message_delta", "delta": ended, "usage": {"output_tokens": OUTPUT}}
-    whole = {"id": id, **about, "content": blocks, "stop_reason": stop, "usage": usage}
-    return whole, [start, {"type": "ping"}, *events, end, {"type": "message_stop"}]
-
-
-def _gemini(said: Step, _body: Any) -> tuple[Any, list[Any]]:
-    parts: list[Any] = []
-    for part in said:
-        match part:
-            case Think(text):
-                parts.append({"text": text, "thought": True})
-            case Say(text):
-                parts += [{"text": half} for half in _halves(text)]
-            case Use(_, name, arguments):
-                call = {"name": name, "args": arguments}
-                parts.append({"functionCall": call, "thoughtSignature": "c2ln"})
-    usage = {
-        "promptTokenCount": INPUT,
-        "candidatesTokenCount": OUTPUT,
-        "totalTokenCount": INPUT + OUTPUT,
-        "cachedContentTokenCount": 5,
-    }
-
-    def piece(parts: list[Any], **ending: Any) -> Any:
-        candidate = {"content": {"role": "model", "parts": parts}, **ending}
-        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "small"}
-
-    *first, last = parts
-    events = [piece([part]) for part in first]
-    return piece(parts, finishReason="STOP"), [*events, piece([last], finishReason="STOP")]
-
-
-_FORMS = {
-    "openai": _chat,
-    "openai-responses": _responses,
-    "anthropic": _messages,
-    "gemini": _gemini,
-}
-_PATHS = {
-    "/chat/completions": "openai",
-    "/responses": "openai-responses",
-    "/messages": "anthropic",
-    "enerateContent": "gemini",
-}
 
 
 @dataclass
@@ -297,17 +78,6 @@ class Heard:
     usage: tuple[int, int]
     finish: str
     raw: Any = None
-
-
-class Talker(Protocol):
-    """A client with its own library."""
-
-    history: list[Any]
-
-    def ask(self, text: str) -> None: ...
-    def tell(self, call: tuple[str, str, Any], result: str) -> None: ...
-    async def hear(self, *, stream: bool, **options: Any) -> Heard: ...
-    async def close(self) -> None: ...
 
 
 SCHEMA: Any = {"type": "object", "properties": {"what": {"type": "string"}}}

@@ -17,7 +17,15 @@ from starlette.types import Scope
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
 from enfold.server.access import Tokens
-from enfold.server.api import catalog, compression, context, sessions, tokens, usage
+from enfold.server.api import (
+    catalog,
+    compression,
+    context,
+    sessions,
+    tokens,
+    usage,
+    verification,
+)
 from enfold.server.api.shapes import ErrorBody
 from enfold.server.failures import (
     Json,
@@ -43,6 +51,7 @@ ROUTERS = (
     context.events_router,
     compression.router,
     tokens.router,
+    verification.router,
 )
 BODY_LIMIT = ServerSettings().body_limit
 _METHOD_NOT_ALLOWED = 405

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
+from enfold.engine import activity
 from enfold.engine.models import ModelChanges
 from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
@@ -26,6 +28,8 @@ from enfold.server.api.shapes import (
 from enfold.server.callers import require_owner
 from enfold.server.headers import name_in
 from enfold.settings import SettingValue, setting_values
+from enfold.strategies import contract, presets
+from enfold.strategies.contract import AnyStrategyKind
 from enfold.strategies.presets import Preset
 
 router = APIRouter(prefix="/api", tags=["models"], route_class=StrictRoute)
@@ -98,6 +102,21 @@ async def list_profiles(engine: TheEngine) -> Sequence[ListedProfile]:
     return await engine.profiles.all()
 
 
+@profiles_router.get("/costs", name="costs", summary="Compare the costs of profiles")
+async def compare_costs(
+    engine: TheEngine,
+    caller: TheCaller,
+    input_tokens: Annotated[
+        int, Query(ge=0, le=10**9, description="The tokens that are summarized.")
+    ] = 100_000,
+    output_tokens: Annotated[
+        int, Query(ge=0, le=10**9, description="The tokens of the summary.")
+    ] = 2_000,
+) -> Sequence[activity.ProfileCost]:
+    """Return the cost of a compression with each profile, cheapest first; no model is called."""
+    return await activity.compare_costs(engine, caller.namespace, input_tokens, output_tokens)
+
+
 @profiles_router.get("/profiles/{profile}", name="get", summary="Show a profile")
 async def get_profile(profile: Name, engine: TheEngine) -> ListedProfile:
     """Return all fields of a profile."""
@@ -144,6 +163,37 @@ async def delete_profile(
 
 presets_router = APIRouter(prefix="/api", tags=["presets"], route_class=StrictRoute)
 
+
+@dataclass(frozen=True, slots=True)
+class ListedStrategy:
+    """A strategy that can be chosen."""
+
+    id: str
+    """The name in the setting `strategy`."""
+    name: str
+    """Its name for people."""
+    description: str
+    """What it does."""
+    version: str
+    """Its version."""
+    capabilities: Mapping[str, Any]
+    """What it can do: `lossless`, `batch`, `individual`, `speed` and others."""
+    config_schema: Mapping[str, Any]
+    """The JSON schema of its config."""
+
+    @classmethod
+    def of(cls, kind: AnyStrategyKind) -> ListedStrategy:
+        """Return a strategy of the registry."""
+        able = asdict(kind.capabilities)
+        return cls(kind.id, kind.name, kind.description, kind.version, able, kind.schema())
+
+
+@presets_router.get("/strategies", name="strategies", summary="List strategies")
+async def list_strategies() -> Sequence[ListedStrategy]:
+    """Return the strategies with their capabilities and the JSON schemas of their configs."""
+    return [ListedStrategy.of(contract.get(name)) for name in contract.names()]
+
+
 PresetName: TypeAlias = Annotated[
     str, Path(description="The preset's name.", examples=["balanced"])
 ]
@@ -155,6 +205,16 @@ class NewPreset(Shape):
     description: str = Field("", max_length=1_000, description="A description.")
     strategy: str = Field(description="The strategy's name.")
     config: dict[str, Any] = Field(default_factory=dict, description="The strategy's config.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _migrate(cls, value: Any) -> Any:
+        """Read `provider` and `smartConfig` of another system; the path has the name."""
+        if not isinstance(value, Mapping):
+            return value
+        fields = presets.migrated(value)
+        return {name: fields[name] for name in fields if name not in {"version", "name"}}
+
     model_config = example(
         description="Keep the last ten messages, shorten the others.",
         strategy="truncation",

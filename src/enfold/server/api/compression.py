@@ -7,6 +7,7 @@ against such an interface. They do the same as the routes of a session.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from fastapi import APIRouter, Query
@@ -14,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from enfold.engine import Outcome, Status
+from enfold.jsontext import dump_text
+from enfold.llm.calls import Connection, Secret
 from enfold.records import Snapshot
 from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine, example
 from enfold.settings import Settings
@@ -58,6 +61,13 @@ class ManualRequest(CamelShape):
         None, ge=0, le=10**9, description="Number of recent tokens kept verbatim, this time."
     )
     force: bool = Field(default=True, description="Compress even if it is not due.")
+    api_key: str | None = Field(
+        None,
+        max_length=4_096,
+        repr=False,
+        description="A key for the model, which then writes the summary. It is used for this call "
+        "and not stored.",
+    )
     model_config = example(sessionId="festival", retentionTokenCount=2_000)
 
 
@@ -68,18 +78,20 @@ def _camel(owner: str, *names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ContextCheck:
-    """How full the context is."""
+    """How full the context is. `utilizationPercentage` is a share: 1 is full."""
 
-    JSON_FIELDS: ClassVar = _camel(
-        "status",
-        "needs_compression",
-        "current_token_count",
-        "context_limit",
-        "threshold_token_count",
-        "utilization_percentage",
-        "retention_token_budget",
-        "retained_message_count",
-        "compressible_message_count",
+    JSON_FIELDS: ClassVar = (
+        *_camel(
+            "status",
+            "needs_compression",
+            "current_token_count",
+            "context_limit",
+            "threshold_token_count",
+            "retention_token_budget",
+            "retained_message_count",
+            "compressible_message_count",
+        ),
+        "utilizationPercentage=status.utilization",
     )
     status: Status
 
@@ -125,12 +137,26 @@ class CompressionSnapshot:
     JSON_FIELDS: ClassVar = (
         "sessionId=session_id",
         "messageCutoffId=snapshot.cutoff",
+        "contentJson=content_json",
         *_camel("snapshot", "id", "kind", "content", "token_count"),
         *_camel("snapshot", "undone", "created_at", "updated_at"),
     )
     session_id: str
     """The session's name."""
     snapshot: Snapshot
+
+    @property
+    def content_json(self) -> str:
+        """The content as a JSON text, with the time and the tokens of the summary."""
+        snapshot = self.snapshot
+        made = datetime.fromtimestamp(snapshot.created_at / 1000, UTC)
+        return dump_text(
+            {
+                **snapshot.content,
+                "compressionTimestamp": made.isoformat(timespec="milliseconds"),
+                "summaryTokenCount": snapshot.token_count,
+            }
+        )
 
 
 @router.post("/check", name="check", summary="Check if a compression is needed")
@@ -142,11 +168,21 @@ async def check(checking: CheckRequest, engine: TheEngine, caller: TheCaller) ->
 
 @router.post("/manual", name="manual", summary="Compress now")
 async def manual(options: ManualRequest, engine: TheEngine, caller: TheCaller) -> CompressionResult:
-    """Compress with the session's profile or the server's; a request never has a key."""
+    """Compress with the session's profile or the server's, or with the key of the request."""
     session = await engine.find(options.session_id, namespace=caller.namespace)
-    keep_tokens = options.retention_token_count
+    call = options.call()
+    writer = None
+    if options.api_key is not None:
+        model = call.get("model") or (await session.status()).model
+        provider, _, name = model.partition(":")
+        writer = Connection(provider, name, key=Secret(options.api_key))
     return CompressionResult(
-        await session.compress(force=options.force, keep_tokens=keep_tokens, **options.call())
+        await session.compress(
+            force=options.force,
+            keep_tokens=options.retention_token_count,
+            writer=writer,
+            **call,
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
@@ -141,6 +142,7 @@ async def prepare(options: PrepareOptions, session: TheSession) -> PreparedView:
         max_output=options.max_output,
         **checked(options.settings),
     )
+    await _read_receipt(prepared.compression)
     return PreparedView(
         prepared.render(options.dialect),
         prepared.decision,
@@ -161,13 +163,13 @@ async def compress(options: CompressOptions, session: TheSession, request: Reque
     done = await session.compress(
         force=options.force, keep_tokens=options.keep_tokens, **checked(options.settings)
     )
-    return _count_outcome(done, request)
+    return await _finish(done, request)
 
 
 @router.post("/sessions/{session}/retry", name="retry", summary="Retry a failed compression")
 async def retry(session: TheSession, request: Request) -> Outcome:
     """Repeat the compression that failed and blocked the session. Success unblocks it."""
-    return _count_outcome(await session.retry(), request)
+    return await _finish(await session.retry(), request)
 
 
 @router.post(
@@ -186,15 +188,22 @@ async def undo(session: TheSession) -> UndoneSnapshot:
     return UndoneSnapshot(None if undone is None else undone.id)
 
 
-def _count_outcome(done: Outcome, request: Request) -> Outcome:
-    """Add the figures to the audit log and return the outcome."""
+async def _finish(done: Outcome, request: Request) -> Outcome:
+    """Add the figures to the audit log and return the outcome, its receipt read."""
     count(
         request.scope,
         messages=done.messages,
         tokens_before=done.tokens_before,
         tokens_after=done.tokens_after,
     )
+    await _read_receipt(done)
     return done
+
+
+async def _read_receipt(done: Outcome | None) -> None:
+    """Find the figures of the receipt, which the answer shows, without blocking other requests."""
+    if done is not None and done.receipt is not None:
+        await asyncio.to_thread(done.receipt.read)
 
 
 summaries_router = APIRouter(prefix="/api", tags=["summaries"], route_class=StrictRoute)
@@ -235,7 +244,7 @@ async def list_memories(session: TheSession) -> Sequence[Snapshot]:
 @summaries_router.post("/sessions/{session}/regenerate", name="regenerate", summary="Regenerate it")
 async def regenerate(options: RegenerateOptions, session: TheSession, request: Request) -> Outcome:
     """Write the summary in use again, for the same messages."""
-    return _count_outcome(await session.regenerate(**checked(options.settings)), request)
+    return await _finish(await session.regenerate(**checked(options.settings)), request)
 
 
 @summaries_router.put("/sessions/{session}/summary", name="edit", summary="Edit the summary")

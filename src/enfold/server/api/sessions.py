@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import Field
 
 from enfold import wire
-from enfold.engine.recall import RECALL_TOKENS, RecallAnswer
+from enfold.engine.recall import MAX_AROUND, RECALL_TOKENS, RecallAnswer
 from enfold.engine.results import StandingMessage
 from enfold.engine.state import as_messages
 from enfold.engine.transfer import fork_session
@@ -306,15 +306,36 @@ async def recall(
     question: Annotated[
         str,
         Query(
-            min_length=1,
             max_length=4_000,
-            description="A question in plain words.",
-            examples=["Who brings the lanterns?"],
+            description="A question in plain words, which may name a date or a file.",
+            examples=["When do the lanterns arrive?"],
         ),
-    ],
+    ] = "",
+    reference: Annotated[
+        str,
+        Query(
+            max_length=256,
+            description="In place of a question: a message's id or position.",
+            examples=[""],
+        ),
+    ] = "",
+    start: Annotated[
+        int, Query(ge=0, description="With a reference: the character to go on from.")
+    ] = 0,
+    around: Annotated[
+        int,
+        Query(
+            ge=0, le=MAX_AROUND, description="With a reference: neighbours to return on each side."
+        ),
+    ] = 0,
     tokens: Annotated[
         int, Query(ge=1, le=100_000, description="Tokens of the answer, at most.")
     ] = RECALL_TOKENS,
 ) -> RecallAnswer:
-    """Return the messages of the session's branch that answer a question, summarized or not."""
-    return await session.recall(question, tokens=tokens)
+    """Return the messages of the session's branch that answer a question, summarized or not.
+
+    Or one message by its reference, with its neighbours.
+    """
+    return await session.recall(
+        question, reference=reference, start=start, around=around, tokens=tokens
+    )

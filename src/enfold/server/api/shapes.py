@@ -23,16 +23,23 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from enfold.engine import Engine, Session
+from enfold.errors import TooLargeError
 from enfold.jsontext import json_fields, loads, to_json
 from enfold.server.access import Tokens
-from enfold.server.bodies import unpacked
+from enfold.server.bodies import too_large, unpacked
 from enfold.server.callers import Caller, caller_in, require_owner
 from enfold.server.failures import Json
 from enfold.server.feed import Feeds
 from enfold.server.headers import name_in
+from enfold.server.load import held_bytes
 from enfold.settings import check
 
 LONGEST_PAGE = 500
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
+
+
+_MAX_OBJECTS = 100_000
+"""Objects in a body: each costs far more time and memory than its bytes."""
 
 
 class Shape(BaseModel):
@@ -70,14 +77,28 @@ class StrictRequest(Request):
     async def body(self) -> bytes:
         """Return the body, decompressed."""
         if not hasattr(self, "_unpacked"):
-            packed = await super().body()
+            limit = self.app.state.body_limit
+            announced = self.headers.get("content-length", "")
+            if announced.isdigit() and int(announced) > limit:
+                raise too_large(limit)
+            pieces, size = [], 0
+            async for piece in self.stream():
+                size += len(piece)
+                if size > limit:
+                    raise too_large(limit)
+                pieces.append(piece)
             encoding = self.headers.get("content-encoding", "")
-            self._unpacked = unpacked(packed, encoding, self.app.state.body_limit)
+            self._unpacked = unpacked(b"".join(pieces), encoding, limit)
         return self._unpacked
 
     async def json(self) -> Any:
         """Return the body's value. NaN, infinity and numbers beyond a float are errors."""
-        return loads(await self.body())
+        body = await self.body()
+        if body.count(b"{") > _MAX_OBJECTS:
+            raise TooLargeError(
+                f"the request's body has more than {_MAX_OBJECTS:,} objects; send it in parts"
+            )
+        return loads(body)
 
 
 class StrictRoute(APIRoute):
@@ -97,7 +118,12 @@ class StrictRoute(APIRoute):
         answer = super().get_route_handler()
 
         async def answer_strictly(request: Request) -> Response:
-            return await answer(StrictRequest(request.scope, request.receive))
+            strict = StrictRequest(request.scope, request.receive)
+            held = held_bytes(request.scope)
+            if held is None or request.method in _WITHOUT_BODY:
+                return await answer(strict)
+            async with held.turn(len(await strict.body())):
+                return await answer(strict)
 
         return answer_strictly
 

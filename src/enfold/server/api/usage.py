@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query
 
-from enfold.engine.activity import Activity, read_activity
+from enfold.engine.activity import Activity, PromptFigures, read_activity, read_prompt_trial
 from enfold.records import UsageSummary
 from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine, TheSession
 
@@ -28,6 +29,14 @@ async def total_usage(engine: TheEngine, caller: TheCaller, since: Since = 0) ->
 async def session_usage(session: TheSession, since: Since = 0) -> UsageSummary:
     """Return the usage of one session."""
     return UsageSummary.of(await session.usage(since=since))
+
+
+@router.get("/prompt-trial", name="prompt_trial", summary="Compare prompts on trial")
+async def show_prompt_trial(
+    engine: TheEngine, caller: TheCaller, since: Since = 0
+) -> Mapping[str, PromptFigures]:
+    """Return what summaries came to with the prompt on trial and with the usual one."""
+    return await read_prompt_trial(engine, caller.namespace, since=since)
 
 
 @router.get("/activity", name="activity", summary="Show savings")

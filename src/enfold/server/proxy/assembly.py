@@ -16,7 +16,7 @@ from enfold.engine.recognition import ClientHistory
 from enfold.engine.state import message_of
 from enfold.errors import InputError
 from enfold.jsontext import dumps, loads, texts_within
-from enfold.messages import Message
+from enfold.messages import Message, Role
 from enfold.records import Edit, Snapshot, StoredMessage, SummaryPlace, ViewRow
 from enfold.server.proxy.bodies import MessageFacts, parse_message
 from enfold.server.proxy.recorder import RecordedResponse
@@ -55,6 +55,7 @@ class ViewFormat:
     tokenizer: str
     note: str = ""
     """A sentence for the model that stands next to a summary."""
+    summary_role: Role = "system"
 
 
 def assemble_view(
@@ -112,7 +113,7 @@ def _insert_summary(
     view: list[OutgoingMessage], places: Sequence[int], at: int, summary: str, form: ViewFormat
 ) -> list[OutgoingMessage]:
     """Put the summary in its place; messages that have to join others are rendered anew."""
-    message = summary_message(summary, form.dialect, note=form.note)
+    message = summary_message(summary, form.dialect, role=form.summary_role, note=form.note)
     render = wire.get(form.dialect).render_message
     tokens = summary_tokens(summary, form.tokenizer, note=form.note)
     placed = OutgoingMessage(dumps(render(message)), tokens)

@@ -14,11 +14,21 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from operator import attrgetter
 from secrets import token_hex
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    TypeAlias,
+    TypeVar,
+    TypeVarTuple,
+    Unpack,
+    cast,
+    overload,
+)
 
 from enfold import wire
 from enfold.errors import InputError
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 Result = TypeVar("Result")
+Further = TypeVarTuple("Further")
 FactsKey: TypeAlias = bytes
 """The digest of dialect, tokenizer and a message's bytes."""
 
@@ -44,6 +55,15 @@ _THREAD_BYTES = 50_000
 """Bytes of new messages from which they are counted in a thread."""
 _COUNTING_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
 """Few threads that stay: the tokenizer's library keeps about 8 MB for each that ever counted."""
+MAX_MESSAGES = 20_000
+"""Messages of a body that is read. No client sends as many; each costs time and memory."""
+MAX_TEXT = 8 * 2**20
+"""Bytes of text of a body that is read: more than the windows of all models hold."""
+LARGE_BODY = 2**20
+"""Bytes of a body from which it is read in a thread."""
+_TEXT_RATIO = 6
+"""The bytes of a text for each byte that base64 does not use: spaces, marks, other scripts."""
+_BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _MIN_BODY = 100_000
 """Bytes of a body from which its prefix is remembered."""
 _UNSETTLED_MESSAGES = 6
@@ -95,6 +115,21 @@ class RequestBody:
                 return min(value, _MAX_OUTPUT)
         return None
 
+    def with_max_output(self, tokens: int) -> RequestBody:
+        """Return the body with a limit of the reply that is at least this, if it has a limit."""
+        current = self.max_output()
+        if current is None or current >= tokens:
+            return self
+        fields = dict(self.fields)
+        for path in self.wire.max_output_paths:
+            first, *rest = path.split(".")
+            value = self.field(first)
+            if rest and isinstance(value, dict) and rest[0] in value:
+                fields[first] = dumps({**value, rest[0]: tokens})
+            elif not rest and value is not None:
+                fields[first] = dumps(tokens)
+        return replace(self, fields=fields)
+
     def with_messages(self, messages: Iterable[bytes]) -> bytes:
         """Return the body with other messages; other fields keep their bytes and their order."""
         array = b"[" + b",".join(messages) + b"]"
@@ -119,9 +154,25 @@ def parse_body(wire: Wire, raw: bytes) -> RequestBody:
     return RequestBody(wire, raw, found, tuple(items(messages)))
 
 
+def has_too_much_text(raw: bytes) -> bool:
+    """Return True if a body has more text than is read; attachments in base64 do not count."""
+    if len(raw) <= MAX_TEXT:
+        return False
+    return len(raw.translate(None, _BASE64)) * _TEXT_RATIO > MAX_TEXT
+
+
 def parse_message(raw: bytes, dialect: str) -> Message:
     """Return the message of its bytes."""
     return wire.get(dialect).parse_message(loads(raw))
+
+
+async def parse_messages(raws: Sequence[bytes], dialect: str, at: datetime) -> list[Message]:
+    """Return the messages of their bytes, each with the time; many are parsed in a thread."""
+    return await _run_in_thread_if_large(_parse_messages, raws, dialect, at)
+
+
+def _parse_messages(raws: Sequence[bytes], dialect: str, at: datetime) -> list[Message]:
+    return [replace(parse_message(raw, dialect), at=at) for raw in raws]
 
 
 def _join_object(members: Iterable[tuple[str, bytes]]) -> bytes:
@@ -145,6 +196,10 @@ class MessageFactsCache:
         self._size = size
         self._facts: dict[FactsKey, MessageFacts] = {}
         self._overheads: dict[FactsKey, tuple[int, int]] = {}
+
+    def sizes(self) -> dict[str, int]:
+        """Return the number of entries of each collection."""
+        return {"message_facts": len(self._facts), "overheads": len(self._overheads)}
 
     async def facts(
         self, raws: Sequence[bytes], dialect: str, tokenizer: str
@@ -198,15 +253,15 @@ def _hash_start(dialect: str, tokenizer: str) -> _Hash:
 
 
 async def _run_in_thread_if_large(
-    work: Callable[[Sequence[bytes], str, str], Result],
+    work: Callable[[Sequence[bytes], str, Unpack[Further]], Result],
     raws: Sequence[bytes],
     dialect: str,
-    tokenizer: str,
+    *further: *Further,
 ) -> Result:
     if sum(map(len, raws)) < _THREAD_BYTES:
-        return work(raws, dialect, tokenizer)
+        return work(raws, dialect, *further)
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_COUNTING_THREADS, work, raws, dialect, tokenizer)
+    return await loop.run_in_executor(_COUNTING_THREADS, work, raws, dialect, *further)
 
 
 def _compute_facts(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[MessageFacts]:
@@ -318,6 +373,14 @@ class PrefixCache:
         self._prefixes: list[BodyPrefix] = []
         """The most recently used is the last."""
 
+    def sizes(self) -> dict[str, int]:
+        """Return the number of prefixes, of their messages, and of the bytes that are held."""
+        return {
+            "prefixes": len(self._prefixes),
+            "prefix_messages": sum(each.count for each in self._prefixes),
+            "prefix_bytes": sum(len(each.raw or b"") for each in self._prefixes),
+        }
+
     def parse(self, wire: Wire, raw: bytes) -> tuple[RequestBody, BodyPrefix | None]:
         """Return the body, cut into messages, and its prefix if the body is long."""
         if len(raw) < self._min_body:
@@ -335,22 +398,26 @@ class PrefixCache:
         """Return the longest prefix that the body begins with."""
         candidates = [each for each in self._prefixes if each.could_begin(wire, raw)]
         candidates.sort(key=attrgetter("size"), reverse=True)
-        held = (each for each in candidates if each.raw is not None and raw.startswith(each.raw))
-        found = next(held, None)
+        # Another thread may drop the bytes of a prefix meanwhile.
+        held = ((each, each.raw) for each in candidates)
+        found = next((each for each, its in held if its is not None and raw.startswith(its)), None)
         size = 0 if found is None else found.size
         longer = [each for each in reversed(candidates) if each.raw is None and each.size > size]
         return _longest_by_hash(longer, raw, found) if longer else found
 
     def _add(self, prefix: BodyPrefix, *, replaced: BodyPrefix | None) -> None:
-        self._prefixes = [each for each in self._prefixes if each is not replaced]
-        self._prefixes.append(prefix)
+        prefixes = [each for each in self._prefixes if each is not replaced]
+        prefixes.append(prefix)
         while (
-            len(self._prefixes) > self._max_prefixes
-            or sum(each.count for each in self._prefixes) > self._max_messages
+            len(prefixes) > self._max_prefixes
+            or sum(each.count for each in prefixes) > self._max_messages
         ):
-            del self._prefixes[0]
+            del prefixes[0]
+        # Threads share the list, so it is replaced and never changed. A prefix that two threads
+        # add at once may be missing: then its body is parsed whole the next time.
+        self._prefixes = prefixes
         left = self._max_held
-        for each in reversed(self._prefixes):
+        for each in reversed(prefixes):
             size = len(each.raw or b"")
             if size > left:
                 each.raw = None

@@ -13,7 +13,7 @@ from typing import Any
 
 from enfold import wire
 from enfold.engine import Session
-from enfold.engine.responses import Responses
+from enfold.engine.recognition import Responses
 from enfold.engine.state import message_of
 from enfold.jsontext import dumps, items
 from enfold.messages import Conversation

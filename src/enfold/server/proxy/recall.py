@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from http import HTTPStatus
 from typing import Any, TypeAlias
 
@@ -20,7 +20,7 @@ from enfold import records, wire
 from enfold.amounts import CallUsage
 from enfold.budget import Decision
 from enfold.engine import Session
-from enfold.engine.recall import quote, recall, recall_found, text_budget
+from enfold.engine.recall import answer, text_budget
 from enfold.engine.recognition import ClientHistory
 from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, UnavailableError
 from enfold.identity import content_hash
@@ -52,6 +52,8 @@ TOO_MANY_RECALLS = (
 _MAX_ANSWER_TOKENS = 2_000
 _MIN_ANSWER_TOKENS = 500
 """A shorter answer would not help the model."""
+_MIN_LEFT_TOKENS = 250
+"""Tokens that answers leave for the calls themselves."""
 _NO_SPACE = "Not answered: there is no room left for it. Go on with what you have."
 _USAGE = 'Give either {"query": "words to find"} or {"reference": "…", "start": 0}.'
 _PROVIDER_FAILED = "the provider failed while it answered; try again"
@@ -75,18 +77,31 @@ class RecallOffer:
         return f"The tool `{self.name}` finds their exact words."
 
 
-def offer_recall(body: RequestBody, setting: str) -> RecallOffer | None:
-    """Return the request with the recall tool; None if it does not get the tool."""
-    added = add_recall_tool(body.wire, body.fields, setting)
+def offer_recall(body: RequestBody, setting: str, lead: int = 0) -> RecallOffer | None:
+    """Return the request with the recall tool; None if it does not get the tool.
+
+    `lead` is the number of system messages at the beginning: one of them may declare the tools.
+    """
+    added = add_recall_tool(body.wire, body.fields, setting, body.messages[:lead])
     if added is None:
         return None
-    tools, name = added
-    return RecallOffer(replace(body, fields={**body.fields, "tools": tools}), name)
+    if added.field is not None:
+        body = replace(body, fields={**body.fields, "tools": added.field})
+    if added.message is not None:
+        index, raw = added.message
+        body = replace(body, messages=(*body.messages[:index], raw, *body.messages[index + 1 :]))
+    return RecallOffer(body, added.name)
 
 
-def answer_budget(decision: Decision) -> int:
-    """Return the tokens of one answer, so that all answers of a turn fit into the window."""
-    return min(_MAX_ANSWER_TOKENS, (decision.limit - decision.tokens) // (MAX_RECALLS + 1))
+def answer_budget(decision: Decision) -> tuple[int, int]:
+    """Return how many recalls of a turn are answered, and the maximum tokens of each answer.
+
+    All answers fit into the window. Where little is left of it, they are fewer, not too short.
+    """
+    left = decision.limit - decision.tokens
+    number = max(0, min(MAX_RECALLS, (left - _MIN_LEFT_TOKENS) // _MIN_ANSWER_TOKENS))
+    tokens = max(_MIN_ANSWER_TOKENS, left // (number + 1))
+    return number, min(_MAX_ANSWER_TOKENS, tokens)
 
 
 async def answer_recall(
@@ -96,8 +111,6 @@ async def answer_recall(
 
     `earlier` is the session at the ends of the histories that the client compacted to this one.
     """
-    if max_tokens < _MIN_ANSWER_TOKENS:
-        return _NO_SPACE
     try:
         given = loads(arguments or "{}")
         values = given if isinstance(given, dict) else {}
@@ -114,21 +127,24 @@ async def _find_passages(
     histories: Sequence[Session], given: dict[str, Any], max_tokens: int
 ) -> str:
     """Return the answer of the first history that has one, else that of the first history."""
-    query, reference, start = given.get("query"), given.get("reference"), given.get("start")
-    if isinstance(reference, str) and (reference := reference.strip()):
-        begin = start if isinstance(start, int) else 0
-        budget = text_budget(1, max_tokens)
+    query, reference = given.get("query"), given.get("reference")
+    start, around = (
+        value if isinstance(value := given.get(name), int) else 0 for name in ("start", "around")
+    )
+    if isinstance(reference, str) and reference.strip():
+        budget = text_budget(0 if around else 1, max_tokens)
+        find = partial(answer, reference=reference, start=start, around=around, tokens=budget)
         for history in histories[:-1]:
             with suppress(NotFoundError):
-                return quote([await recall(history, reference, start=begin, max_tokens=budget)])
-        return quote([await recall(histories[-1], reference, start=begin, max_tokens=budget)])
+                return str(await find(history))
+        return str(await find(histories[-1]))
     if isinstance(query, str) and query.strip():
         budget = text_budget(0, max_tokens)
-        answers = [await recall_found(histories[0], query, max_tokens=budget)]
+        answers = [await answer(histories[0], query, tokens=budget)]
         for history in histories[1:]:
             if answers[-1].fits:
                 break
-            answers.append(await recall_found(history, query, max_tokens=budget))
+            answers.append(await answer(history, query, tokens=budget))
         return str(answers[-1] if answers[-1].fits else answers[0])
     raise InputError("neither a query nor a reference was given")
 
@@ -241,6 +257,8 @@ class RecallContext:
     message: str
     """The identity of the last message of the request."""
     snapshot: str
+    answers: int
+    """The number of recalls that are answered; the window has no space for more."""
     answer_tokens: int
     """The maximum tokens of one answer."""
     resend: Callable[[Sequence[bytes]], bytes]
@@ -372,6 +390,8 @@ class RecallLoop:
         if self._recalls > MAX_RECALLS:
             return TOO_MANY_RECALLS
         context = self._context
+        if self._recalls > context.answers:
+            return _NO_SPACE
         return await answer_recall(
             context.session,
             arguments,

@@ -18,7 +18,7 @@ from enfold import wire
 from enfold.amounts import CallUsage
 from enfold.engine.recognition import ClientHistory
 from enfold.errors import InputError, StoreError
-from enfold.llm.prices import Prices, prices
+from enfold.llm.costs import Prices, prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.records import UsageEvent
 from enfold.server.headers import Header
@@ -119,21 +119,24 @@ class ProxiedCall:
     hidden_usage: Sequence[CallUsage] = ()
     """The usage of replies before the last one, if the model called recall."""
 
-    def session_name(self) -> str | None:
-        """Return the session's name, or the name that it will have once the client replies."""
-        if self.session is not None or self.history is None:
-            return self.session
+    def history_with_reply(self) -> ClientHistory | None:
+        """Return the history that the client will send next; None if it will not be recognised."""
+        if self.history is None or not self.response.reply.messages:
+            return None
         parse = wire.get(self.response.wire.dialect).parse_message
         try:
-            history = self.history.followed_by(map(parse, self.response.reply.messages))
-            return history.session_name(self.namespace)
+            return self.history.followed_by(map(parse, self.response.reply.messages))
         except InputError:
-            return None  # the history will not be recognised with this reply in it
+            return None
 
     def usage_event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
         """Return the record of the call's usage."""
         # The response has the input of its last request only; each request is paid for.
         usage = self.response.reply.usage.with_input_of(self.hidden_usage)
+        history = self.history_with_reply()
+        name = self.session
+        if name is None and history is not None:
+            name = history.session_name(self.namespace)
         return UsageEvent(
             kind="reply",
             model=self.model,
@@ -141,8 +144,9 @@ class ProxiedCall:
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
             cost=cost_of_call(usage, prices_of(self.model)),
+            message_id=None if history is None else history.ids[-1],
             namespace=self.namespace,
-            session_name=self.session_name(),
+            session_name=name,
         )
 
 

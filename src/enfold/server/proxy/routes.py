@@ -22,7 +22,15 @@ from enfold.records import UsageEvent, check_name
 from enfold.server.bodies import unpacked
 from enfold.server.headers import Header
 from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
-from enfold.server.proxy.bodies import PrefixCache
+from enfold.server.proxy.background import BackgroundCompressions
+from enfold.server.proxy.bodies import (
+    LARGE_BODY,
+    MAX_MESSAGES,
+    BodyPrefix,
+    PrefixCache,
+    RequestBody,
+    has_too_much_text,
+)
 from enfold.server.proxy.chains import can_be_continued, complete_request
 from enfold.server.proxy.client import (
     ClientResponse,
@@ -57,6 +65,7 @@ from enfold.server.proxy.upstream import (
 )
 from enfold.server.proxy.user_agents import client_name, client_session, client_window
 from enfold.settings import ServerSettings, upstreams
+from enfold.wire import Wire
 from enfold.wire.replies import Reply
 
 FindNamespace: TypeAlias = Callable[[Scope], Awaitable[str]]
@@ -65,6 +74,7 @@ BODY_LIMIT = ServerSettings().body_limit
 READ_TIMEOUT = ServerSettings().read_timeout
 NOT_UNDERSTOOD = "not-understood"
 HISTORY_NOT_VISIBLE = "history-not-visible"
+TOO_LONG_TO_READ = "too-long-to-read"
 _SAVE_TIMEOUT = 2.0
 """Seconds that the end of a response waits at most until the reply is saved."""
 _VERSIONS = ("v1", "v1beta", "v1alpha")
@@ -84,16 +94,19 @@ class Proxy:
         body_limit: int = BODY_LIMIT,
         on_usage: Callable[[UsageEvent], None] | None = None,
         on_warning: Callable[[str], None] = _log.debug,
+        background: BackgroundCompressions | None = None,
     ) -> None:
         """`body_limit` is the maximum size of a decompressed body in bytes.
 
         `on_usage` is called with the usage of each call, `on_warning` with the name of a warning.
+        `background` runs compressions that no client waits for.
         """
         self._conversations = conversations = ProxiedConversations(engine)
-        self._pipeline = ProxyPipeline(engine, conversations)
+        self._pipeline = ProxyPipeline(engine, conversations, background)
         self._usage = UsageWriter(conversations.add_usage, on_usage)
         self._responses = engine.responses
         self._prefixes = PrefixCache()
+        self._large_bodies = asyncio.Semaphore(1)
         self._upstream = upstream
         self._find_namespace = find_namespace
         self._body_limit = body_limit
@@ -103,14 +116,19 @@ class Proxy:
         """Return the routes of the proxy in an application."""
         return [_VersionRoute(version, self) for version in _VERSIONS]
 
+    def cache_sizes(self) -> dict[str, int]:
+        """Return the number of entries of each cache of this process."""
+        return {**self._pipeline.cache_sizes(), **self._prefixes.sizes()}
+
     async def idle(self) -> None:
-        """Wait until all background work is done."""
+        """Wait until histories and usage are written."""
         await self._pipeline.idle()
         await self._usage.idle()
 
     async def close(self) -> None:
-        """Finish background work, and close the connections."""
-        await self.idle()
+        """Stop background compressions, write what waits, and close the connections."""
+        await self._pipeline.close()
+        await self._usage.idle()
         await self._upstream.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -149,7 +167,10 @@ class Proxy:
         name = http.header(b"x-enfold-session")
         check_name("x-enfold-session", name or "")
         try:
-            body, prefix = self._prefixes.parse(http.wire, await self._decompressed(http))
+            parsed = await self._parse(http.wire, await self._decompressed(http))
+            if parsed is None:
+                return None, TOO_LONG_TO_READ
+            body, prefix = parsed
             model = http.model or body.field("model")
         except InputError:
             return None, NOT_UNDERSTOOD
@@ -168,6 +189,7 @@ class Proxy:
             name,
             may_recall=not http.wire.is_array_stream(http.path),
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),
+            call=partial(self._call_upstream, http),
         )
         completed = await complete_request(self._responses, namespace, body)
         if completed is None:
@@ -183,6 +205,21 @@ class Proxy:
             provider_has_view=completed.provider_has_view,
         )
         return request, None
+
+    async def _parse(self, wire: Wire, raw: bytes) -> tuple[RequestBody, BodyPrefix | None] | None:
+        """Return the body, cut into messages; None if it is too long to be read.
+
+        Large bodies are read one after the other in a thread, so that others are answered
+        meanwhile.
+        """
+        if len(raw) < LARGE_BODY:
+            parsed = self._prefixes.parse(wire, raw)
+        else:
+            async with self._large_bodies:
+                if await asyncio.to_thread(has_too_much_text, raw):
+                    return None
+                parsed = await asyncio.to_thread(self._prefixes.parse, wire, raw)
+        return parsed if len(parsed[0].messages) <= MAX_MESSAGES else None
 
     async def _decompressed(self, http: HttpRequest) -> bytes:
         encoding = http.header(b"content-encoding")
@@ -256,6 +293,7 @@ class Proxy:
                 forwarded = replace(forwarded, warnings=warnings)
         recorder = self._recorder(request, forwarded, relayed, hidden_usage)
         await relay_response(relayed, _response_headers(forwarded), client, recorder)
+        self._pipeline.compress_after_reply(forwarded)
 
     def _warn_of_markers(self, forwarded: ForwardedRequest, response: RecordedResponse) -> bool:
         """Report tool calls that have a marker in their arguments; return True if there are any."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -20,7 +20,6 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from enfold import wire
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
-from enfold.engine.background import queue_compression
 from enfold.engine.recognition import (
     BY_CUTOFF,
     ClientHistory,
@@ -33,6 +32,7 @@ from enfold.errors import (
     BlockedError,
     CompressionError,
     EnfoldError,
+    GatewayError,
     InputError,
     StoreError,
     facts,
@@ -42,14 +42,21 @@ from enfold.llm.calls import Connection
 from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
 from enfold.receipt import RestorableBy
-from enfold.records import Snapshot
+from enfold.records import NO_SNAPSHOT, Snapshot
 from enfold.server.proxy.assembly import OutgoingMessage, ViewFormat, assemble_view
+from enfold.server.proxy.background import (
+    IDLE_MARK,
+    BackgroundCompressions,
+    SessionName,
+    Work,
+)
 from enfold.server.proxy.bodies import (
     BodyPrefix,
     MessageFacts,
     MessageFactsCache,
     RequestBody,
     parse_message,
+    parse_messages,
 )
 from enfold.server.proxy.chains import is_complete_reply, save_response
 from enfold.server.proxy.recall import (
@@ -58,6 +65,11 @@ from enfold.server.proxy.recall import (
     answer_budget,
     find_replacements,
     offer_recall,
+)
+from enfold.server.proxy.summary_request import (
+    CallModel,
+    ForwardedConversation,
+    can_be_continued_by_instruction,
 )
 from enfold.server.proxy.user_agents import has_compacted
 from enfold.server.request_log import compression_cause, log_decision
@@ -68,8 +80,6 @@ from enfold.wire.cache_marks import has_cache_marks, restore_cache_marks
 from enfold.wire.replies import Reply
 
 ForwardDecision: TypeAlias = Literal["keep", "reused", "compressed"]
-SessionName: TypeAlias = tuple[str, str]
-"""A namespace, and the name of a session in it."""
 Result = TypeVar("Result")
 
 DIVERGING = "history-keeps-changing"
@@ -84,7 +94,11 @@ _MIN_SHARED = 4
 """Messages that two histories share at least if one is a variant of the other."""
 _MAX_COMPRESSED = 50
 """Histories that are remembered to find variants; about 80 bytes for each message."""
+_MAX_LIMIT_TASKS = 1_000
+"""Models whose limits are asked for at most: clients may send any name."""
 _MIN_WINDOW = 1_000
+_FEW_MESSAGES = 20
+"""Messages that are given to the store although it may have them: it recognises them, too."""
 _MAX_QUEUED = 64
 """Requests of a session that wait to be recorded at most: a flood must not fill the memory."""
 
@@ -121,6 +135,8 @@ class ProxyRequest:
     """The time of the messages in it that are new: clients send none."""
     connect: Callable[[], Connection | None] = field(default=_no_connection, repr=False)
     """Returns a connection to the model with the client's key, if there is one."""
+    call: CallModel | None = field(default=None, repr=False)
+    """Sends another body as this request was sent. None: only the connection can be used."""
 
     @property
     def sender(self) -> Sender:
@@ -160,6 +176,7 @@ class RequestAnalysis:
     name: str | None
     """The session's name; None before the first reply."""
     recognised: RecognisedHistory
+    tokenizer: str
     view: tuple[OutgoingMessage, ...]
     """The snapshot's view of the messages; empty without a snapshot."""
     tokens_before: int
@@ -182,8 +199,8 @@ class RequestAnalysis:
             warnings=warnings,
             analysis=self,
         )
-        if snapshot is not None:
-            messages = (*self.lead, *self._view_bytes(snapshot))
+        if snapshot is not None or self.make_recall is not None:
+            messages = self.messages()
             recall = None
             if self.make_recall is not None:
                 recall = self.make_recall(resend=partial(_resend, body, messages))
@@ -192,6 +209,12 @@ class RequestAnalysis:
             # The snapshot was undone, and the provider would continue from its view.
             return replace(forwarded, raw=body.with_messages(body.messages))
         return forwarded
+
+    def messages(self) -> tuple[bytes, ...]:
+        """Return the messages that are sent."""
+        snapshot = self.recognised.snapshot
+        view = self._view_bytes(snapshot) if snapshot is not None else self._replaced(self.sent, 0)
+        return (*self.lead, *view)
 
     def _view_bytes(self, snapshot: Snapshot) -> list[bytes]:
         cutoff, body = snapshot.cutoff, self.request.body
@@ -208,9 +231,14 @@ class RequestAnalysis:
                 summary_heading=HEADING,
             )
         stable = len(view) - (len(self.sent) - covered)
-        later = enumerate(view[stable:], start=covered)
-        replaced = [self.replacements.get(index, (raw,)) for index, raw in later]
-        return [*view[:stable], *chain.from_iterable(replaced)]
+        return [*view[:stable], *self._replaced(view[stable:], covered)]
+
+    def _replaced(self, messages: Sequence[bytes], start: int) -> Iterable[bytes]:
+        """Return messages of the client from an index on, with full exchanges in their place."""
+        if not self.replacements:
+            return messages
+        later = enumerate(messages, start=start)
+        return chain.from_iterable(self.replacements.get(index, (raw,)) for index, raw in later)
 
 
 def _resend(body: RequestBody, view: tuple[bytes, ...], more: Sequence[bytes]) -> bytes:
@@ -242,7 +270,12 @@ class _CompressedHistory:
 class ProxyPipeline:
     """Decides what is forwarded for a request, compresses if that is due, and records."""
 
-    def __init__(self, engine: Engine, conversations: ProxiedConversations) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        conversations: ProxiedConversations,
+        background: BackgroundCompressions | None = None,
+    ) -> None:
         self._engine = engine
         self._conversations = conversations
         self._facts_cache = MessageFactsCache()
@@ -252,21 +285,74 @@ class ProxyPipeline:
         """The last background task of each session."""
         self._queued: Counter[SessionName] = Counter()
         """The number of background tasks of each session."""
+        self._limit_tasks: dict[str, asyncio.Task[None]] = {}
+        """Requests for the limits of new models, one for each model."""
         self._compressed: deque[_CompressedHistory] = deque(maxlen=_MAX_COMPRESSED)
         """The histories that were compressed last."""
+        self._background = background or BackgroundCompressions()
 
     async def prepare(self, request: ProxyRequest) -> ForwardedRequest:
         """Return the request to forward; raise `BlockedError` if a due compression fails."""
         analysis = await self._analyse(request)
-        if analysis.name is None and analysis.decision.action == "must":
-            # Without a reply it has no name of its own, but it may have been compressed before.
-            name = analysis.history.whole_name(request.namespace)
-            analysis = await self._analyse(replace(request, session=name))
-        is_providers = request.body.wire.compacts_itself(request.body.field)
-        if analysis.decision.action != "must" or is_providers:
-            self._record_in_background(analysis)
-            return analysis.forward()
-        return await run_to_completion(self._compress(analysis))
+        if analysis.decision.action == "must" and not self._can_wait(analysis):
+            running = self._background.task((request.namespace, analysis.name or ""))
+            if running is not None:
+                await asyncio.wait({running})
+                analysis = await self._analyse(request)
+        if analysis.decision.action == "must" and not self._can_wait(analysis):
+            if analysis.name is None:
+                # Without a reply it has no name of its own, but it may have been compressed before.
+                name = analysis.history.whole_name(request.namespace)
+                analysis = await self._analyse(replace(request, session=name))
+            if analysis.decision.action == "must":
+                return await run_to_completion(self._compress(analysis))
+        elif analysis.decision.action == "must" and self._is_diverging(analysis):
+            return analysis.forward(DIVERGING)
+        self._record_in_background(analysis)
+        return analysis.forward()
+
+    def _can_wait(self, analysis: RequestAnalysis) -> bool:
+        """Return True if the request is sent as it is, although a compression is due."""
+        body, recognised = analysis.request.body, analysis.recognised
+        if body.wire.compacts_itself(body.field):
+            return True
+        is_blocked = recognised.session is not None and recognised.session.blocked is not None
+        may_wait = recognised.settings.background and not is_blocked
+        return may_wait and analysis.decision.can_wait
+
+    def compress_after_reply(self, forwarded: ForwardedRequest) -> None:
+        """Let a session past the early mark be compressed in the background."""
+        analysis = forwarded.analysis
+        if analysis is None or analysis.name is None:
+            return
+        decision, body = analysis.decision, analysis.request.body
+        if decision.tokens < decision.early_tokens // 2:
+            return  # far from the early mark not even the pace matters
+        session = analysis.recognised.session
+        is_blocked = session is not None and session.blocked is not None
+        if not analysis.recognised.settings.background or is_blocked:
+            return
+        is_near = decision.tokens > decision.early_tokens * IDLE_MARK
+        if is_near and (body.wire.compacts_itself(body.field) or self._is_diverging(analysis)):
+            return
+        key = (analysis.request.namespace, analysis.name)
+        work = partial(self._compress_early, analysis)
+        idle_work = self._idle_work(analysis, work)
+        self._background.consider(key, decision, len(body.raw), work, idle_work)
+
+    def _idle_work(self, analysis: RequestAnalysis, work: Callable[..., Any]) -> Work | None:
+        """Return the compression for the moment when the session is idle; None if it is short.
+
+        The session may be over, so the first one costs nothing: it leaves out what can be left out
+        without a model. Later ones may call the model, because the first has saved more than that.
+        """
+        decision, is_agent = analysis.decision, bool(self._default_strategy(analysis))
+        has_saved = analysis.recognised.snapshot is not None
+        if decision.action == "should" and (has_saved or not is_agent):
+            return work
+        is_near = decision.tokens > decision.early_tokens * IDLE_MARK
+        is_automatic = decision.reason in {"fits", "early_mark"}
+        return partial(work, by_model=False) if is_agent and is_near and is_automatic else None
 
     async def prepare_count(self, request: ProxyRequest) -> ForwardedRequest:
         """Return the request with the view that would be sent; nothing is recorded."""
@@ -299,6 +385,24 @@ class ProxyPipeline:
         after = await self._analyse(replace(request, session=session.id))
         return replace(after.forward(), decision="compressed")
 
+    def _ask_limits(self, request: ProxyRequest) -> None:
+        """Ask the provider for the limits of a new model, while its first request goes on."""
+        connection = request.connect()
+        if (
+            connection is None
+            or request.model in self._limit_tasks
+            or len(self._limit_tasks) > _MAX_LIMIT_TASKS
+        ):
+            return
+
+        async def ask() -> None:
+            try:
+                await self._engine.profiles.discover_through(connection)
+            except (GatewayError, StoreError) as error:
+                _log.info("the limits of %s were not stated: %s", request.model, error)
+
+        self._limit_tasks[request.model] = asyncio.create_task(ask())
+
     async def learn_limit(self, request: ProxyRequest, error: str) -> None:
         """Store the window that a provider's error names."""
         window = wire.overflow_limit(error)
@@ -323,16 +427,32 @@ class ProxyPipeline:
                 self._engine.responses,
                 session,
                 reply,
-                lead=analysis.lead,
+                lead=analysis.request.body.messages[: len(analysis.lead)],
                 snapshot=None if snapshot is None else snapshot.id,
             )
         except (InputError, StoreError) as error:
             # The client still has its reply; requests that continue from it are passed on as is.
             _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
+    def cache_sizes(self) -> dict[str, int]:
+        """Return the number of entries of each cache."""
+        return {
+            **self._facts_cache.sizes(),
+            **self._background.sizes(),
+            "compressed_histories": len(self._compressed),
+            "recording": len(self._running),
+        }
+
     async def idle(self) -> None:
-        """Wait until all background tasks are done."""
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        """Wait until all histories are recorded and limits are asked for."""
+        await asyncio.gather(
+            *self._running.values(), *self._limit_tasks.values(), return_exceptions=True
+        )
+
+    async def close(self) -> None:
+        """Stop background compressions, and record all histories."""
+        await self._background.close()
+        await self.idle()
 
     async def _analyse(self, request: ProxyRequest) -> RequestAnalysis:
         """Recognise the conversation, assemble its view, count it, and decide."""
@@ -350,6 +470,7 @@ class ProxyPipeline:
         model = recognised.model
         if model is None:
             config = await self._engine.models.get(request.model)
+            self._ask_limits(request)
             model = config.within(recognised.settings.window).within(request.window)
         if model.tokenizer != tokenizer:
             self._tokenizers[request.model] = model.tokenizer
@@ -359,11 +480,16 @@ class ProxyPipeline:
         system += sum(fact.tokens for fact in facts[:lead])
         load = _load_of(facts[lead:], system, tools)
         tokens_before = load.total
-        offer = self._offer_recall(request, recognised)
-        form = ViewFormat(dialect, model.tokenizer)
+        offer = self._offer_recall(request, recognised, lead)
+        form = ViewFormat(dialect, model.tokenizer, summary_role=recognised.settings.summary_role)
         if offer is not None:
             body, form = offer.body, replace(form, note=offer.note)
             _, tools = await counted(body.overhead, dialect, model.tokenizer)
+            if body.messages is not request.body.messages:
+                new = await self._facts_cache.facts(body.messages[:lead], dialect, model.tokenizer)
+                pairs = zip(facts[:lead], new, strict=True)
+                system += sum(after.tokens - before.tokens for before, after in pairs)
+            load = replace(load, system=system, tools=tools)
         sent = request.body.messages[lead:]
         view: Sequence[OutgoingMessage] = ()
         if recognised.snapshot is not None:
@@ -373,11 +499,12 @@ class ProxyPipeline:
         analysis = RequestAnalysis(
             request=request,
             body=body,
-            lead=request.body.messages[:lead],
+            lead=body.messages[:lead],
             sent=sent,
             history=history,
             name=name,
             recognised=recognised,
+            tokenizer=model.tokenizer,
             view=tuple(view),
             tokens_before=tokens_before,
             decision=decide(load, model.limits, recognised.policy, max_output=body.max_output()),
@@ -395,18 +522,23 @@ class ProxyPipeline:
         return facts
 
     def _offer_recall(
-        self, request: ProxyRequest, recognised: RecognisedHistory
+        self, request: ProxyRequest, recognised: RecognisedHistory, lead: int
     ) -> RecallOffer | None:
         # From the first summary on the tool is always there: the tools are part of the cached
         # prefix.
-        if recognised.snapshot is None or not request.may_recall:
+        if not request.may_recall:
             return None
-        return offer_recall(request.body, recognised.settings.proxy_recall)
+        # A client that has compacted its history left out what only recall can find.
+        is_compacted = bool(recognised.earlier_tips) and not request.body.replaced_fields
+        if recognised.snapshot is None and not is_compacted:
+            return None
+        return offer_recall(request.body, recognised.settings.proxy_recall, lead)
 
     def _restorable_by(self, analysis: RequestAnalysis) -> RestorableBy:
         """Return "recall" if the model will have the recall tool."""
         request, setting = analysis.request, analysis.recognised.settings.proxy_recall
-        if request.may_recall and offer_recall(request.body, setting) is not None:
+        lead = len(analysis.lead)
+        if request.may_recall and offer_recall(request.body, setting, lead) is not None:
             return "recall"
         return "store"
 
@@ -425,18 +557,25 @@ class ProxyPipeline:
         if replacements:
             analysis = await self._with_replacements(analysis, replacements, model)
         session = self._conversations.open_session(recognised)
-        if session is None or recognised.snapshot is None:
+        if session is None:
             return analysis
+        snapshot = recognised.snapshot
+        histories = [session.at(tip) for tip in recognised.earlier_tips]
+        if recognised.tip is not None:
+            # Without a snapshot the model has all of this branch before it.
+            histories.insert(0 if snapshot is not None else len(histories), session)
+        answers, answer_tokens = answer_budget(analysis.decision)
         make_recall = partial(
             RecallContext,
             wire=form,
             name=offer.name,
-            session=session,
+            session=histories[0],
             message=analysis.history.ids[-1],
-            snapshot=recognised.snapshot.id,
-            answer_tokens=answer_budget(analysis.decision),
+            snapshot=NO_SNAPSHOT if snapshot is None else snapshot.id,
+            answers=answers,
+            answer_tokens=answer_tokens,
             save=partial(self._engine.responses.put_exchange, session.key),
-            earlier=tuple(map(session.at, recognised.earlier_tips)),
+            earlier=histories[1:],
             keeps_items=analysis.body.field("store") is not False,
         )
         return replace(analysis, make_recall=make_recall)
@@ -471,23 +610,15 @@ class ProxyPipeline:
         if self._is_diverging(analysis):
             return analysis.forward(DIVERGING)
         if recognised.session is not None and compression.is_acknowledged(recognised.session):
+            await compression.use_acknowledgement(self._engine.store, recognised.session)
             return analysis.forward(ACKNOWLEDGED)
         load = analysis.decision.load
-        options = CallOptions(
-            max_output=request.body.max_output(),
-            settings={**BY_CUTOFF, **self._default_strategy(analysis)},
-            static_tokens=(load.system, load.tools),
-            restorable_by=self._restorable_by(analysis),
-        )
         try:
             if recognised.session is not None:
                 compression.refuse_if_blocked(recognised.session, recognised.settings.on_failure)
-            if running := self._running.get((request.namespace, analysis.name or "")):
-                await asyncio.wait({running})  # earlier messages must be recorded first
-            session = await self._record(analysis)
-            connection = request.connect() if recognised.settings.proxy_client_key else None
-            async with open_client_model(connection) as client_model:
-                outcome = await session.compress_due(replace(options, client_model=client_model))
+            session = await self._record_now(analysis)
+            async with self._client_model(analysis) as client_model:
+                outcome = await session.compress_due(self._options(analysis, client_model))
         except (BlockedError, CompressionError) as error:
             if recognised.settings.on_failure == "pass":
                 return analysis.forward(NOT_COMPRESSED)
@@ -500,6 +631,64 @@ class ProxyPipeline:
             return replace(forwarded, tokens_before=analysis.tokens_before)
         self._compressed.append(_CompressedHistory.of(analysis))
         return replace(forwarded, decision="compressed", tokens_before=analysis.tokens_before)
+
+    async def _compress_early(self, analysis: RequestAnalysis, *, by_model: bool = True) -> None:
+        """Compress the session before a request needs it; without a summary if not by a model."""
+        compression_cause.set("background")
+        session = await self._record_now(analysis)
+        if not by_model:
+            options = self._options(analysis)
+            strategy = self._default_strategy(analysis, summarizes=False)
+            mark = analysis.recognised.settings.early_mark * IDLE_MARK
+            settings = {**options.settings, **strategy, "early_mark": mark}
+            await session.compress_early(replace(options, settings=settings, must_pay=True))
+            return
+        async with self._client_model(analysis) as client_model:
+            outcome = await session.compress_early(self._options(analysis, client_model))
+        if outcome.compressed:
+            self._compressed.append(_CompressedHistory.of(analysis))
+
+    async def _record_now(self, analysis: RequestAnalysis) -> Session:
+        """Record the request's messages after those of earlier requests."""
+        key = (analysis.request.namespace, analysis.name or "")
+        if running := self._running.get(key):
+            await asyncio.wait({running})
+        return await self._record(analysis)
+
+    def _options(
+        self, analysis: RequestAnalysis, client_model: ClientModel | None = None
+    ) -> CallOptions:
+        load = analysis.decision.load
+        return CallOptions(
+            max_output=analysis.request.body.max_output(),
+            settings={**BY_CUTOFF, **self._default_strategy(analysis)},
+            static_tokens=(load.system, load.tools),
+            client_model=client_model,
+            discards_cache=True,
+            restorable_by=self._restorable_by(analysis),
+        )
+
+    @asynccontextmanager
+    async def _client_model(self, analysis: RequestAnalysis) -> AsyncIterator[ClientModel | None]:
+        """Yield the client's model if it may write summaries, with the conversation before it."""
+        request, settings = analysis.request, analysis.recognised.settings
+        connection = request.connect() if settings.proxy_client_key else None
+        async with open_client_model(connection) as model:
+            if model is None or request.call is None or request.provider_has_view:
+                yield model
+                return
+            prefix = None
+            if can_be_continued_by_instruction(analysis.body):
+                key = (request.namespace, analysis.name or "")
+                prefix = ForwardedConversation(
+                    analysis.body,
+                    analysis.messages(),
+                    analysis.decision.load.total,
+                    request.model,
+                    request.call,
+                    self._background.is_cached(key),
+                )
+            yield replace(model, prefix=prefix)
 
     def _is_diverging(self, analysis: RequestAnalysis) -> bool:
         """Return True if the last two summaries are of no use, because the client changed the past.
@@ -514,41 +703,43 @@ class ProxyPipeline:
         new = _CompressedHistory.of(analysis)
         return sum(each.is_variant_of(new) for each in self._compressed) >= _MAX_DIVERGING
 
-    def _default_strategy(self, analysis: RequestAnalysis) -> Mapping[str, Any]:
+    def _default_strategy(
+        self, analysis: RequestAnalysis, *, summarizes: bool = True
+    ) -> Mapping[str, Any]:
         """Return the preset for agents if the request has tools and no strategy is configured."""
         form, settings = analysis.body.wire, analysis.recognised.settings
-        has_tools = analysis.decision.load.tools or any(map(form.declares_tools, analysis.lead))
+        has_tools = analysis.decision.load.tools or any(map(form.tools_in, analysis.lead))
         if not has_tools or settings.sources.get("strategy") != "default":
             return {}
         preset = presets.get(presets.AGENT)
-        return {"strategy": preset.strategy, "strategy_config": {preset.strategy: preset.config}}
+        config = dict(preset.config)
+        if not summarizes:
+            config["passes"] = [each for each in config["passes"] if each["mode"] != "batch"]
+        return {"strategy": preset.strategy, "strategy_config": {preset.strategy: config}}
 
     async def _record(self, analysis: RequestAnalysis, name: str | None = None) -> Session:
         """Record the messages that are new; return the session at the last of them."""
         request, recognised = analysis.request, analysis.recognised
-        new = analysis.sent[recognised.recorded :]
+        new = await parse_messages(
+            analysis.sent[recognised.recorded :], request.body.wire.dialect, request.arrived_at
+        )
         return await self._conversations.record(
             request.namespace,
             name or analysis.name or analysis.history.whole_name(request.namespace),
             request.sender,
             recognised,
-            [
-                replace(parse_message(raw, request.body.wire.dialect), at=request.arrived_at)
-                for raw in new
-            ],
+            new,
+            analysis.tokenizer,
         )
 
     def _record_in_background(self, analysis: RequestAnalysis) -> None:
-        """Record new messages and queue an early compression while the request is on its way."""
-        recognised = analysis.recognised
-        is_early = analysis.decision.action == "should" and recognised.settings.proxy_background
-        is_new = recognised.recorded < len(analysis.sent)
-        if analysis.name is None or not (is_early or is_new):
+        """Record new messages while the request is on its way."""
+        if analysis.name is None or analysis.recognised.recorded >= len(analysis.sent):
             return
         key = (analysis.request.namespace, analysis.name)
         if self._queued[key] >= _MAX_QUEUED:
             return  # the next request brings the same history again
-        work = self._run_background(analysis, self._running.get(key), compress=is_early)
+        work = self._record_after(analysis, self._running.get(key))
         self._running[key] = task = asyncio.create_task(work)
         self._queued[key] += 1
         task.add_done_callback(lambda done: self._forget(key, done))
@@ -558,16 +749,15 @@ class ProxyPipeline:
         if self._running[key] is task:
             del self._running[key], self._queued[key]
 
-    async def _run_background(
-        self, analysis: RequestAnalysis, before: asyncio.Task[None] | None, *, compress: bool
+    async def _record_after(
+        self, analysis: RequestAnalysis, before: asyncio.Task[None] | None
     ) -> None:
         try:
             if before is not None:
                 await asyncio.wait({before})
-                analysis = await self._analyse(analysis.request)
-            session = await self._record(analysis)
-            if compress and not self._is_diverging(analysis):
-                await queue_compression(self._engine, session, self._restorable_by(analysis))
+                if len(analysis.sent) - analysis.recognised.recorded > _FEW_MESSAGES:
+                    analysis = await self._analyse(analysis.request)
+            await self._record(analysis)
         except EnfoldError as error:
             # Nothing is lost: the next turn brings the same history again.
             _log.warning("session %s: background work failed: %s", analysis.name, error)

@@ -41,7 +41,10 @@ _CONNECTION_HEADERS = frozenset(
 _AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
 """Headers that aiohttp adds unless it is told not to."""
 _CONNECT_SECONDS = 30.0
+_OF_PROVIDERS_SITE = (b"set-cookie", b"access-control-", b"strict-transport-security", b"alt-svc")
 _MAX_HEADER_BYTES = 64 * 1024
+_PIECE_BYTES = 2**20
+"""A longer body is sent in pieces of this size, so that other requests go on meanwhile."""
 
 
 class RelayedResponse(Protocol):
@@ -145,7 +148,7 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
             self._response = response = await self._request
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _unavailable_error(self._url, error) from None
-        return UpstreamResponse(response.status, forwarded_headers(response.raw_headers), response)
+        return UpstreamResponse(response.status, response_headers(response.raw_headers), response)
 
     async def __aexit__(self, *_: object) -> None:
         # The connection is reused if the body was read to its end, and closed if it was not.
@@ -174,11 +177,15 @@ class Upstream:
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in forwarded_headers(headers)
         ]
+        data: bytes | AsyncIterator[memoryview] | None = body
+        if body is not None and len(body) > _PIECE_BYTES:
+            sent.append(("Content-Length", str(len(body))))
+            data = _pieces(body)
         request = self._session().request(
             method,
             url,
             headers=sent,
-            data=body,
+            data=data,
             allow_redirects=False,
             skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
         )
@@ -204,6 +211,12 @@ class Upstream:
             await self._client.close()
 
 
+async def _pieces(body: bytes) -> AsyncIterator[memoryview]:
+    view = memoryview(body)
+    for start in range(0, len(body), _PIECE_BYTES):
+        yield view[start : start + _PIECE_BYTES]
+
+
 def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
     """Return the headers that are passed on to the other side."""
     return [
@@ -211,6 +224,18 @@ def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
         for name, value in headers
         if (lower := name.lower()) not in _CONNECTION_HEADERS
         and not lower.startswith(ENFOLD_HEADERS)
+    ]
+
+
+def response_headers(headers: Iterable[Header]) -> list[Header]:
+    """Return the headers of a provider's response that the client gets.
+
+    Cookies and rights for web pages are those of the provider's own site.
+    """
+    return [
+        (name, value)
+        for name, value in forwarded_headers(headers)
+        if not name.lower().startswith(_OF_PROVIDERS_SITE)
     ]
 
 

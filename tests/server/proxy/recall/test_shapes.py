@@ -35,7 +35,7 @@ def turns(draw: st.DrawFn) -> list[list[Part]]:
     return [*rounds, last]
 
 
-def _recall(id: str) -> Use:
+def _recall(id: str) -> Part:
     return Use(f"r{id}", "recall", {"query": "q"})
 
 

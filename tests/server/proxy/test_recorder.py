@@ -1,4 +1,4 @@
-"""Answers are listened to while they pass; only the end may wait."""
+"""Answers are recorded while they pass; only the end may wait."""
 
 from __future__ import annotations
 

@@ -1,0 +1,209 @@
+"""Load: how many requests are answered at once, and how many bytes of bodies are held for them.
+
+Each caller has limits of its own, so that one caller cannot take the place of the others. Requests
+above the number that is answered at once wait for their turn. One above the other limits is
+answered with 503 and the time after which it may be repeated. Health checks are always answered at
+once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from enfold.errors import OverloadError
+from enfold.server.callers import Caller, caller_in
+from enfold.server.headers import find
+
+ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
+"""Paths that no limit holds up: a busy server is not a dead one."""
+_PROVIDER_KEYS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
+_RETRY_SECONDS = 1.0
+_MB = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class LoadLimits:
+    """The limits of a server, and of each caller."""
+
+    requests: int = 1_024
+    """Requests that are answered at once."""
+    caller_requests: int = 256
+    waiting: int = 8_192
+    """Requests that wait for their turn; their bodies are not read yet."""
+    caller_waiting: int = 4_096
+    wait_seconds: float = 120.0
+    """The time that a request waits for its turn."""
+    bytes: int = 384 * _MB
+    """Bytes of bodies that have arrived and whose requests are not answered yet."""
+    caller_bytes: int = 192 * _MB
+    large_bytes: int = 1 * _MB
+    """A body of the API from this size on is large."""
+    large_requests: int = 2
+    """Large requests of the API that are worked on at once, one per caller."""
+    large_seconds: float = 10.0
+    """The time that a large request waits for its turn."""
+
+
+class LoadGuard:
+    """Counts requests and bytes, and refuses those above the limits."""
+
+    def __init__(self, app: ASGIApp, limits: LoadLimits | None = None) -> None:
+        self._app = app
+        self._limits = limits or LoadLimits()
+        self._requests: dict[bytes | str, int] = defaultdict(int)
+        """Requests of each caller, waiting ones included."""
+        self._all_requests = 0
+        self._places = asyncio.Semaphore(self._limits.requests)
+        self._callers_places: dict[bytes | str, asyncio.Semaphore] = {}
+        self._bytes: dict[bytes | str, int] = defaultdict(int)
+        self._all_bytes = 0
+        self._turns = asyncio.Semaphore(self._limits.large_requests)
+        self._callers_turns: dict[bytes | str, asyncio.Semaphore] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
+            await self._app(scope, receive, send)
+            return
+        key = _key(scope)
+        async with self._place(key):
+            held = HeldBytes(self, key)
+            scope["state"]["held_bytes"] = held
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                held.release()
+
+    @asynccontextmanager
+    async def _place(self, key: bytes | str) -> AsyncIterator[None]:
+        """Wait until a request may be answered; raise `OverloadError` if too many wait."""
+        limits, requests = self._limits, self._requests
+        if (
+            requests.get(key, 0) >= limits.caller_requests + limits.caller_waiting
+            or self._all_requests >= limits.requests + limits.waiting
+        ):
+            raise _overload("too many requests are in progress")
+        own = self._callers_places.get(key)
+        if own is None:
+            own = self._callers_places[key] = asyncio.Semaphore(limits.caller_requests)
+        requests[key] += 1
+        self._all_requests += 1
+        try:
+            await self._take(own)
+            try:
+                yield
+            finally:
+                own.release()
+                self._places.release()
+        finally:
+            self._all_requests -= 1
+            requests[key] -= 1
+            if not requests[key]:
+                del requests[key], self._callers_places[key]
+
+    async def _take(self, own: asyncio.Semaphore) -> None:
+        """Take one of the caller's places and one of the server's."""
+        if not (own.locked() or self._places.locked()):
+            # A free place is taken without a wait, so no clock is needed.
+            await own.acquire()
+            await self._places.acquire()
+            return
+        try:
+            async with asyncio.timeout(self._limits.wait_seconds), AsyncExitStack() as taken:
+                await taken.enter_async_context(own)
+                await self._places.acquire()
+                taken.pop_all()
+        except TimeoutError:
+            raise _overload("other requests are in progress") from None
+
+    def hold(self, key: bytes | str, size: int) -> None:
+        """Count bytes of a body; raise `OverloadError` if too many are held."""
+        if (
+            self._all_bytes + size > self._limits.bytes
+            or self._bytes[key] + size > self._limits.caller_bytes
+        ):
+            raise _overload("too many bytes of other requests are held")
+        self._all_bytes += size
+        self._bytes[key] += size
+
+    def release(self, key: bytes | str, size: int) -> None:
+        """Take back bytes that were counted."""
+        self._all_bytes -= size
+        self._bytes[key] -= size
+        if not self._bytes[key]:
+            del self._bytes[key]
+
+    @asynccontextmanager
+    async def turn(self, key: bytes | str, size: int) -> AsyncIterator[None]:
+        """Wait for the turn of a large request; raise `OverloadError` if that takes too long."""
+        if size < self._limits.large_bytes:
+            yield
+            return
+        own = self._callers_turns.setdefault(key, asyncio.Semaphore(1))
+        async with AsyncExitStack() as turns:
+            try:
+                async with asyncio.timeout(self._limits.large_seconds):
+                    await turns.enter_async_context(own)
+                    await turns.enter_async_context(self._turns)
+            except TimeoutError:
+                raise _overload("other large requests are in progress") from None
+            yield
+        if not own.locked():
+            self._callers_turns.pop(key, None)
+
+
+class HeldBytes:
+    """The bytes of one request's body."""
+
+    __slots__ = ("_key", "_load", "size")
+
+    def __init__(self, load: LoadGuard, key: bytes | str) -> None:
+        self._load = load
+        self._key = key
+        self.size = 0
+        """Bytes that are counted."""
+
+    def add(self, size: int) -> None:
+        """Count bytes that have arrived."""
+        self._load.hold(self._key, size)
+        self.size += size
+
+    def release(self) -> None:
+        """Take all back."""
+        if self.size:
+            self._load.release(self._key, self.size)
+            self.size = 0
+
+    @asynccontextmanager
+    async def turn(self, size: int) -> AsyncIterator[None]:
+        """Wait until a request of this size may be worked on."""
+        async with self._load.turn(self._key, size):
+            yield
+
+
+def held_bytes(scope: Scope) -> HeldBytes | None:
+    """Return the counter of a request; None if the app has no `LoadGuard`."""
+    held: HeldBytes | None = scope.get("state", {}).get("held_bytes")
+    return held
+
+
+def _key(scope: Scope) -> bytes | str:
+    """Return the caller: the name of its token, else its provider key, else its address."""
+    caller: Caller = caller_in(scope)
+    if caller.name:
+        return caller.name
+    for name in _PROVIDER_KEYS:
+        if (given := find(scope["headers"], name)) is not None:
+            return given
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def _overload(reason: str) -> OverloadError:
+    return OverloadError(f"{reason}; retry in a moment", retry_after=_RETRY_SECONDS)

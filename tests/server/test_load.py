@@ -1,0 +1,261 @@
+"""Load: one caller with many, large or endless requests does not stop the others."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from enfold.errors import OverloadError
+from enfold.server import App
+from enfold.server.app import API_BODY_LIMIT
+from enfold.server.callers import Caller, remember
+from enfold.server.connections import HEAD_BYTES
+from enfold.server.load import LoadGuard, LoadLimits, held_bytes
+from enfold.server.metrics import Metrics
+from enfold.server.request_log import Tracing
+from enfold.text.words import texts_of_terms
+from tests.server.conftest import Client
+from tests.server.test_connections import listening
+
+START = b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n"
+
+
+@pytest.fixture
+async def port(app: App) -> AsyncIterator[int]:
+    async with listening(app.asgi, app) as port:
+        yield port
+
+
+async def _answer(port: int, sent: bytes) -> bytes:
+    """Send bytes until the server ends the connection; return what it wrote."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        writer.write(sent)
+        async with asyncio.timeout(60):
+            return await reader.read()
+    except ConnectionResetError:
+        return b""
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        START + b"x-long: " + b"a" * (HEAD_BYTES + 1) + b"\r\nconnection: close\r\n\r\n",
+        START + b"x-short: a\r\n" * (HEAD_BYTES // 6) + b"connection: close\r\n\r\n",
+        b"GET /healthz?" + b"a" * HEAD_BYTES + b" HTTP/1.1\r\nconnection: close\r\n\r\n",
+    ],
+    ids=["a long header", "many headers", "a long address"],
+)
+async def test_headers_that_are_too_large_are_refused(port: int, head: bytes) -> None:
+    answer = await _answer(port, head)
+    assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 ")) or not answer
+
+
+async def test_an_endless_header_is_refused_after_its_first_bytes(port: int) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(START + b"x-endless: ")
+    sent = 0
+    try:
+        async with asyncio.timeout(60):
+            while sent < 100 * HEAD_BYTES and not reader.at_eof():
+                writer.write(b"a" * 8192)
+                await writer.drain()
+                await asyncio.sleep(0)
+                sent += 8192
+    except ConnectionError:
+        pass
+    finally:
+        writer.close()
+    assert sent < 100 * HEAD_BYTES
+
+
+async def test_headers_below_the_limit_are_read(port: int) -> None:
+    head = START + b"x-long: " + b"a" * (HEAD_BYTES // 2) + b"\r\nconnection: close\r\n\r\n"
+    assert (await _answer(port, head)).startswith(b"HTTP/1.1 200 ")
+
+
+async def test_a_client_that_still_sends_can_read_the_413(port: int) -> None:
+    size = 80 * 2**20
+    head = b"POST /api/sessions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head + b"content-length: %d\r\n\r\n" % size)
+    async with asyncio.timeout(60):
+        try:
+            for _ in range(64):
+                writer.write(b"a" * 2**16)
+                await writer.drain()
+        finally:
+            answer = await reader.read()
+            writer.close()
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert b"larger than" in answer
+
+
+async def test_a_body_of_the_api_has_a_limit_of_its_own(client: Client) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for _ in range(API_BODY_LIMIT // 2**20 + 1):
+            yield b" " * 2**20
+
+    answer = await client.post("/api/sessions", content=pieces())
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+async def test_a_body_of_the_api_has_a_limited_number_of_objects(client: Client) -> None:
+    body, headers = b"[" + b"{}," * 100_000 + b"{}]", {"content-type": "application/json"}
+    answer = await client.post("/api/sessions", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+    assert "100,000 objects" in answer.json()["error"]["message"]
+
+
+@asynccontextmanager
+async def _callers(limits: LoadLimits, inner: ASGIApp) -> AsyncIterator[httpx.AsyncClient]:
+    """A client whose header `x-caller` names the caller."""
+    load = LoadGuard(inner, limits)
+
+    async def named(scope: Scope, receive: Receive, send: Send) -> None:
+        name = dict(scope["headers"]).get(b"x-caller", b"").decode()
+        remember(scope, Caller(name, ""))
+        await load(scope, receive, send)
+
+    transport = httpx.ASGITransport(Tracing(named, Metrics()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        yield client
+
+
+async def test_a_caller_has_its_own_number_of_requests() -> None:
+    go, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        begun.release()
+        await go.wait()
+        await Response()(scope, receive, send)
+
+    limits = LoadLimits(requests=3, caller_requests=2, waiting=0, caller_waiting=0)
+    async with _callers(limits, wait) as client:
+        ann, ben = {"x-caller": "ann"}, {"x-caller": "ben"}
+        running = [asyncio.create_task(client.get("/", headers=ann)) for _ in range(2)]
+        for _ in running:
+            await begun.acquire()
+        refused = await client.get("/", headers=ann)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert refused.json()["error"]["code"] == "overloaded"
+        running.append(asyncio.create_task(client.get("/", headers=ben)))
+        await begun.acquire()
+        assert (await client.get("/", headers={"x-caller": "eve"})).status_code == 503
+        go.set()
+        assert {answer.status_code for answer in await asyncio.gather(*running)} == {200}
+        assert (await client.get("/", headers=ann)).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+async def test_a_health_check_does_not_wait_for_other_requests(path: str) -> None:
+    go, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/":
+            begun.release()
+            await go.wait()
+        await Response()(scope, receive, send)
+
+    limits = LoadLimits(requests=1, caller_requests=1, waiting=0, caller_waiting=0)
+    async with _callers(limits, wait) as client:
+        running = asyncio.create_task(client.get("/"))
+        await begun.acquire()
+        assert (await client.get("/other")).status_code == 503
+        assert (await client.get(path)).status_code == 200
+        go.set()
+        assert (await running).status_code == 200
+
+
+async def test_requests_above_the_number_at_once_wait_for_their_turn() -> None:
+    go, begun = asyncio.Event(), asyncio.Semaphore(0)
+    running, most = Counter[bytes](), Counter[bytes]()
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        name = dict(scope["headers"])[b"x-caller"]
+        running[name] += 1
+        most[name] = max(most[name], running[name])
+        begun.release()
+        await go.wait()
+        running[name] -= 1
+        await Response()(scope, receive, send)
+
+    limits = LoadLimits(caller_requests=2, caller_waiting=3)
+    async with _callers(limits, wait) as client:
+        ann, ben = {"x-caller": "ann"}, {"x-caller": "ben"}
+        asked = [asyncio.create_task(client.get("/", headers=ann)) for _ in range(5)]
+        await begun.acquire()
+        await begun.acquire()
+        refused = await client.get("/", headers=ann)
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        asked.append(asyncio.create_task(client.get("/", headers=ben)))
+        await begun.acquire()  # which does not wait for the requests of another caller
+        assert running[b"ben"]
+        go.set()
+        assert {answer.status_code for answer in await asyncio.gather(*asked)} == {200}
+    assert most == {b"ann": 2, b"ben": 1}
+
+
+async def test_a_request_waits_for_a_limited_time() -> None:
+    go = asyncio.Event()
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        await go.wait()
+        await Response()(scope, receive, send)
+
+    async with _callers(LoadLimits(caller_requests=1, wait_seconds=0.05), wait) as client:
+        first = asyncio.create_task(client.get("/"))
+        await asyncio.sleep(0)
+        late = await client.get("/")
+        assert (late.status_code, late.headers["retry-after"]) == (503, "1")
+        go.set()
+        assert (await first).status_code == 200
+        assert (await client.get("/")).status_code == 200
+
+
+async def test_a_caller_holds_a_limited_number_of_bytes() -> None:
+    async def hold(scope: Scope, receive: Receive, send: Send) -> None:
+        held = held_bytes(scope)
+        assert held is not None
+        held.add(int(dict(scope["headers"])[b"x-size"]))
+        await Response()(scope, receive, send)
+
+    async with _callers(LoadLimits(bytes=100, caller_bytes=60), hold) as client:
+        sizes = {"50": 200, "61": 503, "60": 200}
+        for size, status in sizes.items():
+            answer = await client.get("/", headers={"x-caller": "ann", "x-size": size})
+            assert answer.status_code == status
+
+
+async def test_large_requests_wait_for_their_turn() -> None:
+    load = LoadGuard(Response(), LoadLimits(large_bytes=10, large_requests=1, large_seconds=0.05))
+    async with load.turn("ann", 9), load.turn("ann", 10):
+        with pytest.raises(OverloadError):
+            async with load.turn("ben", 10):
+                pass
+        async with load.turn("ben", 9):
+            pass
+    async with load.turn("ben", 10):
+        pass
+
+
+def test_other_threads_run_while_a_long_text_is_indexed() -> None:
+    text = "".join(chr(0x1F300 + number % 700) for number in range(900_000))
+    thread = threading.Thread(target=texts_of_terms, args=(text,))
+    thread.start()
+    steps = 0
+    while thread.is_alive():
+        time.sleep(0.001)
+        steps += 1
+    assert steps > 10
