@@ -46,6 +46,13 @@ class Api:
     def profile(self, name: str, **fields: Any) -> None:
         self._ask("PUT", f"/profiles/{name}", {"fields": fields})
 
+    def profiles(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self._ask("GET", "/profiles")
+        return found
+
+    def delete_profile(self, name: str) -> None:
+        self._ask("DELETE", f"/profiles/{name}?force=true")
+
     def compress(self, id: str, **options: Any) -> dict[str, Any]:
         done: dict[str, Any] = self._ask("POST", f"/sessions/{id}/compress", options)
         return done

@@ -24,6 +24,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
     [
         (FINE, []),
         (replace(FINE, sessions=[SessionAlert("x", "X", 0.81)]), ["“X” is nearly full"]),
+        (replace(FINE, sessions=[SessionAlert("x", "X", 1.39)]), ["“X” is over its limit"]),
         (replace(FINE, sessions=[SessionAlert("x", "X", 0.99, "no key")]), ["“X” is paused"]),
         (
             replace(FINE, sessions=[SessionAlert("x", "X", 0, fault="no")]),
@@ -58,6 +59,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
     ids=[
         "fine",
         "near",
+        "over",
         "waits",
         "cannot be counted",
         "failures",

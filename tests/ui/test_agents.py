@@ -113,6 +113,13 @@ async def test_a_session_is_listed_followed_live_and_undone(
         await expect(details).to_contain_text("1,000 tokens")
         await expect(details).to_contain_text("$0.0")
         await expect(page.get_by_text("Claude Code writes this conversation.")).to_be_visible()
+        # The provider counted more than the stored messages have: system prompt and tools.
+        bar = page.get_by_role("button", name="Context:")
+        await expect(bar).to_contain_text("≈")
+        await bar.click()
+        dialog = page.get_by_role("dialog")
+        await expect(dialog).to_contain_text("by the provider's count of the last request")
+        await dialog.get_by_role("button", name="Close").click()
         await expect(page.get_by_role("textbox", name="Message")).not_to_be_attached()
         await expect(page.get_by_role("button", name="Edit")).not_to_be_attached()
         # Without a reload: what the agent does, what it costs, what was taken out.
@@ -123,6 +130,7 @@ async def test_a_session_is_listed_followed_live_and_undone(
         used = details.get_by_role("article").filter(has_text="in use")
         await expect(used).to_contain_text("Summary of")
         await expect(details).to_contain_text("tokens taken out of the context")
+        await expect(details).to_contain_text("Without compressions")
         standing = details.get_by_role("button", name="Pinned messages")
         await expect(standing).to_contain_text("tokens")
         await used.get_by_role("button", name="Undo").click()

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.llm.servers.loopback import Answer, Loopback, Step
-from tests.llm.servers.openai import failed, streamed
+from tests.llm.servers.openai import failed, streamed, whole
 from tests.llm.servers.protocol import KEY, Said
 from tests.server.processes import Process, serve
 from tests.ui.filling import Api
@@ -52,6 +52,18 @@ async def test_an_answer_is_streamed_and_stored(page: Page, server: Process, api
         await expect(answer.locator("strong")).to_have_text("the tide")
         await expect(answer.locator("pre code .n")).to_have_text("wait")
     assert [each["role"] for each in api.messages("streamed")] == ["user", "assistant"]
+
+
+async def test_the_model_names_a_conversation_that_begins_with_a_long_message(
+    page: Page, server: Process, api: Api
+) -> None:
+    title = whole(Said(("Wrong tide tables",)))
+    async with answered(api, OTHER, title):
+        await page.goto(server.address + api.session("named"))
+        await say(page, "Could you find out why the tide tables of the harbour are wrong in May?")
+        await expect(page.get_by_role("banner")).to_contain_text("Wrong tide tables")
+        row = page.get_by_role("list", name="Sessions").get_by_role("link")
+        await expect(row.filter(has_text="Wrong tide tables")).to_be_visible()
 
 
 async def test_an_answer_is_stopped_and_what_came_is_kept(

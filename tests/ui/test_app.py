@@ -20,8 +20,10 @@ TOKEN = "quite-a-secret"
 
 async def test_the_first_page_comes_up(page: Page, server: Process) -> None:
     await page.goto(server.address)
-    await expect(page).to_have_title("Chat · enfold")
+    await expect(page).to_have_title("Set up a model · enfold")
     await expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+    await page.get_by_role("link", name="Continue without a model").click()
+    await expect(page).to_have_title("Chat · enfold")
     await expect(page.get_by_text("No conversation yet.")).to_be_visible()
 
 
@@ -45,7 +47,7 @@ async def test_a_sample_can_be_summarized_searched_and_undone(
     with serve(tmp_path / "chats.db", "--sample") as server:
         async with window(browser) as (page, _):
             await page.goto(server.address)
-            await expect(page.get_by_text("Planning the harbour festival").first).to_be_visible()
+            await page.get_by_text("Planning the harbour festival").first.click()
             await page.get_by_role("button", name="Summarize conversation history").click()
             await page.get_by_role("button", name="Summarize now").click()
             card = page.get_by_role("region", name="Summary of")
@@ -81,7 +83,7 @@ async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: P
     with serve(tmp_path / "chats.db", "--sample") as server:
         async with window(browser) as (page, watch):
             watch.expected = ("ERR_CONNECTION", "WebSocket")
-            await page.goto(server.address)
+            await page.goto(f"{server.address}/s/sample")
             await expect(page.get_by_role("article").last).to_be_visible()
             assert server.stop() == 0
         told = "".join(server.said)

@@ -35,7 +35,7 @@ async def test_without_a_profile_words_are_kept_and_it_says_how_to_add_one(
 ) -> None:
     await page.goto(server.address + api.session("alone"))
     await expect(page.get_by_text("No model answers yet")).to_be_visible()
-    await expect(page.get_by_role("link", name="Profiles")).to_be_visible()
+    await expect(page.get_by_role("link", name="Set up a model")).to_be_visible()
     await say(page, "Keep **this**")
     await expect(page.get_by_role("article").get_by_text("this")).to_be_visible()
     await expect(page.locator("article strong")).to_have_text("this")

@@ -24,7 +24,7 @@ async def test_it_says_how_full_the_context_is_and_of_what(
     page: Page, server: Process, path: str
 ) -> None:
     await page.goto(server.address + path)
-    bar = page.get_by_role("button", name=re.compile(r"^Context: [\d,]+ of [\d,]+ tokens, \d+ %"))
+    bar = page.get_by_role("button", name=re.compile(r"^Context: \d+ % [\d,]+ of [\d,]+ tokens"))
     await expect(bar).to_be_visible()
     await bar.click()
     dialog = page.get_by_role("dialog")
@@ -56,3 +56,29 @@ async def test_it_is_live(page: Page, server: Process, api: Api, path: str) -> N
     before = await share.inner_text()
     api.append("bar", user("more " * 800))
     await expect(share).not_to_have_text(before)
+
+
+async def test_it_measures_the_chosen_model_and_shows_a_changed_limit_at_once(
+    page: Page, server: Process, api: Api
+) -> None:
+    fields = {"provider": "compatible", "base_url": "http://127.0.0.1:9/v1"}
+    for name, tokens in (("narrow", 3_000), ("wide", 50_000)):
+        api.profile(name, model=name, **fields)
+        api.model(f"compatible:{name}", max_input=tokens, max_output=1_000)
+    await page.goto(server.address + api.session("chosen", *talk(30)))
+    words = page.locator(".ef-meter-words")
+    await expect(words).to_contain_text("of 2,850 tokens")  # the first profile; 5 % are a margin
+    await page.get_by_role("combobox", name="Profile that answers").click()
+    await page.get_by_role("option", name="wide").click()
+    await expect(words).to_contain_text("of 47,500 tokens")
+    await expect(words).to_contain_text("turns left")
+    await expect(page.get_by_title("A compression is due from")).to_be_attached()
+    api.model("compatible:wide", max_input=40_000)
+    await expect(words).to_contain_text("of 38,000 tokens")
+    api.set(threshold=0.5)
+    await expect(page.get_by_title("A compression is due from 19,000 tokens")).to_be_attached()
+    await page.get_by_role("button", name="Context:").click()
+    await expect(page.get_by_role("dialog")).to_contain_text("due from 19,000 tokens: 50 %")
+    api.set(threshold=None)
+    for name in ("narrow", "wide"):
+        api.delete_profile(name)

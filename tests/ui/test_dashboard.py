@@ -26,6 +26,8 @@ def _fill(server: Process) -> tuple[int, int]:
             body = {"settings": {"strategy": strategy}}
             done = api.ask("POST", f"/sessions/{id}/compress", json=body)
             freed.append(done["tokens_before"] - done["tokens_after"])
+        first = api.ask("GET", "/sessions/one/messages")["messages"][0]["id"]
+        assert client.post(f"/sessions/one/messages/{first}/pin").is_success
         api.ask("POST", "/sessions", json={"id": "three", "title": "Session three"})
         api.ask("POST", "/sessions/three/messages", json={"messages": messages})
         fields = {"provider": "openai", "model": "gpt-4o", "key": "env:NOT_SET"}
@@ -50,12 +52,24 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
         "Money saved": "≈ $",
         "Spent on summaries": "$0.00",
         "Read from cache": "unknown",
+        "Compressions that helped": "0",
+        "Turns with recalls": "0",
+        "Messages pinned": "1",
     }
     for title, value in figures.items():
-        await expect(short.get_by_role("group", name=title)).to_contain_text(value)
+        group = short.get_by_role("group", name=title, exact=True)
+        await expect(group).to_contain_text(value)
     by_strategy = page.get_by_role("group", name="Tokens saved by strategy")
     await expect(by_strategy).to_contain_text(f"{truncation:,} tokens")
     await expect(page.get_by_role("group", name="Tokens saved by model")).to_contain_text("gpt-4o")
+    by_client = page.get_by_role("group", name="Tokens saved by client")
+    await expect(by_client).to_contain_text("no client")
+    lists = page.get_by_role("region", name="Lists")
+    unused = lists.get_by_role("group", name="Compressions that have not helped")
+    await expect(unused.get_by_role("link", name="Session two")).to_be_visible()
+    await expect(unused).to_contain_text("not used yet")
+    await expect(lists.get_by_role("group", name="Recalled by models")).to_contain_text("None in")
+    await expect(lists.get_by_role("group", name="Pinned")).to_contain_text("Session one")
     drawn = page.get_by_role("group", name="Compressions and failures")
     await expect(drawn.locator("svg text", has_text="failed")).to_be_visible()
     await drawn.get_by_text("Show as table").click()

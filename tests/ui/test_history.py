@@ -87,6 +87,18 @@ async def test_a_search_marks_what_it_finds_and_leads_there(page: Page, server: 
     await expect(target).to_have_class(re.compile("target"))
 
 
+async def test_results_follow_while_a_person_types(page: Page, server: Process) -> None:
+    await open_history(page, server)
+    field = page.get_by_role("searchbox", name="Search full history")
+    results = page.get_by_role("region", name="Search results")
+    await field.fill("nowhere-to-be-found")
+    await expect(results).to_contain_text("No results for “nowhere-to-be-found”.")
+    await field.fill("question 7")
+    await expect(results.get_by_role("link").first).to_be_visible()
+    await field.fill("")
+    await expect(results).not_to_be_attached()
+
+
 async def test_what_is_not_there_is_said_not_to_be(page: Page, server: Process) -> None:
     await open_history(page, server, asked="?q=zeppelin")
     await expect(page.get_by_text("No results for")).to_be_visible()

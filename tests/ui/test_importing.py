@@ -9,25 +9,19 @@ from playwright.async_api import Page, expect
 
 from tests.server.processes import Process
 
-DROP = """([zone, name, text]) => {
+DROP = """([name, text]) => {
   const data = new DataTransfer();
   data.items.add(new File([text], name, {type: 'application/json'}));
-  for (const kind of ['dragenter', 'dragover', 'drop']) {
-    const target = zone.querySelector('.q-uploader__dnd') || zone;
+  const target = document.querySelector('.ef-header');
+  for (const kind of ['dragenter', 'dragover', 'drop'])
     target.dispatchEvent(
       new DragEvent(kind, {bubbles: true, cancelable: true, dataTransfer: data}));
-  }
 }"""
 
 
 async def drop(page: Page, name: str, text: str) -> None:
-    """Drag a file over the list and let it go there."""
-    zone = page.locator(".ef-import")
-    await zone.evaluate(
-        "zone => zone.dispatchEvent(new DragEvent('dragover', {bubbles: true, cancelable: true,"
-        " dataTransfer: new DataTransfer()}))"
-    )
-    await page.evaluate(DROP, [await zone.element_handle(), name, text])
+    """Drag a file over the page, far from the list, and let it go there."""
+    await page.evaluate(DROP, [name, text])
 
 
 async def test_a_transcript_is_dropped(page: Page, server: Process) -> None:
@@ -36,10 +30,12 @@ async def test_a_transcript_is_dropped(page: Page, server: Process) -> None:
         {"role": "user", "content": "Where is the ferry?"},
         {"role": "assistant", "content": "At sea."},
     ]
-    await expect(page.locator(".ef-import")).to_be_visible()
+    await expect(page.get_by_role("button", name="Import a transcript")).to_be_visible()
+    await page.wait_for_function("document.ondrop !== null")
     await drop(page, "talk.json", json.dumps(said))
     await expect(page.get_by_role("article")).to_have_count(2)
     await expect(page.get_by_text("At sea.")).to_be_visible()
+    await expect(page.get_by_role("heading", level=1)).to_have_text("Where is the ferry?")
 
 
 async def test_a_file_is_chosen(page: Page, server: Process, tmp_path: Path) -> None:
@@ -47,7 +43,8 @@ async def test_a_file_is_chosen(page: Page, server: Process, tmp_path: Path) -> 
     file = tmp_path / "talk.jsonl"
     file.write_text('{"messages": [{"role": "user", "content": "Chosen by hand"}]}\n')
     await page.locator(".ef-import input[type=file]").set_input_files(file)
-    await expect(page.get_by_text("Chosen by hand")).to_be_visible()
+    chosen = page.get_by_role("article").filter(has_text="Chosen by hand")
+    await expect(chosen).to_be_visible()
 
 
 async def test_what_is_no_transcript_is_said_to_be_none(

@@ -5,20 +5,23 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, TypeAlias
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.exception_handlers import http_exception_handler
+from nicegui import Client, ui
 from nicegui import app as nicegui_app
-from nicegui import ui
 
 from enfold.engine import Engine
-from enfold.errors import EnfoldError
+from enfold.errors import EnfoldError, NotFoundError
 from enfold.ui.chat.page import chat
 from enfold.ui.compression.changes import changes
 from enfold.ui.dashboard import dashboard
 from enfold.ui.frame import ICON, frame, install_theme
 from enfold.ui.history import history
 from enfold.ui.settings.page import settings
+from enfold.ui.setup import setup
 from enfold.ui.window import (
     Visitor,
     Window,
@@ -38,6 +41,7 @@ PAGES: Mapping[str, PageBuilder] = {
     "/dashboard": dashboard,
     "/settings": settings,
     "/settings/{section}": settings,
+    "/setup": setup,
 }
 
 VisitorOf: TypeAlias = Callable[[Mapping[str, Any]], Visitor]
@@ -61,6 +65,7 @@ def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
     """Add every page of the table to the host application."""
     for path, build in PAGES.items():
         ui.page(path, response_timeout=_BUILD_SECONDS)(_page(build, engine, visitor_of))
+    _add_error_pages(engine, visitor_of)
     # WebSockets only: a polling window would delay the shutdown, and any origin may poll.
     nicegui_app.config.socket_io_js_transports = ["websocket"]
     install_theme()
@@ -73,6 +78,30 @@ def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
         show_welcome_message=False,
         tailwind=False,
     )
+
+
+def _add_error_pages(engine: Engine, visitor_of: VisitorOf) -> None:
+    """Show our own pages for addresses that do not exist and for unexpected errors."""
+
+    async def show(request: Request, error: Any, *, is_missing: bool) -> Response:
+        endpoint, is_page = request.scope.get("endpoint"), request.scope.get("nicegui_page_path")
+        if not is_page and is_missing and endpoint not in (None, nicegui_app):
+            return await http_exception_handler(request, error)
+        if not is_page and not is_missing:
+            raise error
+        text = (
+            f"There is no page {request.url.path!r}."
+            if is_missing
+            else "Unexpected error. The server log has more."
+        )
+        visitor = visitor_of(request.scope)
+        with Client(ui.page(""), request=request) as client:
+            async with frame(Window(engine, visitor), "Page not found" if is_missing else "Error"):
+                show_error(NotFoundError(text))
+        return client.build_response(request, 404 if is_missing else 500)
+
+    nicegui_app.add_exception_handler(404, partial(show, is_missing=True))
+    nicegui_app.add_exception_handler(Exception, partial(show, is_missing=False))
 
 
 def _page(build: PageBuilder, engine: Engine, visitor_of: VisitorOf) -> Callable[[], Any]:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any
 
 from nicegui import ui
 
+from enfold.amounts import number
 from enfold.budget import DEFAULT_MAX_TOKENS
 from enfold.chat.meter import Meter
 from enfold.engine import Session, Status
+from enfold.engine.inspection import estimate_unstored
 from enfold.modelconfig import ModelConfig
+from enfold.records import Snapshot
 from enfold.ui import figures
 from enfold.ui.pins import TITLE, Pins
 from enfold.ui.widgets import titled_dialog
@@ -33,6 +37,7 @@ SOURCES: Mapping[str, str] = {
 }
 """The levels that set a threshold."""
 RECOMMENDED = "Compression recommended"
+CLIENT_ESTIMATE = "The provider's count of the last request, less the messages."
 NO_EXACT_COUNT = "Images, documents and sealed reasoning have no exact count."
 
 
@@ -40,43 +45,78 @@ class ContextBar:
     """The bar above a conversation."""
 
     def __init__(
-        self, window: Window, session: Session, pins: Pins, compress: Callable[[], Awaitable[None]]
+        self,
+        window: Window,
+        session: Session,
+        pins: Pins,
+        compress: Callable[[], Awaitable[None]],
+        model: Callable[[], str | None] = lambda: None,
+        *,
+        is_client: bool = False,
     ) -> None:
+        """`model` returns the model that answers next. None is the session's.
+
+        The system prompt and the tools of a client are not stored, so they are estimated.
+        """
+        self._is_client = is_client
         self._window = window
+        self._model = model
         self._pins = pins
         self._session = session
         self._compress = compress
         self._status: Status | None = None
+        self._unstored = 0
 
     def place(self) -> None:
         """Add the empty bar to the page."""
         with ui.element("div").classes("ef-context") as self._content:
             ui.label("Counting tokens…").classes("ef-small ef-soft")
+        # The bar is drawn again while its dialog is open, so the dialog is not inside it.
+        self._dialogs = ui.element("div")
 
-    async def show(self) -> None:
-        """Count the tokens and draw the bar."""
-        status = await self._session.status()
-        if status == self._status:
+    async def show(self, used: Snapshot | None = None) -> None:
+        """Count the tokens and draw the bar; `used` is the snapshot in use."""
+        model = self._model()
+        settings: dict[str, Any] = {} if model is None else {"model": model}
+        status = await self._session.status(**settings)
+        unstored = 0
+        if self._is_client:
+            unstored = await estimate_unstored(self._window.engine, self._session, status, used)
+        if (status, unstored) == (self._status, self._unstored):
             return
-        self._status = status
+        self._status, self._unstored = status, unstored
         self._content.clear()
         with self._content:
-            self._draw(status, Meter.of(status))
+            self._draw(status, Meter.of(status, unstored=unstored))
+
+    async def read_limits(self) -> tuple[object, ...]:
+        """Return what the limits depend on; it changes when someone changes a limit."""
+        if self._status is None:
+            return ()
+        settings = await self._session.settings()
+        return settings, await self._window.engine.models.get(self._status.model), self._model()
 
     def _draw(self, status: Status, meter: Meter) -> None:
         with ui.element("button").classes(f"ef-meter ef-level-{meter.level}") as button:
             button.props["type"] = "button"
-            button.props["aria-label"] = f"Context: {describe_meter(status, meter)}. Explain"
+            ui.label("Context:").classes("ef-hidden-text")
             with ui.element("span").classes("ef-track").props("aria-hidden=true"):
                 for name, tokens in parts_of(status, meter).items():
                     if tokens:
                         width = min(1.0, tokens / max(meter.limit, meter.used)) * 100
                         part = ui.element("span").classes(f"ef-part ef-part-{name}")
                         part.style(f"width: {width:.3f}%")
+                due = status.decision.threshold_tokens + status.decision.load.reserved
+                place = min(1.0, due / max(meter.limit, meter.used)) * 100
+                mark = ui.element("span").classes("ef-due-mark").style(f"left: {place:.3f}%")
+                mark.props["title"] = f"A compression is due from {due:,} tokens"
             with ui.element("span").classes("ef-meter-words"):
                 ui.label(figures.share_text(meter.share)).classes("ef-figure ef-share")
                 total = f"{'' if meter.is_exact else '≈ '}{meter.used:,} of {meter.limit:,} tokens"
                 ui.label(total).classes("ef-figure ef-soft ef-small")
+                if (left := describe_turns_left(status, self._unstored)) is not None:
+                    ui.label(left).classes("ef-soft ef-small gt-sm")
+            ui.label("Explain").classes("ef-hidden-text")
         button.on("click", self._explain, args=[])
         if is_recommended(status, meter):
             chip = ui.button(RECOMMENDED, icon="compress", on_click=self._compress, color=None)
@@ -86,11 +126,12 @@ class ContextBar:
         """Show the parts and the decision in a dialog."""
         if (status := self._status) is None:
             return
-        meter = Meter.of(status)
+        meter = Meter.of(status, unstored=self._unstored)
         model = await self._window.engine.models.get(status.model)
-        with titled_dialog("Context") as dialog:
-            _legend(parts_of(status, meter))
-            for sentence in explain(status, meter, model):
+        window = (await self._session.settings()).window
+        with self._dialogs, titled_dialog("Context") as dialog:
+            _legend(parts_of(status, meter), unstored=self._unstored)
+            for sentence in explain(status, meter, model, window, self._unstored):
                 ui.label(sentence).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-end"):
                 ui.button(TITLE, on_click=self._pins.open_list).props("flat color=primary")
@@ -122,24 +163,46 @@ def is_recommended(status: Status, meter: Meter) -> bool:
     return is_due and status.compressible_message_count > 0
 
 
-def describe_meter(status: Status, meter: Meter) -> str:
-    """Return the bar in one sentence, for screen readers."""
-    about = "" if meter.is_exact else "about "
-    used = f"{about}{meter.used:,} of {meter.limit:,} tokens, {figures.share_text(meter.share)}"
-    return f"{used}. {RECOMMENDED}" if is_recommended(status, meter) else used
+def describe_turns_left(status: Status, unstored: int = 0) -> str | None:
+    """Return how many turns fit until a compression is due; None if the pace is unknown."""
+    if not status.tokens_per_turn or status.decision.action == "must":
+        return None
+    free = status.decision.threshold_tokens - status.decision.tokens - unstored
+    return f"about {number(max(0, free) // status.tokens_per_turn, 'turn')} left"
 
 
-def explain(status: Status, meter: Meter, model: ModelConfig) -> Iterator[str]:
-    """Yield the reasons for the decision, sentence by sentence."""
+def explain(
+    status: Status,
+    meter: Meter,
+    model: ModelConfig,
+    window: int | None = None,
+    unstored: int = 0,
+) -> Iterator[str]:
+    """Yield the reasons for the decision, sentence by sentence.
+
+    `window` is the session's window, if it is set; `unstored` the estimate of what a client adds.
+    """
     decision = status.decision
     action = {"keep": "No action needed", "should": "A compression may run in the background"}
     start = action.get(decision.action, "A compression is due before the next request")
     yield f"{start}: {str(decision).partition(': ')[2]}."
     source = SOURCES.get(decision.threshold.source, decision.threshold.source)
-    yield (
-        f"A compression is due from {decision.threshold_tokens:,} tokens: "
-        f"{figures.share_text(decision.threshold.share)} of the limit, set by {source}."
-    )
+    share = f"{figures.share_text(decision.threshold.share)} of the limit, set by {source}"
+    due = f"A compression is due from {decision.threshold_tokens:,} tokens"
+    if decision.guard == "window":
+        yield f"{due}, so that the reply fits the window. The threshold is {share}."
+    else:
+        yield f"{due}: {share}."
+    if status.tokens_per_turn:
+        yield (
+            f"Recent turns have {status.tokens_per_turn:,} tokens on average: "
+            f"{describe_turns_left(status, unstored) or 'no turn is left'}."
+        )
+    if unstored:
+        yield (
+            f"The client's system prompt and tools are not stored. They have about {unstored:,} "
+            "tokens by the provider's count of the last request."
+        )
     if decision.threshold.note:
         yield f"Note: {decision.threshold.note}."
     correction = (
@@ -147,29 +210,31 @@ def explain(status: Status, meter: Meter, model: ModelConfig) -> Iterator[str]:
         if decision.correction != 1
         else ""
     )
-    yield (
-        f"{model.id} accepts {model.max_input:,} input tokens. The limit of {meter.limit:,} tokens "
-        f"includes a safety margin of 5 %{correction}."
-    )
+    accepted = f"{model.id} accepts {model.max_input:,} input tokens."
+    if window is not None and window < model.max_input + model.max_output:
+        accepted += f" This session is set to a window of {window:,} tokens."
+    yield f"{accepted} The limit of {meter.limit:,} tokens has a safety margin of 5 %{correction}."
     reply = min(DEFAULT_MAX_TOKENS, model.max_output)
     yield (
         f"{reply:,} tokens are reserved for the reply, so the history may have at most "
         f"{max(0, decision.hard_tokens):,} tokens."
     )
     yield (
-        f"The conversation has {status.messages:,} messages. A compression now would summarize "
-        f"{status.compressible_message_count:,} of those in the context and keep "
+        f"The conversation has {status.messages:,} messages. A compression now could summarize "
+        f"{status.compressible_message_count:,} of those in the context and would keep at least "
         f"{status.retained_message_count:,} unchanged."
     )
 
 
-def _legend(parts: Mapping[str, int]) -> None:
+def _legend(parts: Mapping[str, int], *, unstored: int) -> None:
     with ui.element("ul").classes("ef-legend"):
         for name, title in PARTS.items():
             with ui.element("li").classes("ef-row"):
                 ui.element("span").classes(f"ef-dot ef-part-{name}").props("aria-hidden=true")
                 ui.label(title).classes("ef-grow")
-                if name == "estimated" and parts[name]:
+                if name == "system" and unstored:
+                    figures.estimate(parts[name], "tokens", CLIENT_ESTIMATE)
+                elif name == "estimated" and parts[name]:
                     figures.estimate(parts[name], "tokens", NO_EXACT_COUNT)
                 else:
                     figures.count(parts[name], "tokens")

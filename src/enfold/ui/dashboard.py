@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from importlib.resources import files
 from itertools import accumulate
@@ -12,7 +12,16 @@ from typing import Any, Literal, TypeAlias
 
 from nicegui import ui
 
-from enfold.engine.activity import Activity, read_activity
+from enfold.amounts import number
+from enfold.engine.activity import (
+    Activity,
+    KeptText,
+    Saving,
+    Verdict,
+    measure_summaries,
+    measured_effect,
+    read_activity,
+)
 from enfold.engine.inspection import read_threshold
 from enfold.engine.state import EffectiveThreshold
 from enfold.errors import EnfoldError, NotFoundError
@@ -31,7 +40,7 @@ _GRID = "rgba(128, 136, 152, 0.25)"
 _FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif'
 _LABELS = {"%": "{value} %", "$": "${value}"}
 _MANY = 14
-"""Days above which points have no symbols."""
+"""Points above which a line has no symbols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> 
             "axisLabel": {"hideOverlap": True},
         },
         "yAxis": axes,
-        "series": [_series(each, len(places)) for each in series],
+        "series": [_series(each) for each in series],
     }
 
 
@@ -120,7 +129,8 @@ def _axis(unit: str) -> dict[str, Any]:
     }
 
 
-def _series(series: Series, places: int) -> dict[str, Any]:
+def _series(series: Series) -> dict[str, Any]:
+    points = sum(value is not None for value in series.values)
     found: dict[str, Any] = {
         "name": series.name,
         "type": series.kind,
@@ -130,7 +140,12 @@ def _series(series: Series, places: int) -> dict[str, Any]:
     if series.stack:
         found["stack"] = series.stack
     if series.kind == "line":
-        found |= {"connectNulls": True, "symbolSize": 6, "showSymbol": places <= _MANY}
+        found |= {
+            "connectNulls": True,
+            "symbolSize": 6,
+            "showSymbol": points <= _MANY,
+            "showAllSymbol": True,
+        }
     else:
         found["barMaxWidth"] = 28
     return found
@@ -203,8 +218,11 @@ def _advise_sessions(facts: AdviceFacts) -> Iterator[Advice]:
         elif each.blocked is not None:
             words = f"The summary failed: {each.blocked}"
             yield Advice(f"{name} is paused", words, path, "Retry or continue", "bad")
+        elif each.utilization > 1:
+            words = "The next request is compressed first. You can also do it now."
+            yield Advice(f"{name} is over its limit", words, path, "Summarize conversation")
         elif each.utilization >= NEAR:
-            words = f"It uses {each.utilization:.0%} of its limit."
+            words = f"It uses {figures.share_text(each.utilization)} of its limit."
             yield Advice(f"{name} is nearly full", words, path, "Summarize conversation")
 
 
@@ -224,7 +242,8 @@ def _advise_settings(facts: AdviceFacts) -> Iterator[Advice]:
     if found.share is not None and found.share < _LOW_THRESHOLD:
         yield Advice(
             "The threshold is low",
-            f"Compressions run at {found.share:.0%} of the limit, {found.tokens:,} tokens: "
+            f"Compressions run at {figures.share_text(found.share)} of the limit, "
+            f"{found.tokens:,} tokens: "
             "more often than needed, and each one invalidates the provider's cache.",
             "/settings",
             "Check threshold",
@@ -264,9 +283,19 @@ _USUAL = 30
 _LOOKED_AT = 12
 """The most recent sessions, which are counted."""
 _MONEY = (
-    "An estimate: the tokens that each compression saved, at the model's input price, for every "
-    "reply since. Caches are not considered."
+    "An estimate: the tokens that each compression took out, at the model's input price, for every "
+    "reply since. Tokens that would have come from the provider's cache count at its price, and "
+    "the cache that a compression discards is subtracted."
 )
+_NO_CLIENT = "no client: web UI, API or library"
+_LISTED = 5
+"""Compressions in each of the two lists."""
+_VERDICTS: Mapping[Verdict, str] = {
+    "helped": "helped",
+    "unused": "not used yet",
+    "no gain": "freed no tokens",
+    "loss": "cost more than it saved",
+}
 
 
 async def dashboard(window: Window) -> None:
@@ -297,7 +326,8 @@ def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
         section = empty_state(
             "insights",
             "No compressions and no model calls in this period.",
-            "After a compression, its savings are shown here.",
+            "Summarize a conversation, or let a coding agent work through enfold with `enfold "
+            "wrap`: the savings and costs are shown here.",
         )
         with section:
             ui.link("Open conversations", "/")
@@ -306,6 +336,10 @@ def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
         _show_totals(activity)
     with labelled(ui.element("section").classes("db-charts"), "Charts"):
         _charts(activity, days)
+    with labelled(ui.element("section").classes("db-thirds"), "Tokens saved by kind"):
+        _show_totals_by_kind(activity)
+    with labelled(ui.element("section").classes("db-lists"), "Lists"):
+        _show_lists(activity)
 
 
 @contextmanager
@@ -318,8 +352,12 @@ def _tile(title: str) -> Iterator[None]:
 
 def _show_totals(activity: Activity) -> None:
     total = activity.total
-    with _tile("Tokens saved"):
-        figures.count(total.tokens)
+    with _tile("Saved after costs"):
+        net = activity.net_dollars
+        if net is None:
+            figures.unknown("The price of a model is unknown.")
+        else:
+            figures.money(net, is_estimate=True, why="Money saved less the cost of summaries.")
     with _tile("Money saved"):
         why = _MONEY
         if total.unknown:
@@ -332,8 +370,12 @@ def _show_totals(activity: Activity) -> None:
         unknown = activity.unknown_costs
         why = f"{unknown:,} calls have an unknown cost and are not included."
         figures.money(activity.spent, is_estimate=bool(unknown), why=why if unknown else "")
+    with _tile("Tokens saved"):
+        figures.count(total.tokens)
     with _tile("Compressions"):
         figures.count(total.compressions)
+    with _tile("Compressions that helped"):
+        figures.count(activity.helped)
     with _tile("Failures"):
         figures.count(activity.failed)
     with _tile("Read from cache"):
@@ -341,6 +383,10 @@ def _show_totals(activity: Activity) -> None:
             figures.unknown("No model calls in this period.")
         else:
             figures.share(activity.cached_share)
+    with _tile("Turns with recalls"):
+        figures.count(activity.recalls)
+    with _tile("Messages pinned"):
+        figures.count(activity.pinned)
 
 
 def _charts(activity: Activity, days: Sequence[date]) -> None:
@@ -368,11 +414,76 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
     if cached:
         shares = [round(cached[day] * 100, 1) if day in cached else None for day in days]
         chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
+
+
+def _show_totals_by_kind(activity: Activity) -> None:
+    """Show the tokens saved by strategy, model and client."""
     if activity.savings:
-        freed = {name: each.tokens for name, each in activity.by_strategy.items()}
-        totals("Tokens saved by strategy", freed, "tokens")
-        freed = {name: each.tokens for name, each in activity.by_model.items()}
-        totals("Tokens saved by model", freed, "tokens")
+        for kind, found in (
+            ("strategy", activity.by_strategy),
+            ("model", activity.by_model),
+            ("client", activity.by_client),
+        ):
+            freed = {name or _NO_CLIENT: each.tokens for name, each in found.items()}
+            totals(f"Tokens saved by {kind}", freed, "tokens")
+
+
+def _show_lists(activity: Activity) -> None:
+    """Show the latest compressions by their verdict, recalls and pins."""
+    for title, verdicts, empty in (
+        ("Compressions that helped", ("helped",), "None in this period."),
+        (
+            "Compressions that have not helped",
+            ("loss", "no gain", "unused"),
+            "None in this period: every compression saved more than it cost.",
+        ),
+    ):
+        found = activity.with_verdict(*verdicts)[:_LISTED]
+        with _figure_frame(title):
+            for each in found:
+                _show_compression(each)
+            if not found:
+                ui.label(empty if activity.savings else "No compressions in this period.").classes(
+                    "ef-small ef-soft"
+                )
+    _show_texts(
+        "Recalled by models",
+        activity.latest_recalls,
+        "None in this period. An agent that works through enfold can recall summarized messages.",
+    )
+    _show_texts(
+        "Pinned",
+        activity.latest_pins,
+        "None in this period. Pin a message to keep it in the context through all compressions.",
+    )
+
+
+def _show_compression(saving: Saving) -> None:
+    with ui.element("div").classes("db-entry"):
+        changes = path_of(saving.session, f"changes/{saving.snapshot}")
+        ui.link(saving.title or saving.session, changes).classes("ef-small ef-wrap")
+        with ui.element("div").classes("ef-row ef-dotted ef-tiny ef-soft"):
+            ui.label(_VERDICTS[saving.verdict])
+            ui.label(f"{saving.tokens:,} tokens less").classes("ef-figure")
+            if saving.replies:
+                ui.label(f"{number(saving.replies, 'request')} since")
+            if saving.net is not None and saving.replies:
+                figures.money(saving.net, is_estimate=True, why="After the cost of the summary.")
+            figures.age(saving.created_at)
+
+
+def _show_texts(title: str, found: Sequence[KeptText], empty: str) -> None:
+    with _figure_frame(title):
+        for each in found:
+            with ui.element("div").classes("db-entry"):
+                place = "" if each.position is None else f"?m={each.position}#m{each.position}"
+                target = f"{path_of(each.session, 'history')}{place}"
+                ui.link(each.text, target).classes("ef-small ef-wrap").props("dir=auto")
+                with ui.element("div").classes("ef-row ef-dotted ef-tiny ef-soft"):
+                    ui.label(each.title or each.session).classes("ef-wrap").props("dir=auto")
+                    figures.age(each.created_at)
+        if not found:
+            ui.label(empty).classes("ef-small ef-soft")
 
 
 def _show_advice(found: Sequence[Advice]) -> None:
@@ -417,4 +528,8 @@ async def _find_cheaper(window: Window, activity: Activity) -> Recommendation | 
     current = next((name for name, model in models.items() if model in called), None)
     if not used or current is None:
         return None
-    return recommend(run, candidates, current)
+    found = recommend(run, candidates, current)
+    if found is None:
+        return None
+    effect = measured_effect(measure_summaries(used), models[found.name], models[current])
+    return replace(found, reason=f"{found.reason}; {effect}") if effect else found

@@ -12,6 +12,7 @@ from nicegui import app, ui
 
 from enfold.errors import EnfoldError
 from enfold.ui import markdown
+from enfold.ui.palette import Palette
 from enfold.ui.session_list import SessionList
 from enfold.ui.widgets import labelled, navigation
 from enfold.ui.window import Window, show_error
@@ -26,7 +27,7 @@ ICONS: Mapping[Scheme, str] = {
 COOKIE = "enfold-scheme"
 """The cookie with the chosen colour scheme."""
 ACCENT = "#4657c8"
-POSITIVE, WARNING, NEGATIVE = "#2e7d4f", "#b4690e", "#b3261e"
+POSITIVE, WARNING, NEGATIVE = "#2e7d4f", "#8f5208", "#b3261e"
 
 SHEETS = ("theme.css", "chat.css", "compression.css")
 """The style sheets of all pages; settings and dashboard add their own."""
@@ -63,6 +64,8 @@ def install_theme() -> None:
     for sheet in SHEETS:
         ui.add_css(files(__package__).joinpath(sheet).read_text("utf-8"), shared=True)
     ui.add_css(markdown.styles(), shared=True)
+    # NiceGUI sets no language, which screen readers need.
+    ui.add_head_html("<script>document.documentElement.lang = 'en'</script>", shared=True)
     app.colors(primary=ACCENT, positive=POSITIVE, warning=WARNING, negative=NEGATIVE)
 
 
@@ -86,7 +89,10 @@ async def frame(
         sessions = SessionList(window, session)
         await sessions.show()
         navigation("ef-nav", "Pages", NAVIGATION, at)
+    Palette(window, session).place()
     with ui.header().classes("ef-header"):
+        with ui.element("a").classes("ef-skip").props("href=#content"):
+            ui.label("Skip to content")
         menu = ui.button(icon="menu", on_click=drawer.toggle)
         labelled(menu.props("flat round dense color=primary"), "Show or hide sessions")
         page_title = ui.label(title).classes("ef-title").props("role=heading aria-level=1 dir=auto")
@@ -97,7 +103,8 @@ async def frame(
                 leave = ui.button(icon="logout").props("flat round dense type=submit")
                 signed_in = f"Signed in as {window.visitor.name}. Sign out"
                 labelled(leave, "Sign out").tooltip(signed_in)
-    with ui.element("div").classes("ef-page" if narrow else "ef-full-page"):
+    page = ui.element("div").classes("ef-page" if narrow else "ef-full-page")
+    with page.props("id=content tabindex=-1"):
         try:
             yield Frame(page_title, actions, sessions)
         except EnfoldError as error:

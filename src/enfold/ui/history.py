@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -83,11 +83,9 @@ async def history(window: Window, session: str) -> None:
             with ui.element("div").classes("ef-empty"):
                 ui.label("No messages yet.")
             return
-        _search(session, query)
+        await _search(here, query)
         if len(branches) > 1:
             _branches(session, query, branches, current)
-        if query.query:
-            await _hits(here, query)
         with framed.actions:
             pins.add_list_button()
         await _page(window, here, query, current.depth, pins)
@@ -107,17 +105,33 @@ def _warning(session: str, title: str) -> None:
         ui.link("Back to conversation", path_of(session))
 
 
-def _search(session: str, query: HistoryQuery) -> None:
+async def _search(session: Session, query: HistoryQuery) -> None:
+    """Show the search field, and the results below it while a person types."""
     # The browser sends the form itself: what was typed before the page's connection to the server
     # stands may reach the server after the key that starts the search.
     form = ui.element("form").classes("ef-row").props("role=search method=get")
-    form.props["action"] = path_of(session, "history")
+    form.props["action"] = path_of(session.id, "history")
     with form:
         words = ui.input("Search full history", value=query.query)
-        words.props("outlined dense clearable type=search dir=auto name=q").classes("ef-grow")
+        words.props("outlined dense clearable type=search dir=auto name=q debounce=250")
+        words.classes("ef-grow")
         if query.tip is not None:
             ui.element("input").props("type=hidden name=branch").props["value"] = query.tip
         ui.button("Search", icon="search").props("unelevated color=primary type=submit")
+    results = ui.element("div").classes("ef-results").props("aria-live=polite")
+
+    async def show() -> None:
+        text = (words.value or "").strip()
+        hits = await session.search(text, limit=_MOST_HITS, on_branch=True) if text else ()
+        if text == (words.value or "").strip():  # otherwise a later event shows its results
+            results.clear()
+            with results:
+                if text:
+                    _hits(session.id, hits, replace(query, query=text))
+
+    if query.query:
+        await show()
+    words.on_value_change(show)
 
 
 def _branches(
@@ -135,14 +149,13 @@ def _branches(
     )
 
 
-async def _hits(session: Session, query: HistoryQuery) -> None:
-    hits = await session.search(query.query, limit=_MOST_HITS, on_branch=True)
+def _hits(session: str, hits: Sequence[Hit], query: HistoryQuery) -> None:
     with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
         newest = "The newest " if len(hits) == _MOST_HITS else ""
         title = f"{newest}{number(len(hits), 'result')} for “{query.query}”"
-        heading(title if hits else f"No results for “{query.query}”.", 3).props("aria-live=polite")
+        heading(title if hits else f"No results for “{query.query}”.", 3)
         for hit in hits:
-            _hit(session.id, hit, query)
+            _hit(session, hit, query)
 
 
 def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:

@@ -103,7 +103,8 @@ def show_text(text: str, *, query: str = "", is_code: bool = False) -> None:
     end = start + LONG
     look = "ef-plain-text ef-mono" if is_code else "ef-plain-text"
     shown = [(a - start, min(b, end) - start) for a, b in ranges if a < end]
-    body = ui.html(markup(text[start:end], shown), sanitize=False).classes(look).props("dir=auto")
+    body = ui.html(markup(text[start:end], shown), sanitize=False).classes(look)
+    body.props("dir=auto tabindex=0")
     if len(text) > LONG:
         show_all_button(len(text), lambda: body.set_content(markup(text, ranges)))
 
@@ -129,7 +130,7 @@ def show_shortened(shown: Message, read_original: ReadMessage) -> None:
             show_text(section.text, is_code=section.is_code)
             continue
         look = "ef-plain-text ef-mono" if section.is_code else "ef-plain-text"
-        with ui.element("div").classes(look).props("dir=auto"):
+        with ui.element("div").classes(look).props("dir=auto tabindex=0"):
             for index, text in enumerate(texts):
                 if index % 2:
                     _marker_button(text, partial(read_behind, section, place, index // 2))

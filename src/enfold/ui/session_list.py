@@ -5,37 +5,65 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
+from html import escape
+from typing import Literal
 from urllib.parse import urlencode
 
 from nicegui import events, ui
 from nicegui.events import ValueChangeEventArguments
 
 from enfold.amounts import number
-from enfold.engine.transfer import export_archive, import_transcript
+from enfold.engine.transfer import export_archive, import_all
 from enfold.errors import EnfoldError, InputError
-from enfold.records import Hit, SessionRecord, check_name
+from enfold.records import KEY_NAMESPACE, Hit, SessionRecord, check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
-from enfold.ui.widgets import confirm, prompt_for_text
+from enfold.ui.widgets import confirm, file_button, icon_button, prompt_for_text
 from enfold.ui.window import Window, look_into, notify_failure, path_of
 
 LARGEST = 60 * 2**20
 """Bytes of an imported file; larger ones need `enfold import`."""
 
 
+_DROP = """
+(() => {
+  const has = (event) => [...(event.dataTransfer?.types || [])].includes('Files');
+  const mark = (on) => document.body.classList.toggle('ef-dropping', on);
+  document.ondragover = (event) => { if (has(event)) { event.preventDefault(); mark(true); } };
+  document.ondragleave = (event) => { if (!event.relatedTarget) mark(false); };
+  document.ondrop = (event) => {
+    mark(false);
+    if (!event.dataTransfer?.files.length) return;
+    event.preventDefault();
+    runMethod(FIELD, 'addFiles', [event.dataTransfer.files]);
+  };
+})()"""
+"""A file that is dropped anywhere on the page goes to the upload field."""
+
+
 def import_field(window: Window) -> None:
-    """Show a field to drop or choose a transcript."""
+    """Show a button to choose a transcript; a transcript can be dropped anywhere on the page."""
 
     async def store(event: events.UploadEventArguments) -> None:
+        progress = ui.notification("Reading the file…", spinner=True, timeout=None, position="top")
+
+        def show_progress(count: int) -> None:
+            progress.message = f"Imported {count:,} of {number(len(found), 'conversation')}…"
+
         try:
             found = await asyncio.to_thread(_read, await event.file.read())
-            names = [await _store(window, transcript) for transcript in found]
+            async with window.audited("import sessions"):
+                done = await import_all(
+                    window.engine, found, namespace=window.namespace, on_progress=show_progress
+                )
         except EnfoldError as error:
-            notify_failure(f"{event.file.name}: {error}")
+            notify_failure(f"{event.file.name}: nothing was imported. {error}")
         else:
-            ui.notify(f"{number(len(names), 'conversation')} imported", type="positive")
-            ui.navigate.to(path_of(names[0]))
+            ui.notify(f"Imported {done}.", type="positive", position="top", timeout=8_000)
+            ui.navigate.to(path_of(done.sessions[0]))
         finally:
+            progress.dismiss()
             field.reset()
 
     def refuse() -> None:
@@ -43,14 +71,11 @@ def import_field(window: Window) -> None:
             f"Import one file of at most {LARGEST // 2**20} MB; `enfold import` takes more."
         )
 
-    field = ui.upload(
-        label="Drop a transcript here",
-        auto_upload=True,
-        max_file_size=LARGEST,
-        on_upload=store,
-    )
-    field.on_rejected(refuse).classes("ef-import").props("flat hide-upload-btn")
-    field.props["aria-label"] = "Import a transcript"
+    field = ui.upload(auto_upload=True, max_file_size=LARGEST, on_upload=store)
+    field.on_rejected(refuse)
+    button = file_button(field, "Import a transcript").classes("ef-import-button")
+    button.tooltip("Or drop the file anywhere on the page")
+    ui.run_javascript(_DROP.replace("FIELD", str(field.id)))
 
 
 def _read(content: bytes) -> list[Transcript]:
@@ -63,20 +88,53 @@ def _read(content: bytes) -> list[Transcript]:
     return found
 
 
-async def _store(window: Window, transcript: Transcript) -> str:
-    async with window.audited("import session", transcript.id):
-        stored = await import_transcript(window.engine, transcript, namespace=window.namespace)
-    return stored.id
+def client_of(record: SessionRecord) -> str | None:
+    """Return the program that writes a session through the proxy; None for other sessions."""
+    is_client = record.client is not None or record.namespace.startswith(KEY_NAMESPACE)
+    return (record.client or "A program") if is_client else None
+
+
+def _row_markup(session: SessionRecord, title: str) -> str:
+    """Return the content of a row as HTML: one element for each row keeps long lists fast."""
+    icon = "terminal" if client_of(session) else "chat_bubble_outline"
+    lines = []
+    if session.client is not None:
+        model = (session.model or "").partition(":")[2]
+        lines.append(" · ".join(filter(None, (session.client, model))))
+    used = figures.age_text(figures.moment(session.updated_at))
+    lines.append(f"{number(session.depth, 'message')} · {used}")
+    below = "".join(
+        f'<div class="ef-tiny ef-soft ef-ellipsis">{escape(line)}</div>' for line in lines
+    )
+    return (
+        '<div class="ef-row-tight ef-session-title">'
+        f'<i class="q-icon material-icons ef-soft" aria-hidden="true">{icon}</i>'
+        f'<div class="ef-two-lines ef-grow" dir="auto">{escape(title)}</div></div>{below}'
+    )
+
+
+def _model_of(record: SessionRecord) -> str | None:
+    return record.model
 
 
 _SHOWN = 50
 """Sessions on one page of the list."""
+_FIRST = 12
+"""Sessions that are drawn with the page."""
 _SEARCHED = 2_000
 """The most recent sessions, whose titles are searched."""
 _HITS = 8
 _SECONDS = 5.0
 """Between two checks for changes by other windows and programs."""
 NEW_TITLE = "New conversation"
+
+
+async def start_session(window: Window) -> str:
+    """Start a new session and return its id."""
+    name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
+    async with window.audited("begin session", name):
+        made = await window.engine.session(name, namespace=window.namespace, title=NEW_TITLE)
+    return made.id
 
 
 class SessionList:
@@ -88,6 +146,7 @@ class SessionList:
         self._last: SessionRecord | None = None
         self._newest: list[SessionRecord] = []
         self._is_search = False
+        self._menu_shown: ui.menu | None = None
 
     async def show(self) -> None:
         """Show the list."""
@@ -99,11 +158,53 @@ class SessionList:
             search = ui.input(placeholder="Search", on_change=self._search)
             search.props("dense outlined clearable debounce=300 type=search").classes("ef-grow")
             search.props["aria-label"] = "Search all conversations"
+            self._filter_button()
         self._list = ui.element("div").classes("ef-sessions").props("role=list")
         self._list.props["aria-label"] = "Sessions"
         await self.refresh()
         import_field(self._window)
         ui.timer(_SECONDS, self._follow)
+
+    def _filter_button(self) -> None:
+        """Show a button with a menu of clients and models; it is built on the first click."""
+        button = icon_button("filter_list", "Filter by client and model")
+        button.props("aria-haspopup=menu")
+
+        async def show_menu() -> None:
+            found = await self._window.engine.sessions(
+                namespace=self._window.namespace, limit=_SEARCHED
+            )
+            clients = sorted({name for each in found if (name := client_of(each))})
+            models = sorted({each.model for each in found if each.model})
+            with button, ui.menu().props("auto-close no-parent-event") as menu:
+                ui.menu_item("All sessions", self.refresh)
+                for name in clients:
+                    ui.menu_item(f"Client: {name}", partial(self._filter, "client", name))
+                for name in models:
+                    ui.menu_item(f"Model: {name}", partial(self._filter, "model", name))
+            menu.on("hide", menu.delete)
+            menu.open()
+
+        button.on_click(show_menu)
+
+    async def _filter(self, kind: Literal["client", "model"], name: str) -> None:
+        """Show the sessions of a client or of a model only."""
+        found = await self._window.engine.sessions(
+            namespace=self._window.namespace, limit=_SEARCHED
+        )
+        value = client_of if kind == "client" else _model_of
+        self._is_search = True
+        self._list.clear()
+        with self._list:
+            with ui.element("div").classes("ef-row ef-small").props("role=status"):
+                ui.label(f"{kind.capitalize()}: {name}").classes("ef-grow ef-wrap")
+                ui.button("Show all", on_click=self.refresh).props("flat dense color=primary")
+            matching = [each for each in found if value(each) == name]
+            for each in matching[:_SHOWN]:
+                self._row(each)
+            if len(matching) > _SHOWN:
+                more = f"{len(matching) - _SHOWN:,} more; search for them by title."
+                ui.label(more).classes("ef-small ef-soft")
 
     async def _show_namespace(self) -> None:
         """Show that the sessions are those of another namespace, and the way back."""
@@ -120,23 +221,41 @@ class SessionList:
         newest = await self._read()
         self._list.clear()
         self._last = None
+        self._menu_shown = None
         self._is_search = False
         self._newest = newest
         with self._list:
-            self._draw(newest)
+            for each in newest[:_FIRST]:
+                self._row(each)
+        if len(newest) <= _FIRST:
+            return
+
+        def draw_rest() -> None:
+            if self._newest is newest and not self._is_search:
+                with self._list:
+                    self._draw(newest, drawn=_FIRST)
+
+        # A long list takes longer to draw than the page: its end comes after the page is shown.
+        ui.timer(0.05, draw_rest, once=True)
 
     async def _follow(self) -> None:
-        """Refresh the list if it changed; search results and further pages stay."""
-        if not self._is_search and self._last is None and await self._read() != self._newest:
+        """Refresh the list if it changed; search results, further pages and an open menu stay."""
+        if self._is_search or self._last is not None or self._has_open_menu():
+            return
+        if await self._read() != self._newest and not self._has_open_menu():
             await self.refresh()
+
+    def _has_open_menu(self) -> bool:
+        return self._menu_shown is not None and bool(self._menu_shown.value)
 
     async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
         return await self._window.engine.sessions(
             namespace=self._window.namespace, limit=_SHOWN, after=after
         )
 
-    def _draw(self, found: list[SessionRecord]) -> None:
-        for each in found:
+    def _draw(self, found: list[SessionRecord], *, drawn: int = 0) -> None:
+        """Show sessions, without the first `drawn` ones, and a button for more."""
+        for each in found[drawn:]:
             self._row(each)
         if len(found) == _SHOWN:
             more = ui.button("Show more").props("flat dense color=primary")
@@ -154,14 +273,7 @@ class SessionList:
         title = session.title or session.id
         with ui.element("div").classes("ef-session-row").props("role=listitem"):
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
-                ui.label(title).classes("ef-ellipsis").props("dir=auto")
-                if session.client is not None:
-                    model = (session.model or "").partition(":")[2]
-                    sender = " · ".join(filter(None, (session.client, model)))
-                    ui.label(sender).classes("ef-tiny ef-soft ef-ellipsis")
-                used = figures.age_text(figures.moment(session.updated_at))
-                about = f"{number(session.depth, 'message')} · {used}"
-                ui.label(about).classes("ef-tiny ef-soft ef-ellipsis")
+                ui.html(_row_markup(session, title), sanitize=False)
             if session.id == self._current:
                 link.props("aria-current=page")
             self._menu(session, title)
@@ -178,6 +290,7 @@ class SessionList:
             if menu is None:
                 menu = make_menu()
             menu.open()
+            self._menu_shown = menu
 
         def make_menu() -> ui.menu:
             with button, ui.menu().props("auto-close no-parent-event") as made:
@@ -192,12 +305,7 @@ class SessionList:
         button.on_click(show_menu)
 
     async def _start(self) -> None:
-        name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
-        async with self._window.audited("begin session", name):
-            made = await self._window.engine.session(
-                name, namespace=self._window.namespace, title=NEW_TITLE
-            )
-        ui.navigate.to(path_of(made.id))
+        ui.navigate.to(path_of(await start_session(self._window)))
 
     async def _rename(self, session: SessionRecord) -> None:
         title = await prompt_for_text("Rename conversation", "Title", session.title or session.id)

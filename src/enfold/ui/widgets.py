@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, TypeVar
 
 from nicegui import ui
 
+from enfold.report import author_name
+
 Item = TypeVar("Item")
 Element = TypeVar("Element", bound=ui.element)
 Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
@@ -28,9 +30,10 @@ _ICONS: dict[Tone, str] = {
 
 def author_text(strategy: str, author: str) -> str:
     """Return the strategy of a compression and, if there is one, the author of its summary."""
+    name = strategy.capitalize()
     if author in {"", strategy}:
-        return strategy
-    return f"{strategy}, by {'you' if author == BY_HAND else author}"
+        return name
+    return f"{name}, by {'you' if author == BY_HAND else author_name(author)}"
 
 
 def labelled(element: Element, label: str) -> Element:
@@ -131,6 +134,14 @@ def icon_button(icon: str, name: str, act: Callable[[], object] | None = None) -
     button = ui.button(icon=icon, on_click=act).props("flat round dense size=sm")
     button.props["title"] = name
     return labelled(button, name)
+
+
+def file_button(field: ui.upload, name: str) -> ui.button:
+    """Hide an upload field, which has controls inside controls, and return a button for it."""
+    field.classes("ef-import")
+    button = ui.button(name, icon="upload_file").props("flat no-caps align=left color=primary")
+    button.on("click", js_handler=f"() => runMethod({field.id}, 'pickFiles', [])")
+    return button
 
 
 def expandable(

@@ -128,7 +128,7 @@ def notify_failure(text: str) -> None:
     ui.notify(
         text,
         type="negative",
-        position="bottom",
+        position="top",
         timeout=12_000,
         actions=[{"label": "Dismiss", "color": "white"}],
     )

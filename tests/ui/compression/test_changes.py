@@ -53,7 +53,7 @@ async def open_changes(page: Page, server: Process, name: str, asked: str = "") 
 async def test_the_figures_come_first(page: Page, server: Process) -> None:
     await open_changes(page, server, "talked")
     figures = page.get_by_role("region", name="This compression")
-    await expect(figures).to_contain_text("native, by local")
+    await expect(figures).to_contain_text("Native, by the built-in summarizer")
     await expect(figures).to_contain_text("summarized")
     await expect(figures).to_contain_text("unchanged")
     await page.get_by_role("link", name="Back to conversation").click()

@@ -56,7 +56,7 @@ async def test_closed_it_says_what_it_is_and_opened_what_it_says(
     await expect(head).to_have_attribute("aria-expanded", "false")
     await expect(head).to_contain_text(re.compile(r"Summary of \d+ messages"))
     await expect(card).to_contain_text(re.compile(r"[\d,]+ tokens"))
-    await expect(card).to_contain_text("native, by local")
+    await expect(card).to_contain_text("Native, by the built-in summarizer")
     await expect(card.get_by_text("Answer 0")).not_to_be_visible()
     await head.click()
     await expect(head).to_have_attribute("aria-expanded", "true")
@@ -99,7 +99,9 @@ async def test_it_can_be_edited_and_what_it_said_stays_on_record(
     assert len(api.summaries("edited")) == 2
     await card.get_by_role("button", name="Other summaries of this conversation").click()
     await card.get_by_role("link", name="Summary of").click()
-    await expect(page.get_by_role("region", name="This compression")).to_contain_text("by local")
+    await expect(page.get_by_role("region", name="This compression")).to_contain_text(
+        "by the built-in summarizer"
+    )
 
 
 async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> None:

@@ -45,6 +45,7 @@ async def add(page: Page, name: str, model: str, provider: str = "OpenAI") -> No
     if provider != "OpenAI":
         await choose(page, "Provider", provider)
     await dialog.get_by_role("textbox", name="Model", exact=True).fill(model)
+    await dialog.get_by_role("switch", name="Test before saving").click()
 
 
 async def save(page: Page) -> None:
@@ -69,6 +70,7 @@ async def test_a_key_is_stored_and_never_shown_again(
     field = page.get_by_role("textbox", name="Key", exact=True)
     await expect(field).to_have_value("")
     assert KEY not in await page.content()
+    await page.get_by_role("switch", name="Test before saving").click()
     await save(page)
     assert api.ask("GET", "/profiles/work")["fields"]["key"] == "stored"
     assert KEY.encode() not in b"".join(
@@ -138,18 +140,25 @@ async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_a_profile_that_others_need_is_not_deleted(visit: Visit, api: Api) -> None:
+async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, api: Api) -> None:
     cheap = {"provider": "openai", "model": "gpt-4o-mini", "key": "env:WORK_KEY"}
     work = {"provider": "openai", "model": "gpt-4o", "condensing_profile": "cheap"}
     api.ask("PUT", "/profiles/cheap", json={"fields": cheap})
     api.ask("PUT", "/profiles/work", json={"fields": work})
+    api.set(summarizer="cheap", default_profile="cheap")
     page = await visit("/settings/profiles")
     await page.get_by_role("button", name="Delete cheap").click()
-    await expect(page.get_by_text("condenses for work; change that first")).to_be_visible()
-    await page.get_by_role("button", name="Delete work").click()
-    await expect(page.get_by_role("article", name="work")).not_to_be_visible()
+    dialog = page.get_by_role("dialog")
+    for words in ("condenses for work", "writes all summaries", "is the default profile"):
+        await expect(dialog).to_contain_text(words)
+    await dialog.get_by_role("button", name="Cancel").click()
+    await expect(dialog).not_to_be_visible()
     await page.get_by_role("button", name="Delete cheap").click()
-    await expect(page.get_by_text("No profile yet.")).to_be_visible()
+    await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    await expect(page.get_by_role("article", name="cheap")).not_to_be_visible()
+    assert api.ask("GET", "/profiles/work")["fields"].get("condensing_profile") is None
+    assert api.setting("summarizer") is None
+    assert api.setting("default_profile") is None
 
 
 @pytest.mark.usefixtures("nobody")

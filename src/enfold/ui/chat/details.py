@@ -8,9 +8,9 @@ from nicegui import ui
 
 from enfold.amounts import number
 from enfold.engine import Session
+from enfold.engine.activity import saved_in
 from enfold.engine.inspection import read_last_input
 from enfold.records import (
-    KEY_NAMESPACE,
     SessionRecord,
     Snapshot,
     UsageSummary,
@@ -20,6 +20,7 @@ from enfold.ui import figures
 from enfold.ui.compression.summary_card import title_of
 from enfold.ui.pins import TITLE as PINS_TITLE
 from enfold.ui.pins import Pins
+from enfold.ui.session_list import client_of
 from enfold.ui.widgets import (
     author_text,
     badge,
@@ -37,14 +38,9 @@ _AT_ONCE = 10
 """Compressions shown at once."""
 _UNTIL_TOGGLED, _NARROW = "ef-aside-untouched", 1_100
 """The class of a panel that was not opened or closed by hand, and the width that hides it."""
+_ESTIMATE = "The cost of the same requests if nothing had been taken out."
 _UNKNOWN_COST = "No price is known for some of the calls."
 _UNKNOWN_SHARE = "The provider has not reported its cache."
-
-
-def client_of(record: SessionRecord) -> str | None:
-    """Return the program that writes a session through the proxy; None for other sessions."""
-    is_client = record.client is not None or record.namespace.startswith(KEY_NAMESPACE)
-    return (record.client or "A program") if is_client else None
 
 
 def cache_share(totals: Sequence[UsageTotal]) -> float | None:
@@ -69,6 +65,8 @@ class SessionDetails:
         self._used: Snapshot | None = None
         self._usage: Sequence[UsageTotal] = ()
         self._last_input: int | None = None
+        self._saved: float | None = None
+        """The money that compressions saved; None if it is unknown."""
 
     def place(self, *, is_open: bool) -> None:
         """Add the panel to the page."""
@@ -103,18 +101,21 @@ class SessionDetails:
         if is_new_feed:
             self._draw_feed()
 
-    async def follow(self) -> None:
-        """Show the usage again if a request was made since."""
+    async def follow(self) -> bool:
+        """Show the usage again if a request was made since; return True then."""
         if self._record is None or not self._panel.visible:
-            return
+            return False
         before = self._usage
         await self._read_usage()
-        if before != self._usage:
-            self._draw_figures(self._record)
+        if before == self._usage:
+            return False
+        self._draw_figures(self._record)
+        return True
 
     async def _read_usage(self) -> None:
         self._usage = await self._session.usage()
         self._last_input = await read_last_input(self._window.engine, self._session)
+        self._saved = await saved_in(self._window.engine, self._session)
 
     def _draw_figures(self, record: SessionRecord) -> None:
         totals = UsageSummary.of(self._usage)
@@ -137,6 +138,9 @@ class SessionDetails:
                     sent.tooltip("Counted by the provider, with system prompt and tools.")
             with fact("Cost"):
                 figures.money(totals.cost, why=_UNKNOWN_COST) if totals.calls else ui.label("none")
+            if self._snapshots and self._saved is not None and totals.cost is not None:
+                with fact("Without compressions"):
+                    figures.money(totals.cost + self._saved, is_estimate=True, why=_ESTIMATE)
             with fact("From the cache"):
                 share = cache_share(self._usage)
                 figures.unknown(_UNKNOWN_SHARE) if share is None else figures.share(share)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, nullcontext
-from textwrap import shorten
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments, KeyEventArguments, ValueChangeEventArguments
@@ -15,24 +14,28 @@ from enfold.chat.controller import ChatController, ChooseAnswerer, profile_choos
 from enfold.engine import Session
 from enfold.engine.inspection import find_tip, read_version
 from enfold.engine.state import message_of
+from enfold.engine.turns import unanswered
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
 from enfold.records import ROOT, Edit, SessionRecord, Snapshot, StoredMessage
+from enfold.sample import SESSIONS
+from enfold.text.sentences import shorten_title
 from enfold.ui.chat.details import TITLE as DETAILS_TITLE
-from enfold.ui.chat.details import SessionDetails, client_of
-from enfold.ui.chat.messages import MessageActions, prompt_for_edit
-from enfold.ui.chat.transcript import TranscriptList
-from enfold.ui.chat.turns import TurnRunner
+from enfold.ui.chat.details import SessionDetails
+from enfold.ui.chat.messages import MessageActions, TranscriptList, prompt_for_edit
+from enfold.ui.chat.turns import BUSY, TurnRunner
 from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.compression.summary_card import SummaryCard
 from enfold.ui.context_bar import ContextBar
 from enfold.ui.frame import Frame, frame
 from enfold.ui.pins import Pins
-from enfold.ui.session_list import NEW_TITLE
+from enfold.ui.session_list import NEW_TITLE, client_of
+from enfold.ui.setup import setup
 from enfold.ui.widgets import empty_state
 from enfold.ui.window import Window, notify_error, notify_failure, path_of
 
-Say = Callable[[str], Awaitable[None]]
+Submit = Callable[[str], Awaitable[bool]]
+"""Sends a text; False if it was not stored and must stay in the composer."""
 
 _SEND = """(event) => {
   if (event.key === 'Enter' && !event.shiftKey && !event.isComposing) {
@@ -50,8 +53,8 @@ _LISTED = 6
 class Composer:
     """The text field, the list of commands above it, and the send button."""
 
-    def __init__(self, say: Say, stop: Callable[[], object]) -> None:
-        self._say = say
+    def __init__(self, submit: Submit, stop: Callable[[], object]) -> None:
+        self._submit = submit
         self._stop = stop
         self._found: list[str] = []
         self._at = 0
@@ -94,9 +97,15 @@ class Composer:
 
     async def _send(self) -> None:
         text = self._field.value or ""
-        if text.strip():
-            self._field.value = ""
-            await self._say(text)
+        if not text.strip():
+            return
+        self._field.value = ""
+        is_stored = False
+        try:
+            is_stored = await self._submit(text)
+        finally:
+            if not is_stored:
+                self._field.value = "\n".join(filter(None, (text, self._field.value)))
 
     def _escaped(self) -> None:
         """Stop the answer, unless the key closes the list of commands."""
@@ -149,19 +158,25 @@ class Composer:
         option.on("mousedown.prevent", lambda: self._take(name), args=[])
 
 
-NO_PROFILE = (
-    "No model answers yet. Messages are stored and can be searched and summarized. "
-    "Add a profile to get answers."
-)
+NO_PROFILE = "No model answers yet. Messages are stored and can be searched and summarized."
 
 
 class AnswererChoice:
     """The choice of the profile that answers."""
 
     def __init__(
-        self, window: Window, talk: ChatController, choose: ChooseAnswerer, composer: Composer
+        self,
+        window: Window,
+        talk: ChatController,
+        choose: ChooseAnswerer,
+        composer: Composer,
+        changed: Callable[[], Awaitable[None]],
     ) -> None:
+        """`changed` is called after another profile was chosen."""
         self._window = window
+        self._changed = changed
+        self.model: str | None = None
+        """The model that answers next. None if there is none."""
         self._talk = talk
         self._choose = choose
         self._composer = composer
@@ -175,6 +190,10 @@ class AnswererChoice:
             await self._talk.begin(None, None)
         return self._talk.answerer is not None
 
+    async def has_profiles(self) -> bool:
+        """Return True if a profile is stored."""
+        return bool(await self._window.engine.profiles.all())
+
     async def show(self) -> None:
         """Show the profile that answers, and the others."""
         listed = await self._window.engine.profiles.all()
@@ -186,10 +205,20 @@ class AnswererChoice:
                 self._composer.name_button("Add message")
                 with ui.element("p"):
                     ui.label(NO_PROFILE).classes("ef-inline")
-                    ui.link("Profiles", "/settings").classes("ef-inline")
+                    ui.link("Set up a model", "/setup").classes("ef-inline")
                 return
             self._composer.name_button("Send")
             await self._draw_choice(names)
+
+    async def _note_limits(self, model: str) -> None:
+        """Show that the limits of a model are a guess, and where to set them."""
+        config = await self._window.engine.models.get(model)
+        if config.source == "default":
+            window = config.max_input + config.max_output
+            ui.label(f"Context window unknown; {window:,} tokens are assumed.").classes(
+                "ef-small ef-warm"
+            )
+            ui.link("Set it", "/settings/models").classes("ef-small")
 
     async def _draw_choice(self, names: list[str]) -> None:
         answerer, why = self._talk.answerer, ""
@@ -198,19 +227,22 @@ class AnswererChoice:
         except (ConfigError, NotFoundError) as error:
             why = str(error)
         chosen = answerer.profile if answerer is not None else None
+        self.model = answerer.connection.name if answerer is not None else None
         select = ui.select(names, value=chosen if chosen in names else None)
         select.on_value_change(self._use).props("dense options-dense borderless")
         select.props["aria-label"] = "Profile that answers"
         name = answerer.connection.name if answerer is not None else why
         ui.label(name).classes("ef-small ef-soft ef-ellipsis").props["title"] = name
+        if answerer is not None:
+            await self._note_limits(answerer.connection.name)
 
     async def _use(self, event: ValueChangeEventArguments[str]) -> None:
         async with self._window.audited("choose profile", self._talk.session.id):
             await self._talk.use(event.value)
         await self.show()
+        await self._changed()
 
 
-_LONGEST_TITLE = 60
 FOLLOW_SECONDS = 1.0
 """Between two checks for changes by other windows and programs."""
 
@@ -226,7 +258,10 @@ class ChatPage:
         self._framed = framed
         choose = profile_chooser(window.engine, session)
         self._talk = ChatController(window.engine, session, choose)
-        self._turns = TurnRunner(window, self._talk, self.refresh)
+        self._compression = CompressionPanel(window, session, self.refresh, self._answer_waiting)
+        self._turns = TurnRunner(
+            window, self._talk, self.refresh, self._show_failed_turn, self._show_title
+        )
         self.pins = Pins(window, session, self._load_bar)
         actions = MessageActions(
             edit=self._edit,
@@ -238,11 +273,18 @@ class ChatPage:
         )
         self._transcript = TranscriptList(window, session, actions, self._draw_summary)
         self._composer = Composer(self._submit, self._turns.stop)
-        self._answering = AnswererChoice(window, self._talk, choose, self._composer)
-        self._compression = CompressionPanel(window, session, self.refresh)
-        self._bar = ContextBar(window, session, self.pins, self.summarize)
+        self._answering = AnswererChoice(window, self._talk, choose, self._composer, self._load_bar)
+        self._bar = ContextBar(
+            window,
+            session,
+            self.pins,
+            self.summarize,
+            lambda: self._answering.model,
+            is_client=client is not None,
+        )
         self.details = SessionDetails(window, session, self.pins, self._compression.undo)
         self._used: Snapshot | None = None
+        self._limits: tuple[object, ...] = ()
         self._shown_version: tuple[int, str | None, str | None] | None = None
 
     async def place(self) -> None:
@@ -258,7 +300,7 @@ class ChatPage:
                     self._composer.place()
                 else:
                     ui.label(
-                        f"{self._client} writes this conversation. What it sends is shown here "
+                        f"{self._client} writes this conversation. Its messages are shown here "
                         "at once; summaries, pins and undo apply to its next request."
                     ).classes("ef-following ef-small ef-soft")
             self.details.place(is_open=self._client is not None)
@@ -266,6 +308,7 @@ class ChatPage:
         self._shown_version, self._used = page.version, page.snapshot
         if self._client is None:
             await self._answering.show()
+            await self._show_unanswered()
         # Counting a long history takes longer than drawing its end, so the bar comes later.
         ui.timer(0.01, self._load_bar, once=True)
         ui.timer(FOLLOW_SECONDS, self._follow)
@@ -280,7 +323,7 @@ class ChatPage:
 
     async def _load_bar(self) -> None:
         """Show what is counted: the context, the messages that stay, the details."""
-        await self._bar.show()
+        await self._bar.show(self._used)
         await self.pins.load()
         await self.details.show(self._used)
 
@@ -296,30 +339,66 @@ class ChatPage:
         except NotFoundError:
             ui.navigate.to("/")
             return
+        limits = await self._bar.read_limits()
         if found != self._shown_version:
             await self.refresh()
-        else:
-            await self.details.follow()
+        elif self._limits not in ((), limits):
+            await self._load_bar()
+        elif await self.details.follow():
+            await self._bar.show(self._used)
+        self._limits = limits
 
-    async def _submit(self, text: str) -> None:
+    async def _submit(self, text: str) -> bool:
+        """Store a message, show it, then have it answered; or run a command."""
         if commands.is_command(text):
             await self._command(text)
-            return
+            return True
+        if self._turns.is_busy:
+            ui.notify(BUSY, position="top")
+            return False
+        async with self._window.audited("append", self._session.id):
+            await self._session.append(text.strip())
+        self._compression.clear_problem()
+        await self.refresh()
         await self._name(text)
+        await self._answer()
+        return True
+
+    async def _answer(self) -> None:
+        """Have the last message answered, if a model can; else show why not."""
         if await self._answering.is_available():
-            self._turns.send(text.strip())
-        else:
-            async with self._window.audited("append", self._session.id):
-                await self._session.append(text.strip())
-            await self.refresh()
+            self._compression.clear_problem()
+            self._turns.answer()
+        elif await self._answering.has_profiles():
+            await self._show_failed_turn(ConfigError(self._talk.no_answerer_reason))
+
+    async def _show_failed_turn(self, error: EnfoldError) -> None:
+        await self._compression.show_failed_turn(error, self._answer)
+
+    async def _answer_waiting(self) -> None:
+        """Have the last message answered if it waits for an answer."""
+        if not self._turns.is_busy and await unanswered(self._session) is not None:
+            await self._answer()
+
+    async def _show_unanswered(self) -> None:
+        """Offer an answer to a message that a failed or closed turn has left without one."""
+        blocked = (await self._session.record()).blocked
+        if blocked or self._turns.is_busy or await unanswered(self._session) is None:
+            return
+        if await self._answering.has_profiles():
+            text = "Your last message is stored and has no answer yet."
+            self._compression.show_problem("No answer.", text, {"Retry": self._answer})
 
     async def _name(self, text: str) -> None:
         """Name a new conversation after its first message."""
         record = await self._session.record()
-        if record.depth or record.title not in {"", NEW_TITLE}:
+        if record.depth != 1 or record.title not in {"", NEW_TITLE}:
             return
-        title = shorten(text, _LONGEST_TITLE, placeholder=" …")
+        title = shorten_title(text)
         await self._session.configure(title=title)
+        await self._show_title(title)
+
+    async def _show_title(self, title: str) -> None:
         self._framed.title.set_text(title)
         await self._framed.sessions.refresh()
 
@@ -334,14 +413,15 @@ class ChatPage:
         except EnfoldError as error:
             notify_error(error)
             return
-        if outcome is ScreenAction.LEAVE:
+        if outcome.text:
+            self._show_output(outcome.text)
+        if outcome.action is ScreenAction.LEAVE:
             ui.navigate.to("/")
-        elif outcome is ScreenAction.ANSWER:
-            self._turns.answer()
-        elif isinstance(outcome, str):
-            self._show_output(outcome)
+            return
         await self._answering.show()
         await self.refresh()
+        if outcome.action is ScreenAction.ANSWER:
+            await self._answer()
 
     def _audit(self, text: str) -> AbstractAsyncContextManager[None]:
         """Return the context in which a command runs: changes go to the audit log."""
@@ -366,8 +446,8 @@ class ChatPage:
         async with self._window.audited("edit message", self._session.id):
             await self._session.append(edited, after=after)
         await self.refresh()
-        if row.role == "user" and await self._answering.is_available():
-            self._turns.answer()
+        if row.role == "user":
+            await self._answer()
 
     async def _regenerate(self, row: StoredMessage) -> None:
         if self._turns.is_busy or not await self._answering.is_available():
@@ -411,7 +491,13 @@ SUMMARIZE = "summarize"
 
 
 async def chat(window: Window, session: str | None = None) -> None:
-    """Build the page of a session; without one, of the most recent session."""
+    """Build the page of a session; without one, of the most recent session.
+
+    On the first run, the page without a session asks for a model.
+    """
+    if session is None and await _is_first_run(window):
+        await setup(window)
+        return
     record = await _record(window, session)
     title = "Chat" if record is None else record.title or record.id
     shown = None if record is None else record.id
@@ -442,6 +528,16 @@ async def chat(window: Window, session: str | None = None) -> None:
         await page.place()
         if ui.context.client.request.query_params.get("do") == SUMMARIZE:
             ui.timer(0.1, page.summarize, once=True)
+
+
+async def _is_first_run(window: Window) -> bool:
+    """Return True if there is no profile and no conversation but the samples."""
+    if "skip" in ui.context.client.request.query_params or not window.visitor.is_owner:
+        return False
+    if await window.engine.profiles.all():
+        return False
+    newest = await window.engine.sessions(namespace=window.namespace, limit=len(SESSIONS) + 1)
+    return all(each.id in SESSIONS for each in newest)
 
 
 async def _record(window: Window, session: str | None) -> SessionRecord | None:

@@ -13,7 +13,7 @@ from enfold.chat import commands
 from enfold.chat.controller import ChatController
 from enfold.engine import Prepared
 from enfold.engine.inspection import PageEntry
-from enfold.engine.turns import Answer, Listener, Progress, QuestionStored, unanswered
+from enfold.engine.turns import Progress, QuestionStored
 from enfold.errors import EnfoldError
 from enfold.llm.calls import Delta
 from enfold.records import StoredMessage
@@ -22,6 +22,7 @@ from enfold.ui.window import Window
 
 SECONDS = 0.12
 """Between two updates of a streamed answer."""
+BUSY = "An answer is running. Stop it first."
 _FENCE = re.compile(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
 
 
@@ -38,7 +39,7 @@ class PendingReply:
             with ui.element("header").classes("ef-row-tight ef-message-head"):
                 ui.label("Model").classes("ef-who")
                 ui.spinner("dots", size="20px").props("aria-hidden=true")
-                self._state = ui.label("waiting").classes("ef-tiny ef-soft")
+                self._state = ui.label("preparing").classes("ef-tiny ef-soft")
                 button = ui.button("Stop", icon="stop", on_click=stop)
                 button.props("flat dense size=sm color=primary aria-label=Stop")
             self._blocks = ui.element("div")
@@ -85,17 +86,30 @@ def settled_length(text: str) -> int:
     return end + 2 if end > 0 else 0
 
 
-AskModel = Callable[[Listener], Awaitable[Answer]]
 Changed = Callable[[], Awaitable[None]]
+ShowProblem = Callable[[EnfoldError], Awaitable[None]]
+"""Shows why there is no answer."""
+
+_RUNNING: set[tuple[str, str]] = set()
+"""Namespace and id of the sessions in which a turn is running, in any window of this process."""
 
 
 class TurnRunner:
     """Runs the turns of one chat page."""
 
-    def __init__(self, window: Window, talk: ChatController, changed: Changed) -> None:
+    def __init__(
+        self,
+        window: Window,
+        talk: ChatController,
+        changed: Changed,
+        show_problem: ShowProblem,
+        show_title: Callable[[str], Awaitable[None]],
+    ) -> None:
+        self._show_title = show_title
         self._window = window
         self._talk = talk
         self._changed = changed
+        self._show_problem = show_problem
         self._task: asyncio.Task[None] | None = None
         self._reply: PendingReply | None = None
 
@@ -105,16 +119,23 @@ class TurnRunner:
 
     @property
     def is_busy(self) -> bool:
-        """True while a turn is running."""
-        return self._task is not None and not self._task.done()
+        """True while a turn is running in this session, here or in another window."""
+        return self._key in _RUNNING
 
-    def send(self, text: str) -> None:
-        """Send a message and stream the answer, unless a turn is running."""
-        self._start(partial(self._talk.ask, text))
+    @property
+    def _key(self) -> tuple[str, str]:
+        return self._talk.session.namespace, self._talk.session.id
 
     def answer(self, otherwise: Changed | None = None) -> None:
         """Stream an answer to the last message; call `otherwise` if there is none."""
-        self._start(self._talk.answer, otherwise)
+        if self.is_busy:
+            ui.notify(BUSY, position="top")
+            return
+        _RUNNING.add(self._key)
+        self._below.clear()
+        with self._below:
+            self._reply = reply = PendingReply(self.stop)
+        self._task = background_tasks.create(self._run(reply, otherwise), name="a turn")
 
     def stop(self) -> None:
         """Stop the turn; the text that has arrived is stored."""
@@ -128,29 +149,21 @@ class TurnRunner:
         if self._reply is not None and self._reply.has_begun and is_answer:
             self._reply.end()
 
-    def _start(self, ask: AskModel, otherwise: Changed | None = None) -> None:
-        if self.is_busy:
-            ui.notify("An answer is running. Stop it first.", position="bottom")
-            return
-        self._below.clear()
-        with self._below:
-            self._reply = reply = PendingReply(self.stop)
-        work = self._run(ask, reply, otherwise)
-        self._task = background_tasks.create(work, name="a turn")
-
-    async def _run(self, ask: AskModel, reply: PendingReply, otherwise: Changed | None) -> None:
+    async def _run(self, reply: PendingReply, otherwise: Changed | None) -> None:
         failed: EnfoldError | None = None
         cut_off = False
         answered = False
         try:
             async with self._window.audited("ask", self._talk.session.id):
-                done = await ask(partial(self._follow, reply))
+                done = await self._talk.answer(partial(self._follow, reply))
             answered, cut_off = True, done.ending == "length"
         except EnfoldError as error:
             failed = error
         except asyncio.CancelledError:
             # From the stop button. The text that has arrived is stored, and the task ends here.
             answered = reply.has_begun
+        finally:
+            _RUNNING.discard(self._key)
         if otherwise is not None and not answered:
             await otherwise()
         if self._below.is_deleted:
@@ -159,37 +172,17 @@ class TurnRunner:
             await self._changed()
             reply.end()
             if cut_off:
-                ui.notify(commands.CUT_OFF, type="warning", position="bottom")
+                ui.notify(commands.CUT_OFF, type="warning", position="top")
             if failed is not None:
-                self._show_failure(failed, ask)
+                await self._show_problem(failed)
+            elif answered and (title := await self._talk.write_title()) is not None:
+                await self._show_title(title)
 
     def _follow(self, reply: PendingReply, progress: Progress) -> None:
         match progress:
             case Delta(text):
                 reply.add(text)
             case Prepared():
-                reply.set_state("waiting")
+                reply.set_state("waiting for the model")
             case QuestionStored():
-                background_tasks.create(self._show_question(), name="show a question")
-
-    async def _show_question(self) -> None:
-        """Refresh the page: the question is stored."""
-        if not self._below.is_deleted:
-            with self._below:
-                await self._changed()
-
-    def _show_failure(self, error: EnfoldError, ask: AskModel) -> None:
-        with ui.element("section").classes("ef-failure").props("role=alert") as card:
-            ui.icon("error_outline").props("aria-hidden=true")
-            with ui.element("div").classes("ef-grow"):
-                ui.label(str(error)).classes("ef-wrap").props("dir=auto")
-                ui.label(commands.advice(error)).classes("ef-small ef-soft ef-wrap")
-            again = ui.button("Retry", icon="refresh", on_click=lambda: self._retry(ask))
-            again.props("flat color=primary")
-            close = ui.button(icon="close", on_click=card.delete).props("flat round dense")
-            close.props["aria-label"] = "Dismiss"
-
-    async def _retry(self, ask: AskModel) -> None:
-        """Answer the stored message; send it again if it was not stored."""
-        is_stored = await unanswered(self._talk.session) is not None
-        self._start(self._talk.answer if is_stored else ask)
+                pass  # it is shown already

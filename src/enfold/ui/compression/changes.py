@@ -335,7 +335,7 @@ def _figures(found: Comparison) -> None:
                 figures.share(1 - after / before if before and after is not None else None)
             with fact("Messages"):
                 ui.label(", ".join(f"{count:,} {name}" for name, count in numbers.items() if count))
-            with fact("By"):
+            with fact("Strategy"):
                 ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             with fact("When"):
                 figures.age(snapshot.created_at)

@@ -16,9 +16,10 @@ from weakref import WeakKeyDictionary
 from nicegui import background_tasks, ui
 
 from enfold.amounts import number
-from enfold.chat.commands import NOT_COMPRESSED
+from enfold.chat.commands import NOT_COMPRESSED, advice
 from enfold.engine import Engine, Outcome, Session
 from enfold.engine.compression import CANCELLED
+from enfold.engine.profiles import LOCAL
 from enfold.errors import BlockedError, CompressionError, EnfoldError, TokenCountError
 from enfold.events import (
     CompressionFailed,
@@ -32,15 +33,17 @@ from enfold.events import (
 from enfold.report import duration
 from enfold.ui import figures
 from enfold.ui.compression.preview import NoticePreference, ask_for_run
-from enfold.ui.widgets import Tone, author_text, button_row, expandable, fact, facts, notice
+from enfold.ui.widgets import author_text, button_row, expandable, fact, facts, notice
 from enfold.ui.window import Window, notify_error, path_of
 
 RISK = (
-    "You can continue without it. Then the conversation stays at its full length: a request may be "
-    "too large for the model and fail, and every request costs more."
+    "Continue once sends the next request without a summary: it may be too large for the model, "
+    "and it costs more."
 )
 """The effect of continuing without the summary."""
 
+PAUSED = "Paused: the summary failed."
+BUILT_IN = "Use the built-in summarizer"
 COUNT_FAILED = "count_failed"
 
 _STEPS: Mapping[str, str] = {
@@ -64,7 +67,7 @@ def _show_result(event: CompressionFinished) -> None:
             figures.money(event.cost) if event.cost != 0 else ui.label("none")
         with fact("Time"):
             ui.label(duration(event.seconds)).classes("ef-figure")
-        with fact("By"):
+        with fact("Strategy"):
             ui.label(author_text(event.strategy, event.author)).classes("ef-wrap")
 
     if len(event.steps) > 1:
@@ -125,29 +128,36 @@ Changed = Callable[[], Awaitable[None]]
 
 
 class CompressionPanel:
-    """Starts the compressions of a session and shows their notices."""
+    """Starts the compressions of a session, and shows their notices and every problem.
 
-    def __init__(self, window: Window, session: Session, changed: Changed) -> None:
+    It shows one card at a time: a running compression, a result, or a problem.
+    """
+
+    def __init__(self, window: Window, session: Session, changed: Changed, go_on: Changed) -> None:
+        """`go_on` has the model answer the last message if it waits for an answer."""
         self._window = window
         self._session = session
         self._changed = changed
+        self._go_on = go_on
         self._task: asyncio.Task[None] | None = None
-        self._again: Callable[[], Any] = self.start
-        """Repeats the last action."""
+        self._ways: Mapping[str, Callable[[], Any]] = {}
+        """The ways on if the last action fails: button -> action."""
         self._step: ui.label | None = None
+        self._problem: ui.element | None = None
+        self._started = monotonic()
 
     async def show(self) -> None:
         """Show the current notices and follow the session's events."""
         engine = self._window.engine
         settings = await self._session.settings()
         self.notices = NoticePreference(settings.notifications)
-        with ui.element("div").classes("ef-outcomes"):
-            self._permanent = ui.element("div")
-            self._latest = ui.element("div")
-        await self._show_blocked()
+        # A live region: screen readers read what is added to it.
+        self._latest = ui.element("div").classes("ef-outcomes").props("aria-live=polite")
         started = running(engine, self._window.namespace).of(self._session.id)
         if started is not None:
             self._notify(partial(self._show_running, started))
+        else:
+            await self._show_blocked()
         following = background_tasks.create(self._follow(), name="follow a session")
         ui.context.client.on_delete(following.cancel)
 
@@ -159,13 +169,17 @@ class CompressionPanel:
 
     def start(self, options: Mapping[str, Any] | None = None) -> None:
         """Compress in the background."""
-        self._again = partial(self.start, options)
-        self._do("compress", partial(self._session.compress, **(options or {})))
+        given = dict(options or {})
+        built_in = partial(self.start, {**given, "summarizer": LOCAL})
+        self._ways = {"Retry": partial(self.start, given), BUILT_IN: built_in}
+        self._do("compress", partial(self._session.compress, **given))
 
-    def regenerate(self) -> None:
-        """Write the current summary again."""
-        self._again = self.regenerate
-        self._do("regenerate", self._session.regenerate)
+    def regenerate(self, summarizer: str | None = None) -> None:
+        """Write the current summary again, with another summarizer if one is named."""
+        given = {} if summarizer is None else {"summarizer": summarizer}
+        built_in = partial(self.regenerate, LOCAL)
+        self._ways = {"Retry": partial(self.regenerate, summarizer), BUILT_IN: built_in}
+        self._do("regenerate", partial(self._session.regenerate, **given))
 
     async def undo(self) -> None:
         """Undo the compression in use."""
@@ -174,12 +188,13 @@ class CompressionPanel:
         self._latest.clear()
         await self._changed()
         words = "Nothing to undo." if undone is None else "Compression undone."
-        ui.notify(words, position="bottom")
+        ui.notify(words, position="top")
 
     def _do(self, action: str, work: Callable[[], Awaitable[Outcome]]) -> None:
         if self._task is not None and not self._task.done():
-            ui.notify("A compression is already running.", position="bottom")
+            ui.notify("A compression is already running.", position="top")
             return
+        self.clear_problem()
         self._task = background_tasks.create(
             self._run(action, work), name="compress a session", context=self._latest
         )
@@ -188,13 +203,18 @@ class CompressionPanel:
         try:
             async with self._window.audited(action, self._session.id):
                 done = await work()
-        except (BlockedError, CompressionError, TokenCountError):
+        except BlockedError:
+            await self._show_blocked()  # a session that was paused before emits no event
+            return
+        except (CompressionError, TokenCountError):
             return  # the panel shows the event of this failure
         except EnfoldError as error:
             notify_error(error)
             return
         if not done.compressed and done.outcome != "no_gain":
             self._notify(partial(self._show_plain, NOT_COMPRESSED[done.outcome]))
+        if action == "retry":
+            await self._go_on()
 
     async def _follow(self) -> None:
         events = self._window.engine.events
@@ -205,22 +225,40 @@ class CompressionPanel:
     async def _handle(self, event: Event) -> None:
         match event:
             case CompressionStarted():
+                self._started = monotonic()
                 self._notify(partial(self._show_running, event))
-            case CompressionProgress(step=step, messages=messages):
-                if self._step is not None:
-                    self._step.text = _STEPS.get(step, f"{step}: {messages:,} messages")
+            case CompressionProgress():
+                self._show_step(event)
             case CompressionFinished():
                 self._notify(partial(self._show_finished, event))
                 await self._changed()
-            case CompressionFailed(code=code) if code in NOT_COMPRESSED:
-                self._notify(partial(self._show_plain, NOT_COMPRESSED[code]))
-            case CompressionFailed(code=code) if event.automatic and code != COUNT_FAILED:
-                self._latest.clear()  # the event that the session is blocked comes next
             case CompressionFailed():
-                self._notify(partial(self._show_failed, event), always=True)
-            case SessionBlocked() | SessionUnblocked():
+                self._handle_failure(event)
+            case SessionBlocked():
                 await self._show_blocked()
                 await self._changed()
+            case SessionUnblocked():
+                self.clear_problem()
+                await self._changed()
+
+    def _show_step(self, event: CompressionProgress) -> None:
+        if self._step is None:
+            return
+        text = _STEPS.get(event.step, f"{event.step}: {event.messages:,} messages")
+        if event.parts > 1:
+            passed = monotonic() - self._started
+            left = passed / max(1, event.part - 1) * (event.parts - event.part + 1)
+            rest = f", about {duration(left)} left" if event.part > 1 else ""
+            text = f"{text.rstrip('.')}, part {event.part:,} of {event.parts:,}{rest}."
+        self._step.text = text
+
+    def _handle_failure(self, event: CompressionFailed) -> None:
+        if event.code in NOT_COMPRESSED:
+            self._notify(partial(self._show_plain, NOT_COMPRESSED[event.code]))
+        elif event.automatic and event.code != COUNT_FAILED:
+            self._latest.clear()  # the event that the session is blocked comes next
+        else:
+            self._notify(partial(self._show_failed, event), always=True)
 
     def _notify(self, show: Callable[[], None], *, always: bool = False) -> None:
         """Replace the latest notice; errors are shown even if notices are hidden."""
@@ -257,8 +295,8 @@ class CompressionPanel:
     def _show_plain(self, words: str, *, can_retry: bool = False) -> None:
         """Show that a compression changed nothing, and the reason."""
         with notice("plain", words), button_row():
-            if can_retry:
-                ui.button("Retry", on_click=self._again).props("flat dense")
+            if can_retry and "Retry" in self._ways:
+                ui.button("Retry", on_click=self._ways["Retry"]).props("flat dense")
             ui.button("Dismiss", on_click=self._latest.clear).props("flat dense")
 
     def _show_failed(self, event: CompressionFailed) -> None:
@@ -267,46 +305,53 @@ class CompressionPanel:
             self._show_plain("Cancelled. Nothing was changed.", can_retry=True)
         elif event.code == COUNT_FAILED:
             title = "The tokens could not be counted. Nothing was changed."
-            self._show_problem("bad", title, event.reason, self._again)
+            retry = {name: act for name, act in self._ways.items() if name != BUILT_IN}
+            self.show_problem(title, event.reason, retry)
         else:
             title = "The summary failed. Nothing was changed."
-            go_on = self._latest.clear
-            self._show_problem("bad", title, event.reason, self._again, RISK, go_on)
+            self.show_problem(title, event.reason, self._ways)
+
+    async def show_failed_turn(self, error: EnfoldError, retry: Callable[[], object]) -> None:
+        """Show why a turn has no answer; a failed compression has its own ways on."""
+        if isinstance(error, BlockedError):
+            await self._show_blocked()
+        else:
+            self.show_problem("No answer.", str(error), {"Retry": retry}, advice(error))
 
     async def _show_blocked(self) -> None:
-        """Show the notice of a paused session, which stays until the user decides."""
+        """Show the problem of a paused session, which stays until the user decides."""
         blocked = (await self._session.record()).blocked
-        self._permanent.clear()
-        if not blocked:
+        if not blocked or blocked.get("acknowledged"):
             return
-        reason = str(blocked.get("reason"))
-        with self._permanent:
-            if blocked.get("acknowledged"):
-                title = "Continuing without the summary that is due, at your own risk."
-                self._show_problem("warm", title, reason, self._retry)
-            else:
-                text = f"No request is sent until a summary succeeds. {RISK}"
-                title = "Paused: the summary failed."
-                self._show_problem("bad", title, reason, self._retry, text, self._acknowledge)
+        ways = {
+            "Retry": self._retry,
+            BUILT_IN: self._retry_with_built_in,
+            "Continue once": self._acknowledge,
+        }
+        text = f"Your messages are stored. No request is sent until a summary succeeds. {RISK}"
+        self.show_problem(PAUSED, str(blocked.get("reason")), ways, text)
 
-    def _show_problem(
-        self,
-        tone: Tone,
-        title: str,
-        reason: str,
-        retry: Callable[[], Any],
-        text: str = "",
-        go_on: Callable[[], Any] | None = None,
+    def show_problem(
+        self, title: str, reason: str, ways: Mapping[str, Callable[[], Any]], text: str = ""
     ) -> None:
-        """Show a problem and the ways on: a retry and, if `go_on` is given, no summary."""
-        with notice(tone, title):
-            ui.label(reason).classes("ef-wrap ef-small")
+        """Show a problem in place of the latest notice; `ways` are its buttons."""
+        self._latest.clear()
+        with self._latest, notice("bad", title) as self._problem:
+            ui.label(reason).classes("ef-wrap ef-small").props("dir=auto")
             if text:
-                ui.label(text).classes("ef-soft ef-small")
+                ui.label(text).classes("ef-soft ef-small ef-wrap")
             with button_row():
-                ui.button("Retry", on_click=retry).props("unelevated dense color=primary")
-                if go_on is not None:
-                    ui.button("Continue at own risk", on_click=go_on).props("flat dense")
+                for at, (name, act) in enumerate(ways.items()):
+                    look = "unelevated dense color=primary" if not at else "flat dense"
+                    ui.button(name, on_click=act).props(look)
+                if title != PAUSED:
+                    ui.button("Dismiss", on_click=self.clear_problem).props("flat dense")
+
+    def clear_problem(self) -> None:
+        """Remove the card of a problem, if there is one: a new attempt begins."""
+        if self._problem is not None and not self._problem.is_deleted:
+            self._problem.delete()
+        self._problem = None
 
     def _mute(self) -> None:
         self.notices.choose(wanted=False)
@@ -315,6 +360,10 @@ class CompressionPanel:
     def _retry(self) -> None:
         self._do("retry", self._session.retry)
 
+    def _retry_with_built_in(self) -> None:
+        self._do("retry", partial(self._session.retry, summarizer=LOCAL))
+
     async def _acknowledge(self) -> None:
         async with self._window.audited("acknowledge", self._session.id):
             await self._session.acknowledge()
+        await self._go_on()

@@ -18,7 +18,7 @@ from enfold.strategies import contract
 from enfold.summaries import Style
 from enfold.ui import figures
 from enfold.ui.forms import ConfigForm
-from enfold.ui.widgets import fact, facts, notice, table, titled_dialog
+from enfold.ui.widgets import author_text, fact, facts, notice, table, titled_dialog
 
 
 class RunOptions(DescribedModel):
@@ -173,7 +173,10 @@ def show_preview(found: Preview) -> None:
     """Show the result that a compression would have, its steps and its warnings."""
     with facts():
         with fact("Changes"):
-            ui.label(f"{found.messages:,} of {found.messages + found.kept_messages:,} messages")
+            # A summary replaces all of these; other strategies look at them and change some.
+            most = "" if found.summary_tokens else "at most "
+            total = found.messages + found.kept_messages
+            ui.label(f"{most}{found.messages:,} of {total:,} messages")
         with fact("Before"):
             figures.count(found.tokens_before, "tokens")
         with fact("After"):
@@ -191,7 +194,7 @@ def show_preview(found: Preview) -> None:
             else:
                 figures.money(found.cost, is_estimate=True, why="Based on current prices.")
         with fact("Strategy"):
-            ui.label(f"{contract.get(found.strategy).name}, summary by {found.author}")
+            ui.label(author_text(found.strategy, found.author)).classes("ef-wrap")
     if found.steps:
         rows = [
             (

@@ -132,8 +132,9 @@ class SummaryCard:
 
     async def _delete(self) -> None:
         explanation = (
-            "The text of the summary is deleted permanently. The messages that it replaced are "
-            "kept, and the model is sent them again."
+            "The text of the summary is deleted permanently, also as it was before it was edited. "
+            "The messages that it replaced are kept, and the model is sent them again; the oldest "
+            "as an earlier summary, if there is one."
         )
         if await confirm("Delete summary?", explanation, "Delete"):
             work = partial(self._session.delete_summary, self._snapshot.id)
@@ -146,7 +147,7 @@ class SummaryCard:
         except EnfoldError as error:
             notify_error(error)
         else:
-            ui.notify(done, position="bottom")
+            ui.notify(done, position="top")
         await self._changed()
 
     async def _summarized(self) -> None:
@@ -175,11 +176,11 @@ def title_of(snapshot: Snapshot) -> str:
     """Return the title of a compression."""
     content = snapshot.content
     summarized, edited = content.get("messagesIncluded", 0), content.get("messagesEdited", 0)
+    if edited and not content.get("messagesAdded", summarized):
+        return f"{number(edited, 'message')} shortened"
     if summarized and snapshot.author == TRUNCATION:
         return f"{number(summarized, 'message')} left out without a summary"
-    if summarized or not edited:
-        return f"Summary of {number(summarized, 'message')}"
-    return f"{number(edited, 'message')} shortened"
+    return f"Summary of {number(summarized, 'message')}"
 
 
 def _listed_message(row: StoredMessage) -> None:

@@ -105,7 +105,7 @@ class SettingRow:
             return
         await self._scope.set(self.about.name, None if value == _UNSET else value)
         await self._changed()
-        ui.notify(f"{self.about.title} saved", type="positive", position="bottom", timeout=1_500)
+        ui.notify(f"{self.about.title} saved", type="positive", position="top", timeout=1_500)
 
     async def _unset(self) -> None:
         if self._scope is not None:
@@ -136,6 +136,11 @@ def _explain_threshold(found: EffectiveThreshold) -> str:
         due = f"A compression is due above {found.tokens:,} tokens, an absolute number."
     else:
         due = f"A compression is due above {figures.share_text(found.share)} of that."
+    if found.is_window_guard and found.is_automatic:
+        due += (
+            f" Above {found.tokens:,} tokens the window has too little room for a reply, "
+            "so it is due there."
+        )
     if not found.is_automatic:
         due += " Automatic compression is off: only the hard limit starts one."
     return f"{limit} {due}"
@@ -162,7 +167,7 @@ async def summarize_card(window: Window) -> None:
         if field.value not in panels:
             session = await window.session(field.value)
             with outcomes:
-                panels[field.value] = CompressionPanel(window, session, no_view)
+                panels[field.value] = CompressionPanel(window, session, no_view, no_view)
                 await panels[field.value].show()
         await panels[field.value].open_dialog()
 

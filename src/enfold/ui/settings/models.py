@@ -8,7 +8,13 @@ from nicegui import ui
 
 from enfold.engine.models import ModelChanges
 from enfold.fields import describe, faults
-from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED, ModelConfig
+from enfold.modelconfig import (
+    FALLBACK_MAX_INPUT,
+    FALLBACK_MAX_OUTPUT,
+    OWN_VALUES,
+    SHIPPED,
+    ModelConfig,
+)
 from enfold.ui import figures
 from enfold.ui.forms import FormDialog
 from enfold.ui.widgets import card, icon_button, labelled
@@ -115,8 +121,14 @@ class ModelsSection:
         values = {name: getattr(shown, name) for name in describe(ModelChanges)}
 
         async def save() -> None:
+            # A threshold or retention that stays the same does not become the model's own.
+            given = {
+                each: value
+                for each, value in values.items()
+                if each not in OWN_VALUES or value != getattr(shown, each)
+            }
             async with self._window.owner_action("edit model"):
-                await self._window.engine.models.edit((name.value or "").strip(), **values)
+                await self._window.engine.models.edit((name.value or "").strip(), **given)
             await self._refresh()
 
         dialog = FormDialog(lambda: faults(ModelChanges, values), save)

@@ -12,14 +12,13 @@ from enfold.engine.profiles import ListedProfile
 from enfold.errors import AccessError, ConfigError, EnfoldError
 from enfold.fields import DescribedModel, Fault, FieldDescription, describe, described, faults
 from enfold.llm.calls import Secret
-from enfold.llm.costs import Candidate, CostEstimate, Figures, compare, recommend
-from enfold.llm.keys import STORED
-from enfold.llm.prices import prices
-from enfold.llm.profiles import Profile
-from enfold.llm.providers import provider
+from enfold.llm.costs import Candidate, CostEstimate, Figures, compare, prices, recommend
+from enfold.llm.keys import MEMORY, STORED, KeyStorage
+from enfold.llm.profiles import Profile, cost_candidates
+from enfold.llm.providers import MAJOR_PROVIDERS, provider
 from enfold.ui import figures
 from enfold.ui.forms import FormDialog
-from enfold.ui.widgets import Cell, card, empty_state, labelled, table
+from enfold.ui.widgets import Cell, card, confirm, empty_state, labelled, table
 from enfold.ui.window import Window
 
 Result = TypeVar("Result")
@@ -28,7 +27,7 @@ Result = TypeVar("Result")
 class KeyFields(DescribedModel):
     """The source of a profile's key, as the dialog asks for it."""
 
-    source: Literal["usual", "env", "file", "stored"] = described(
+    source: Literal["usual", "env", "file", "stored", "config", "memory"] = described(
         "Key source",
         "Where the key is found.",
         default="usual",
@@ -37,6 +36,8 @@ class KeyFields(DescribedModel):
             "env": "Another environment variable",
             "file": "A file on the server",
             "stored": "Stored in enfold, encrypted",
+            "config": "A file that only you can read",
+            "memory": "Memory, until the server stops",
         },
     )
     env: str | None = described(
@@ -53,10 +54,23 @@ class KeyFields(DescribedModel):
     )
     secret: str | None = described(
         "Key",
-        "It is stored encrypted and never shown. If empty, the stored key stays.",
+        "It is never shown again. If empty, the key that is in use stays.",
         default=None,
-        shown_if={"source": ["stored"]},
+        shown_if={"source": ["stored", "config", "memory"]},
     )
+    is_tested: bool = described(
+        "Test before saving",
+        "Call the model once. A profile that fails is not saved.",
+        default=True,
+    )
+
+
+_STORAGES: Mapping[str, KeyStorage] = {
+    "stored": "encrypted",
+    "config": "file",
+    "memory": "memory",
+}
+"""Sources whose key is typed in the dialog -> the storage of the key."""
 
 
 _MORE = ("condensing_profile", "threshold", "prompt", "prices")
@@ -78,7 +92,7 @@ class ProfileDialog:
         self._window = window
         self._is_new = profile is None
         self._saved = saved
-        self._values: dict[str, Any] = {"provider": "openai", "options": {}}
+        self._values: dict[str, Any] = {"provider": MAJOR_PROVIDERS[0], "options": {}}
         if profile is not None:
             self._values |= {"name": profile.name, **profile.as_json()}
         kind, _, place = str(self._values.get("key", "usual")).partition(":")
@@ -135,7 +149,12 @@ class ProfileDialog:
     def _fields(self) -> dict[str, Any]:
         """Return the fields of the profile, with the source of its key."""
         source = self._key["source"]
-        key = {"usual": None, STORED: STORED}.get(source, f"{source}:{self._key.get(source, '')}")
+        if source == "config":
+            key = self._values.get("key")  # a key that is typed replaces it
+        elif source in {"usual", STORED, MEMORY}:
+            key = None if source == "usual" else source
+        else:
+            key = f"{source}:{self._key.get(source, '')}"
         return {**self._values, "key": key}
 
     def _faults(self) -> tuple[Fault, ...]:
@@ -143,18 +162,23 @@ class ProfileDialog:
 
     async def _save(self) -> None:
         fields, source = self._fields(), self._key["source"]
-        typed = self._key.get("secret") if source == STORED else None
+        typed = self._key.get("secret") if source in _STORAGES else None
         async with self._window.owner_action("save profile"):
             if source == "file" and self._window.visitor.name:
                 raise AccessError("key: set a file on the server itself, with `enfold profiles`")
+            if source in _STORAGES and self._is_new and not typed:
+                raise ConfigError("key: enter the key")
             if typed:
-                # A profile may refer to a stored key only after the key is stored.
+                # A profile may refer to a key only after the key is stored.
                 del fields["key"]
             profiles = self._window.engine.profiles
             name = str(fields.pop("name", "")).strip()
+            key = Secret(typed) if typed else None
+            if self._key.get("is_tested", True):
+                await profiles.try_out(name, fields, key)
             await profiles.save(name, fields, replace=not self._is_new)
-            if typed:
-                await profiles.set_key(name, Secret(typed))
+            if key is not None:
+                await profiles.set_key(name, key, _STORAGES[source])
         await self._saved()
 
 
@@ -248,20 +272,13 @@ class CostTable:
 
 def candidates_of(listed: Sequence[ListedProfile]) -> tuple[list[Candidate], Mapping[str, str]]:
     """Return the profiles that could write summaries, and the model of each."""
-    found: list[Candidate] = []
-    models: dict[str, str] = {}
-    for each in listed:
-        profile = each.profile
-        if profile is None:
-            continue
-        found.append(Candidate.of(profile.name, profile.id, profile.own_prices))
-        models[profile.name] = profile.id
-        cheap = provider(profile.provider).cheap_model
-        if cheap is not None and cheap != profile.model:
-            name = f"{profile.name}, cheap model"
-            found.append(Candidate.of(name, f"{profile.provider}:{cheap}"))
-            models[name] = f"{profile.provider}:{cheap}"
-    return found, models
+    return cost_candidates([each.profile for each in listed if each.profile is not None])
+
+
+_FALL_BACK = (
+    "Sessions then use the default profile, else the first one. Summaries are then written by the "
+    "session's own profile, else by the built-in summarizer."
+)
 
 
 class ProfilesSection:
@@ -351,9 +368,15 @@ class ProfilesSection:
             return None
 
     async def _delete(self, name: str, outcome: ui.element) -> None:
+        profiles = self._window.engine.profiles
         try:
+            uses = str(await profiles.uses(name))
+            used = f"It {uses}. " if uses else ""
+            text = f"{used}{_FALL_BACK if uses else 'Nothing uses it.'}"
+            if not await confirm(f"Delete profile {name}?", text, "Delete"):
+                return
             async with self._window.owner_action("delete profile"):
-                await self._window.engine.profiles.remove(name)
+                await profiles.remove(name, force=True)
         except EnfoldError as error:
             _show_outcome(outcome, str(error), "ef-bad")
         else:
@@ -370,9 +393,12 @@ def key_words(profile: Profile) -> str:
         usual = " or ".join(provider(profile.provider).key_variables)
         return f"the variable {usual}" if usual else "not needed"
     kind, _, place = profile.key.partition(":")
-    return {"env": f"the variable {place}", "file": f"the file {place}"}.get(
-        kind, "stored, encrypted"
-    )
+    words = {
+        "env": f"the variable {place}",
+        "file": f"the file {place}",
+        MEMORY: "in memory, until the server stops",
+    }
+    return words.get(kind, "stored, encrypted")
 
 
 def _about(profile: Profile) -> None:
@@ -387,7 +413,7 @@ def _about(profile: Profile) -> None:
         figures.money(prices_found.input if prices_found else None)
         ui.label("output")
         figures.money(prices_found.output if prices_found else None)
-    condensing = profile.condensing_profile or provider(profile.provider).cheap_model
+    condensing = profile.condensing_profile or profile.cheap_model
     words = f"Summaries by {condensing}." if condensing else "Summaries by this profile."
     if profile.threshold not in (None, -1):
         words += f" Threshold {profile.threshold:g} %."

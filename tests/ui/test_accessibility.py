@@ -1,0 +1,131 @@
+"""Accessibility: axe-core finds nothing serious, and everything can be done with the keyboard."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from tests.cli.processes import ROOT
+from tests.server.processes import Process
+from tests.ui.browser import window
+from tests.ui.filling import Api, talk
+
+AXE = "axe-core@4.14.0"
+CACHE = ROOT / ".cache" / "axe"
+PAGES = (
+    "/s/read",
+    "/s/read/history",
+    "/dashboard",
+    "/setup",
+    "/settings",
+    "/settings/strategy",
+    "/settings/presets",
+    "/settings/profiles",
+    "/settings/prompts",
+    "/settings/models",
+    "/settings/access",
+    "/nowhere",
+)
+_RUN = "axe.run(document, {resultTypes: ['violations']})"
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The source of axe-core, fetched once with npm."""
+    script = CACHE / "package" / "axe.min.js"
+    if not script.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("npm is not on PATH, so axe-core cannot be fetched")
+        CACHE.mkdir(parents=True, exist_ok=True)
+        fetched = subprocess.run(
+            [npm, "pack", AXE, "--silent"],
+            cwd=CACHE,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        if fetched.returncode:
+            pytest.skip(f"axe-core could not be fetched: {fetched.stderr.strip()[-200:]}")
+        with tarfile.open(CACHE / fetched.stdout.strip()) as archive:
+            archive.extract("package/axe.min.js", CACHE, filter="data")
+    return Path(script).read_text("utf-8")
+
+
+async def serious(page: Page, axe: str) -> list[str]:
+    """Return the critical and serious findings of a page."""
+    await page.evaluate(axe)
+    found = await page.evaluate(_RUN)
+    return [
+        f"{page.url} {rule['id']}: {node['html'][:200]}"
+        for rule in found["violations"]
+        if rule["impact"] in {"critical", "serious"}
+        for node in rule["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_axe_finds_nothing_serious_on_any_page(
+    browser: Browser, server: Process, api: Api, axe: str, dark: bool
+) -> None:
+    api.model("test:small", max_input=8_000, max_output=1_000, retention_tokens=300)
+    api.session("read", *talk(30), model="test:small", title="Read aloud")
+    async with window(browser, dark=dark) as (page, watch):
+        watch.expected = ("404",)
+        found: list[str] = []
+        for path in PAGES:
+            await page.goto(server.address + path)
+            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+            await page.wait_for_load_state("networkidle")
+            found += await serious(page, axe)
+        assert not found, "\n".join(found)
+
+
+async def test_a_missing_page_says_so_and_leads_back(
+    watched: tuple[Page, object], server: Process
+) -> None:
+    page, watch = watched
+    watch.expected = ("404",)  # type: ignore[attr-defined]
+    answer = await page.goto(f"{server.address}/nowhere")
+    assert answer is not None
+    assert answer.status == 404
+    assert await page.evaluate("document.documentElement.lang") == "en"
+    await expect(page.get_by_role("alert")).to_contain_text("There is no page '/nowhere'.")
+    await page.get_by_role("link", name="Back to conversations").click()
+    await expect(page.get_by_role("navigation", name="Pages")).to_be_visible()
+
+
+async def test_the_palette_the_shortcuts_and_the_skip_link(
+    page: Page, server: Process, api: Api
+) -> None:
+    api.session("ferry", *talk(2), title="When does the ferry leave?")
+    await page.goto(server.address + api.session("other", *talk(2), title="Another one"))
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    await page.wait_for_function("window.enfoldKeys")
+    await page.keyboard.press("Control+k")
+    palette = page.get_by_role("dialog", name="Search sessions, commands and settings")
+    await expect(palette.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.type("ferry")
+    await expect(palette.get_by_role("option")).to_have_count(1)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("heading", level=1)).to_have_text("When does the ferry leave?")
+    await page.wait_for_function("window.enfoldKeys")
+    await page.keyboard.press("Control+k")
+    await expect(palette.get_by_role("searchbox")).to_be_focused()
+    await page.keyboard.type("threshold")
+    await expect(palette.get_by_role("option").first).to_contain_text("Threshold")
+    await page.keyboard.press("Escape")
+    await expect(palette).not_to_be_visible()
+    await page.locator("#content").focus()
+    await page.keyboard.press("?")
+    shortcuts = page.get_by_role("dialog", name="Keyboard shortcuts")
+    await expect(shortcuts).to_contain_text("Ctrl K or Cmd K")
+    await shortcuts.get_by_role("button", name="Close").click()
+    await expect(shortcuts).not_to_be_visible()
