@@ -20,7 +20,8 @@ TERMINAL = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TT
 def environment(**more: str) -> Mapping[str, str]:
     """That of this process, with the source that is being tested, and a terminal of its own."""
     ours = {name: value for name, value in os.environ.items() if name not in TERMINAL}
-    return {**ours, "PYTHONPATH": str(ROOT / "src"), **more}
+    # No test looks for model servers on the usual ports of this machine.
+    return {**ours, "PYTHONPATH": str(ROOT / "src"), "ENFOLD_LOCAL_SERVERS": "", **more}
 
 
 def run_in_pipes(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> Outcome:

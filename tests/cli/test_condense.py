@@ -37,6 +37,20 @@ def test_the_conversation_goes_out_and_the_report_beside_it(enfold: Enfold, samp
     assert len(told.json) < len(loads(sample.read_bytes()))
     assert "ative strategy:\n" in told.said
     assert "Total reduction: " in told.said
+    assert "restorable" not in told.said
+    assert "--ledger FILE keeps one" in told.said
+
+
+def test_a_dry_run_shows_the_expected_size_and_cost(enfold: Enfold, sample: Path) -> None:
+    expected = enfold("condense", sample, "--dry-run", "--json").json
+    done = enfold("condense", sample, "--json").json["report"]
+    assert expected["tokens_before"] == done["tokens_before"]
+    assert done["tokens_after"] <= expected["tokens_after"]
+    assert expected["cost"] == 0
+    told = enfold("condense", sample, "--dry-run")
+    assert "would condense" in told.text
+    assert "no cost" in told.text
+    assert "fits" in enfold("condense", sample, "--dry-run", "--window", "900000").text
 
 
 def test_the_json_is_as_agreed(enfold: Enfold, sample: Path) -> None:

@@ -35,7 +35,7 @@ def test_every_dialect_comes_out_as_it_went_in(dialect: str, stored: Enfold) -> 
 
 
 def test_what_was_folded_is_exported_too(festival: Enfold, sample: Path) -> None:
-    assert "summarized" in festival("sessions", "compress", "festival").text
+    assert "Summarized" in festival("sessions", "compress", "festival").text
     assert festival("export", "festival").out == sample.read_bytes() + b"\n"
 
 

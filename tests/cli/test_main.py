@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.conftest import Enfold
 from tests.cli.processes import PROGRAM, environment, run_in_pipes
 
 CHAT = b'[{"role":"user","content":"hello"}]'
@@ -109,8 +110,8 @@ def _interrupt(started: subprocess.Popen[bytes]) -> None:
     ("arguments", "may_load"),
     [
         (["--help"], {"rich"}),
-        (["count", "--json"], {"toktok", "splintr"}),
-        (["count"], {"toktok", "splintr"}),
+        (["count", "--json"], {"splintr"}),
+        (["count"], {"splintr"}),
     ],
     ids=lambda value: " ".join(sorted(value)),
 )
@@ -130,3 +131,10 @@ def test_a_command_loads_only_what_it_needs(arguments: list[str], may_load: set[
     heavy = {"aiosqlite", "asyncio", "genai_prices", "psycopg", "rich", "sqlite3", "toktok"}
     assert "cyclopts" in loaded
     assert not (loaded & (heavy | {"splintr", "platformdirs", "langchain_core"})) - may_load
+
+
+def test_without_a_command_it_says_how_to_start(enfold: Enfold) -> None:
+    told = enfold()
+    assert told.code == 0
+    for command in ("enfold wrap claude", "enfold serve", "enfold condense", "enfold --help"):
+        assert command in told.text

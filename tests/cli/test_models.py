@@ -28,6 +28,10 @@ def test_one_is_shown(stored: Enfold) -> None:
     (model,) = stored("models", "show", "openai:gpt-4o", "--json").json
     assert model["max_input"] == 111_616
     assert "111,616" in stored("models", "show", "openai:gpt-4o").text
+    assert stored("models", "show", "gpt-4o", "--json").json == [model]
+    stored("models", "show", "zeppelin").refused("'zeppelin'", "provider:zeppelin")
+    stored("models", "set", "mine:gpt-4o", "--max-input", "9000")
+    stored("models", "show", "gpt-4o").refused("mine:gpt-4o", "openai:gpt-4o")
 
 
 def test_limits_are_set_and_reset(stored: Enfold) -> None:
@@ -35,7 +39,7 @@ def test_limits_are_set_and_reset(stored: Enfold) -> None:
     options = ["--max-input", "50000", "--threshold", "0.8", "--tokenizer", "cl100k_base"]
     (after,) = stored("models", "set", "openai:gpt-4o", *options, "--json").json
     changed = {"max_input": 50_000, "threshold": 0.8, "tokenizer": "cl100k_base"}
-    assert after == {**before, **changed, "source": "manual"}
+    assert after == {**before, **changed, "source": "manual", "own": ["threshold"]}
     assert stored("models", "show", "openai:gpt-4o", "--json").json == [after]
     assert stored("models", "reset", "openai:gpt-4o", "--json").json == [before]
 
@@ -76,4 +80,4 @@ def test_a_wrong_limit_is_named_and_nothing_is_set(
 )
 def test_a_model_is_provider_and_model(command: list[str], stored: Enfold) -> None:
     name, *options = command
-    stored("models", name, "gpt-4o", *options).refused("model 'gpt-4o'", "provider:model")
+    stored("models", name, "zeppelin", *options).refused("'zeppelin'", "provider:zeppelin")

@@ -25,6 +25,9 @@ class _Model(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer(200, {"data": [{"id": "tiny", "max_model_len": 2_048}]})
 
+    answers = 0
+    """How often it answered since the server began."""
+
     def do_POST(self) -> None:
         asked = loads(self.rfile.read(int(self.headers["content-length"])))
         if self.headers["authorization"] != f"Bearer {KEY}":
@@ -51,6 +54,7 @@ class _Model(BaseHTTPRequestHandler):
             "choices": [choice],
             "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
         }
+        type(self).answers += 1
         self._answer(200, value, stream=bool(asked.get("stream")))
 
     def _answer(self, status: int, value: Any, *, stream: bool = False) -> None:
@@ -76,6 +80,7 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[str]:
     """The base URL of a model on this machine."""
+    _Model.answers = 0
     with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
@@ -143,7 +148,7 @@ def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) ->
         ([*WORK, "--option", "region"], ["--option: expected name=value"]),
         ([*WORK, "--setting", "colour=red"], ["settings: no setting 'colour'"]),
         ([*WORK, "--condensing-profile", "gone"], ["there is no profile 'gone'"]),
-        ([*WORK, "--key", KEY], ["key: expected env:NAME, file:PATH or stored"]),
+        ([*WORK, "--key", KEY], ["key: expected env:NAME, file:PATH, stored or memory"]),
         ([*WORK, "--input-price", "-1"], ["prices.input: expected 0 or more, found -1"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -242,6 +247,21 @@ def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> No
     stored("profiles", "remove", "cheap").refused("no profile 'cheap'")
 
 
+def test_the_costs_of_profiles_are_compared(stored: Enfold) -> None:
+    assert stored("profiles", "compare", "--json").json == []
+    for name, model in (("large", "gpt-4o"), ("small", "gpt-4o-mini")):
+        stored("profiles", "add", name, "--provider", "openai", "--model", model)
+    stored("settings", "set", "summarizer", "large")
+    found = stored("profiles", "compare", "--input-tokens", "50000", "--json").json
+    costs = {each["profile"]: each for each in found}
+    assert costs["large"]["is_current"] is True
+    assert costs["large"]["cost"] == pytest.approx(50_000 * 2.5e-6 + 2_000 * 10e-6)
+    assert costs["small"]["saved_share"] == pytest.approx(0.94, abs=0.005)
+    shown = stored("profiles", "compare")
+    assert b"large (in use)" in shown.out
+    assert "less than large. Only costs are compared" in shown.said
+
+
 def _add(stored: Enfold, server: str, *options: str) -> None:
     where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
     assert stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY", *options).code == 0
@@ -254,7 +274,9 @@ def test_a_file_is_condensed_as_in_sessions_with_the_profile(
     _add(stored, server, "--input-price", "1", "--output-price", "2")
     result = stored("condense", sample, "--profile", "mine", "--json").json
     assert "ready" in dumps(result["messages"][1]).decode()
-    assert result["report"]["cost"] > 0
+    billed = _Model.answers * (1_200 * 1 + 3 * 2) / 1_000_000  # by the usage that it reports
+    assert result["report"]["cost"] == pytest.approx(billed, rel=0.05)
+    assert billed > 0
     assert enfold.restore(result["messages"], result["ledger"]) == loads(sample.read_bytes())
 
 

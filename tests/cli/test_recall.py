@@ -29,3 +29,16 @@ def test_an_unknown_session_is_refused(festival: Enfold) -> None:
     refused = festival("recall", "nowhere", QUESTION)
     assert refused.code != 0
     assert "nowhere" in refused.said
+
+
+def test_a_reference_opens_a_message_and_its_neighbours(festival: Enfold) -> None:
+    opened = festival("recall", "--json", "festival", "--reference", "3", "--around", "1").json
+    assert [each["position"] for each in opened["passages"]] == [2, 3, 4]
+    piece = festival("recall", "festival", "--reference", "3", "--tokens", "2")
+    assert "goes on; use --start" in piece.said
+
+
+def test_an_open_question_is_named(festival: Enfold) -> None:
+    answer = festival("recall", "festival", f"{QUESTION} Which xylophone zeppelin?")
+    assert "E-4031" in answer.text
+    assert "nothing fits: Which xylophone zeppelin?" in answer.said

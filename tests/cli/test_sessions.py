@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+import enfold
+from enfold.errors import BlockedError
 from tests.cli.conftest import Enfold
 from tests.cli.processes import run_in_pipes, run_on_terminal
 
@@ -53,8 +56,8 @@ def test_a_dry_run_changes_nothing(festival: Enfold) -> None:
     before = festival("sessions", "status", "festival").out
     told = festival("sessions", "compress", "festival", "--dry-run")
     assert told.code == 0
-    assert told.text.startswith("would summarize ")
-    assert "summary by local" in told.text
+    assert told.text.startswith("would condense ")
+    assert "by the built-in summarizer, no cost" in told.text
     preview = festival("sessions", "compress", "festival", "--dry-run", "--json").json
     assert preview["messages"] > 0
     assert festival("sessions", "summaries", "festival", "--json").json == []
@@ -82,18 +85,63 @@ def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
 def test_people_are_told_what_was_folded(festival: Enfold) -> None:
     told = festival("sessions", "compress", "festival", "--keep-tokens", "100")
     assert told.code == 0
-    assert told.text.startswith("summarized ")
-    assert "tokens, summary by local" in told.text
+    assert told.text.startswith("Summarized ")
+    assert "by the built-in summarizer." in told.text
 
 
 def test_nothing_to_do_is_said(stored: Enfold) -> None:
     stored("import", "--session", "short", stdin=b'[{"role":"user","content":"hi"}]')
-    assert stored("sessions", "compress", "short").text == "nothing to compress\n"
-    assert "would summarize nothing" in stored("sessions", "compress", "short", "--dry-run").text
+    told = stored("sessions", "compress", "short")
+    assert told.text == "Nothing was summarized: all messages are recent enough to stay.\n"
+    assert "would condense nothing" in stored("sessions", "compress", "short", "--dry-run").text
+    for command in ("retry", "acknowledge"):
+        assert "the session is not paused" in stored("sessions", command, "short").text
     assert stored("sessions", "undo", "short").text == "nothing to undo\n"
     told = stored("sessions", "summaries", "short")
     assert (told.code, told.out) == (0, b"")
     assert "no summary yet" in told.said
+
+
+def test_a_summary_is_written_again_edited_and_deleted(festival: Enfold) -> None:
+    festival("sessions", "compress", "festival", "--keep-tokens", "100")
+    again = festival("sessions", "regenerate", "festival")
+    assert again.text.startswith("Summarized "), again.said
+    edited = festival("sessions", "edit", "festival", "-", stdin=b"They plan a festival.")
+    assert edited.text.startswith("edited: "), edited.said
+    newest = festival("sessions", "summaries", "festival", "--json").json[0]
+    assert newest["text"] == "They plan a festival."
+    deleted = festival("sessions", "delete-summary", "festival", newest["id"])
+    assert deleted.text == f"deleted: {newest['id']}\n"
+    texts = [each["text"] for each in festival("sessions", "summaries", "festival", "--json").json]
+    assert "They plan a festival." not in texts
+
+
+def test_a_paused_session_is_retried_or_continued_once(festival: Enfold) -> None:
+    festival(
+        "profiles",
+        "add",
+        "gone",
+        "--provider",
+        "openai",
+        "--model",
+        "gpt-4o",
+        "--key",
+        "env:NO_KEY",
+    )
+    festival("settings", "set", "summarizer", "gone")
+    festival("settings", "set", "max_tokens", "2500")
+
+    async def pause() -> None:
+        async with enfold.open() as engine:
+            with pytest.raises(BlockedError):
+                await (await engine.find("festival")).prepare()
+
+    asyncio.run(pause())
+    festival("sessions", "retry", "festival").refused("gone", code=4)
+    told = festival("sessions", "acknowledge", "festival")
+    assert "the next request is sent without a compression" in told.text
+    told = festival("sessions", "retry", "festival", "--summarizer", "local")
+    assert told.code == 0, told.said
 
 
 def test_a_deleted_session_is_gone(festival: Enfold) -> None:

@@ -45,7 +45,8 @@ def test_what_is_set_stays_set_until_it_is_unset(
 ) -> None:
     own = "threshold" if name == "autoCondenseContextPercent" else name
     default = stored("settings", "--json").json[own]
-    stored("settings", "set", name, typed)
+    changed = stored("settings", "set", name, typed)
+    assert [line.split()[0] for line in changed.text.splitlines()[2:]] == [own]
     assert stored("settings", "list", "--json").json[own] == _value(value, "database")
     assert stored("settings", "unset", name, "--json").json[own] == default
 
@@ -81,7 +82,15 @@ def test_a_setting_that_is_none_cannot_be_unset(stored: Enfold) -> None:
 
 
 def test_a_wrong_setting_from_outside_says_where_it_is(
-    stored: Enfold, monkeypatch: pytest.MonkeyPatch
+    stored: Enfold, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("ENFOLD_THRESHOLD", "3")
-    stored("settings").refused("environment: threshold = '3'")
+    assert stored("settings").code == 0
+    (line,) = caplog.messages
+    assert line.startswith("environment: threshold = '3'")
+
+
+def test_a_name_of_another_system_says_what_became_of_it(stored: Enfold) -> None:
+    told = stored("settings", "set", "autoCondenseContextPercent", "80")
+    assert "autoCondenseContextPercent became threshold" in told.said
+    stored("settings", "set", "autoCondenseContextPercent", "abc").refused("expected 0.05 to 1")

@@ -26,7 +26,7 @@ from cyclopts import (
 )
 
 from enfold.cli.help import HelpPage
-from enfold.cli.screen import abandon_output, complain, flush
+from enfold.cli.screen import abandon_output, complain, flush, put
 from enfold.errors import EnfoldError, facts
 
 _USAGE = 2
@@ -54,12 +54,14 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Coding agents": {
         "wrap": ("wrap", "Run a coding agent with its requests going through enfold."),
+        "hook": ("hook", "Answer a hook of a coding agent: tell it what it may recall."),
     },
     "Setup": {
         "models": ("models", "Show and set the limits of models."),
         "profiles": ("profiles", "Set up models: provider, key, prices and condensing profile."),
         "settings": ("settings", "Show and change settings."),
         "presets": ("presets", "Manage named strategy configs."),
+        "verify": ("verify", "Check that everything that is stored is whole and unchanged."),
         "doctor": ("doctor", "Check the setup, and say how to mend what is wrong."),
         "demo": ("demo", "Show what enfold does, without a key or a network."),
     },
@@ -99,6 +101,23 @@ def _register() -> None:
 
 
 _register()
+
+NEXT_STEPS = """\
+enfold keeps long conversations inside the model's window; nothing is lost.
+
+Start with one of these:
+  enfold wrap claude                            a coding agent, its requests going through enfold
+  enfold serve                                  the web UI, the API and the proxy
+  enfold condense chat.json --window 128000     one conversation in a file
+  enfold demo                                   see what it does, without a key or a network
+
+`enfold doctor` checks the setup. `enfold --help` lists all commands."""
+
+
+@app.default
+def show_next_steps() -> None:
+    """Print ways to start."""
+    put(NEXT_STEPS)
 
 
 def main() -> None:
@@ -162,11 +181,14 @@ def _usage_error(error: CycloptsError) -> Iterator[str]:
     """Explain wrong arguments and point to the help."""
     names = [name for name in error.app or () if not name.startswith("-")]
     match error:
-        case UnknownCommandError(unused_tokens=[word, *_]):
+        case UnusedCliTokensError(unused_tokens=[word, *_]) if error.command_chain:
+            yield f"one argument too many: {word!r}."
+        case (
+            UnknownCommandError(unused_tokens=[word, *_])
+            | UnusedCliTokensError(unused_tokens=[word, *_])
+        ):
             # Cyclopts has such a message too, but loads every command for it.
             yield f"no command {word!r}; there are {', '.join(names)}."
-        case UnusedCliTokensError(unused_tokens=[word, *_]):
-            yield f"one argument too many: {word!r}."
         case _:
             word = ""
             yield str(error)

@@ -20,13 +20,23 @@ from enfold.bulk.files import BulkFile, FoundFiles
 from enfold.bulk.run import BulkRun, FileResult
 from enfold.bulk.tasks import BulkTask, CondenseTask, RestoreTask, Totals
 from enfold.bulk.workers import cores, jobs_for
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data, put_value, save
-from enfold.cli.screen import Dialect, Tokenizer, advancing, put_json, say, working
+from enfold.chat.commands import describe_preview
+from enfold.cli.files import (
+    STANDARD_INPUT,
+    Dialect,
+    InputFile,
+    Tokenizer,
+    open_input,
+    put_data,
+    put_value,
+    save,
+)
+from enfold.cli.screen import advancing, put, put_json, say, working
 from enfold.engine.stateless import Condensed, CondenseOptions, restore_unaltered
 from enfold.errors import ConfigError, InputError, RestoreError, UnfinishedError
 from enfold.jsontext import dumps, to_json
 from enfold.ledger import Ledger, describe_altered
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.settings import Settings
 from enfold.strategies import presets
 from enfold.strategies.presets import Preset
@@ -161,6 +171,8 @@ Examples:
   enfold restore smaller/ --out chats-again/""",
 )
 
+NO_LEDGER = "Nothing of this can be restored: no ledger is kept. --ledger FILE keeps one."
+
 PresetName: TypeAlias = Annotated[
     str | None,
     Parameter(
@@ -183,6 +195,21 @@ ProfileName: TypeAlias = Annotated[
         metavar="NAME",
     ),
 ]
+StrategyName: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        help="native summarizes old messages; lossless writes the same content in fewer "
+        "tokens; truncation shortens old tool output; smart runs passes of all of these. "
+        "Default: native.",
+        metavar="NAME",
+    ),
+]
+WindowTokens: TypeAlias = Annotated[
+    int | None,
+    Parameter(
+        help="The model's window in tokens. A longer conversation ends at 60 % of it or less."
+    ),
+]
 Files: TypeAlias = Annotated[
     str,
     Parameter(
@@ -196,24 +223,11 @@ Files: TypeAlias = Annotated[
 @app.default
 def condense(
     *files: Files,
-    strategy: Annotated[
-        str | None,
-        Parameter(
-            help="native summarizes old messages; lossless writes the same content in fewer "
-            "tokens; truncation shortens old tool output; smart runs passes of all of these. "
-            "Default: native.",
-            metavar="NAME",
-        ),
-    ] = None,
+    strategy: StrategyName = None,
     preset: PresetName = None,
     config: ConfigFile = None,
     profile: ProfileName = None,
-    window: Annotated[
-        int | None,
-        Parameter(
-            help="The model's window in tokens. A longer conversation ends at 60 % of it or less."
-        ),
-    ] = None,
+    window: WindowTokens = None,
     target: Annotated[
         int | None, Parameter(help="The largest result in tokens, for any window.")
     ] = None,
@@ -227,6 +241,9 @@ def condense(
     ledger: Annotated[
         Path | None, Parameter(help="Write the removed content here, for `enfold restore`.")
     ] = None,
+    dry_run: Annotated[
+        bool, Parameter(help="Only show the expected result and its cost; call no model.")
+    ] = False,
     jobs: Jobs = None,
     engine: EngineName = LOCAL,
     json: Annotated[
@@ -241,6 +258,9 @@ def condense(
     if profile is not None:
         options = replace(options, prices=asyncio.run(_prices(profile)))
     work = CondenseTask(settings, options, dialect, profile)
+    if dry_run:
+        _put_previews(work, files, json=json)
+        return
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
         _many(work, files, folder, ledger).run(jobs, json=json, engine=engine)
@@ -252,7 +272,23 @@ def condense(
         result = asyncio.run(work.condense(_only(given, dialect)))
     _write(result, None if out is None else Path(out), ledger, json=json)
     if not json:
-        say(f"{result.report}\n{result.receipt}")
+        kept = result.receipt if ledger is not None else result.receipt.without_ledger()
+        say(f"{result.report}\n{kept}")
+        if ledger is None and result.receipt.total.restorable:
+            say(NO_LEDGER)
+
+
+def _put_previews(work: CondenseTask, files: Sequence[str], *, json: bool) -> None:
+    """Print the expected result for every conversation of the files."""
+    for file in files or (STANDARD_INPUT,):
+        given = open_input(file)
+        for position, transcript in enumerate(given.transcripts(dialect=work.dialect), 1):
+            expected = asyncio.run(work.preview(transcript))
+            if json:
+                put_json(expected)
+            else:
+                name = transcript.id or f"{given.name}, conversation {position}"
+                put(f"{name}: {describe_preview(expected)}")
 
 
 def _settings(preset: str | None, strategy: str | None, config: str | None) -> Settings:
@@ -314,9 +350,9 @@ restore_app = App(
     name="restore",
     usage="enfold restore --ledger LEDGER [OPTIONS] [FILES]",
     help_epilogue="""\
-Messages added after condensing are kept. Messages that were altered stay as they
-are and are named on standard error; everything else is restored and written, and
-the exit code is 1. Another conversation is refused with exit code 2.
+Messages added after condensing are kept. Altered messages stay as they are and
+are named on standard error; everything else is restored and written, and the
+exit code is 1. Another conversation is refused with exit code 2.
 
 Many files, or a file of many conversations, go into the folder that --out
 names; the ledger of each is FILE.ledger in the same folder, or in the folder

@@ -10,8 +10,8 @@ from cyclopts import App, Parameter
 
 from enfold import tokens
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input
-from enfold.cli.screen import Dialect, File, Json, Tokenizer, put, put_json, put_table, say, working
+from enfold.cli.files import STANDARD_INPUT, Dialect, InputFile, Tokenizer, open_input
+from enfold.cli.screen import File, Json, put, put_json, put_table, say, working
 from enfold.messages import Conversation
 from enfold.tokens import STRUCTURE_TOKENS, Count, count_conversation
 from enfold.transcripts import problems
@@ -22,7 +22,8 @@ app = App(
     usage="enfold count [OPTIONS] [FILE]",
     help_epilogue=f"""\
 All conversations of the file are counted, with all their branches.
-A message counts {STRUCTURE_TOKENS} tokens of structure in addition to its content.
+A message, a tool call and a tool result count {STRUCTURE_TOKENS} tokens of structure each, in
+addition to their content.
 
 Examples:
   enfold count chat.json
@@ -91,7 +92,8 @@ def _show(counted: Count, conversations: int) -> None:
     title = f"{number(counted.total, 'token')} in {number(counted.messages, 'message')}"
     if conversations != 1:
         title += f" of {number(conversations, 'conversation')}"
-    extra = [("structure", STRUCTURE_TOKENS * counted.messages), ("definitions", counted.tools)]
+    structure = counted.total - counted.tools - sum(counted.by_part.values())
+    extra = [("structure", structure), ("definitions", counted.tools)]
     rows = [
         *_rows("role", counted.by_role.items(), counted.total),
         *_rows("part", [*counted.by_part.items(), *extra], counted.total),

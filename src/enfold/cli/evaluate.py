@@ -10,8 +10,8 @@ from cyclopts.validators import Number
 
 from enfold import tokens
 from enfold.cli.condense import ProfileName
-from enfold.cli.files import open_input, save
-from enfold.cli.screen import Json, Tokenizer, put, put_json, put_table, working
+from enfold.cli.files import Tokenizer, open_input, save
+from enfold.cli.screen import Json, put, put_json, put_table, working
 from enfold.errors import ConfigError
 from enfold.evaluation import report
 from enfold.evaluation.measures import NEWEST, Method

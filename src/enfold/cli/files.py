@@ -1,4 +1,4 @@
-"""Input files, standard input, and files written as a whole or not at all."""
+"""Input files and their options, and files written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,12 +10,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
+from typing import Annotated, Any, TypeAlias
+
+from cyclopts import Parameter
 
 from enfold.cli.screen import put_bytes
 from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps, loads, to_json
+from enfold.tokens import NAMES
 from enfold.transcripts import Transcript, read
+from enfold.wire import AUTO, DIALECTS
+
+Dialect: TypeAlias = Annotated[
+    str,
+    Parameter(help=f"The messages' wire format: {AUTO}, {', '.join(DIALECTS)}.", metavar="NAME"),
+]
+Tokenizer: TypeAlias = Annotated[
+    str,
+    Parameter(
+        help=f"The tokenizer: {', '.join(NAMES)}. Those of Claude need the extra enfold[claude]; "
+        "chars4 is an estimate, a quarter of the characters.",
+        metavar="NAME",
+    ),
+]
+
 
 STANDARD_INPUT = "-"
 

@@ -8,14 +8,19 @@ from typing import Annotated, TypeAlias
 from cyclopts import App, Parameter
 
 from enfold.amounts import number
-from enfold.cli.screen import Db, Json, Tokenizer, put_json, put_table, say
+from enfold.cli.files import Tokenizer
+from enfold.cli.screen import Db, Json, put_json, put_table, say
+from enfold.engine import Engine
 from enfold.errors import ConfigError
 from enfold.modelconfig import ModelConfig
 from enfold.wiring import open_engine
 
 app = App(name="models")
 
-Model: TypeAlias = Annotated[str, Parameter(help="The model, as provider:model.")]
+Model: TypeAlias = Annotated[
+    str,
+    Parameter(help="The model, as provider:model; a stored model that is unique, by its name."),
+]
 
 
 @app.default
@@ -40,7 +45,23 @@ async def list_models(
 async def show(model: Model, /, *, db: Db = None, json: Json = False) -> None:
     """Show one model; a new one is looked up and stored."""
     async with open_engine(db) as engine:
-        _show([await engine.models.get(model)], json=json)
+        name = await _full_name(engine, model)
+        _show([await engine.models.get(name)], json=json)
+
+
+async def _full_name(engine: Engine, model: str) -> str:
+    """Return provider:model for a model's name, if one stored model has it."""
+    if ":" in model:
+        return model
+    found = [each.id for each in await engine.models.all() if each.model == model]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise ConfigError(f"model {model!r}: there are several: {', '.join(found)}")
+    raise ConfigError(
+        f"no stored model is called {model!r}; `enfold models list {model}` searches, and "
+        f"`enfold models show provider:{model}` looks one up"
+    )
 
 
 @app.command(name="set")
@@ -81,14 +102,16 @@ async def set_model(
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ConfigError(f"model {model}: nothing to set; use at least one of {options}")
     async with open_engine(db) as engine:
-        _show([await engine.models.edit(model, **values)], json=json)
+        name = await _full_name(engine, model)
+        _show([await engine.models.edit(name, **values)], json=json)
 
 
 @app.command
 async def reset(model: Model, /, *, db: Db = None, json: Json = False) -> None:
     """Reset a model to its published limits."""
     async with open_engine(db) as engine:
-        _show([await engine.models.reset(model)], json=json)
+        name = await _full_name(engine, model)
+        _show([await engine.models.reset(name)], json=json)
 
 
 def _show(configs: Sequence[ModelConfig], *, json: bool) -> None:

@@ -18,8 +18,8 @@ from enfold.wiring import open_engine
 app = App(
     name="presets",
     help_epilogue="""\
-A preset is a strategy with its config. speed, quality, cost, balanced and agent are
-built in; your own presets are in the database.
+A preset is a strategy with its config. speed, quality, cost, balanced and agent
+are built in; your own presets are in the database.
 
 Examples:
   enfold presets apply balanced

@@ -13,10 +13,11 @@ from enfold.amounts import dollars, number
 from enfold.cli.files import open_input
 from enfold.cli.screen import Db, Json, put, put_json, put_table, say, working
 from enfold.engine import Engine
+from enfold.engine.activity import compare_costs
 from enfold.engine.profiles import ListedProfile
 from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
-from enfold.llm.prices import NAMES, Prices
+from enfold.llm.costs import NAMES, Prices
 from enfold.llm.providers import PROVIDERS
 from enfold.report import duration
 from enfold.settings import parse_value
@@ -35,7 +36,8 @@ Examples:
   enfold profiles add mine --provider compatible --model llama3 \\
       --base-url http://127.0.0.1:11434/v1
   enfold profiles set-key work < key.txt
-  enfold profiles test work""",
+  enfold profiles test work
+  enfold profiles compare --input-tokens 50000""",
 )
 
 Name: TypeAlias = Annotated[str, Parameter(help="The profile's name.")]
@@ -147,6 +149,38 @@ async def add(
     _show([ListedProfile.of(profile)], json=json)
     if not json:
         say(f"{limits}\nTest it with `enfold profiles test {name}`")
+
+
+@app.command
+async def compare(
+    *,
+    input_tokens: Annotated[int, Parameter(help="The tokens that are summarized.")] = 100_000,
+    output_tokens: Annotated[int, Parameter(help="The tokens of the summary.")] = 2_000,
+    db: Db = None,
+    json: Json = False,
+) -> None:
+    """Compare what a compression costs with each profile, by prices and as measured."""
+    async with open_engine(db) as engine:
+        found = await compare_costs(engine, "", input_tokens, output_tokens)
+    if json:
+        put_json(found)
+        return
+    columns = ("profile", "model", "cost", "saves", "measured per call", "calls")
+    rows = [
+        (
+            f"{each.profile} (in use)" if each.is_current else each.profile,
+            each.model,
+            dollars(each.cost),
+            "unknown" if each.saved_share is None else f"{each.saved_share:.0%}",
+            dollars(each.measured_cost_per_call) if each.measured_calls else "",
+            f"{each.measured_calls:,}",
+        )
+        for each in found
+    ]
+    put_table(number(len(found), "profile"), columns, rows)
+    for each in found:
+        if each.reason is not None:
+            say(f"{each.reason}. Only costs are compared, not the quality of the models.")
 
 
 @app.command
@@ -268,7 +302,7 @@ def _row(listed: ListedProfile) -> tuple[str, ...]:
         profile.name,
         profile.id,
         profile.key or (f"env:{usual[0]}" if usual else "none"),
-        profile.condensing_profile or PROVIDERS[profile.provider].cheap_model or "itself",
+        profile.condensing_profile or profile.cheap_model or "itself",
         "inherited" if inherits else f"{profile.threshold:g} %",
         _price(costs, "input"),
         _price(costs, "output"),

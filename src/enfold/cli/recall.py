@@ -1,4 +1,4 @@
-"""`enfold recall`: the passages of a session that answer a question."""
+"""`enfold recall`: the passages of a session that answer a question, or a message by its place."""
 
 from __future__ import annotations
 
@@ -16,16 +16,25 @@ app = App(
     help_epilogue="""\
 Examples:
   enfold recall festival 'Who brings the lanterns?'
-  enfold recall festival 'What was decided about the mooring plan?' --tokens 500""",
+  enfold recall festival 'What was decided about the mooring plan?' --tokens 500
+  enfold recall festival 'What did we do on 7 May?'
+  enfold recall festival --reference 12 --around 2""",
 )
 
 
 @app.default
 async def recall(
     name: Annotated[str, Parameter(help="The session.")],
-    question: Annotated[str, Parameter(help="A question in plain words.")],
+    question: Annotated[str, Parameter(help="A question in plain words.")] = "",
     /,
     *,
+    reference: Annotated[
+        str, Parameter(help="In place of a question: a message's id or position.")
+    ] = "",
+    start: Annotated[int, Parameter(help="With --reference: the character to go on from.")] = 0,
+    around: Annotated[
+        int, Parameter(help="With --reference: neighbours to show on each side.")
+    ] = 0,
     tokens: Annotated[int, Parameter(help="Tokens of the answer, at most.")] = RECALL_TOKENS,
     db: Db = None,
     json: Json = False,
@@ -33,13 +42,21 @@ async def recall(
     """Show the messages of a session that answer a question."""
     async with open_engine(db) as engine:
         session = await engine.find(name)
-        answer = await session.recall(question, tokens=tokens)
+        answer = await session.recall(
+            question, reference=reference, start=start, around=around, tokens=tokens
+        )
     if json:
         put_json(answer)
         return
     for line in show_lines(answer.passages):
         put(line)
-    if answer.fits:
+    for part in answer.unanswered:
+        say(f"nothing fits: {part}")
+    if reference:
+        for passage in answer.passages:
+            if not around and passage.end < passage.length:
+                say(f"the message goes on; use --start {passage.end}")
+    elif answer.fits:
         say(f"{number(len(answer.passages), 'message')} found")
     elif answer.passages:
         say("nothing fits the question; these are the nearest messages")

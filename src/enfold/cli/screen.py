@@ -19,8 +19,6 @@ from cyclopts.validators import Number
 
 from enfold.errors import ConfigError, EnfoldError
 from enfold.jsontext import dumps, to_json
-from enfold.tokens import NAMES
-from enfold.wire import AUTO, DIALECTS
 
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
@@ -215,18 +213,6 @@ File: TypeAlias = Annotated[
     Parameter(
         help="A JSON array of messages, a request body, JSON Lines with one conversation per line, "
         "an agent's session log, or an export of ChatGPT or of enfold; - is standard input."
-    ),
-]
-Dialect: TypeAlias = Annotated[
-    str,
-    Parameter(help=f"The messages' wire format: {AUTO}, {', '.join(DIALECTS)}.", metavar="NAME"),
-]
-Tokenizer: TypeAlias = Annotated[
-    str,
-    Parameter(
-        help=f"The tokenizer: {', '.join(NAMES)}. Those of Claude need the extra enfold[claude]; "
-        "chars4 is an estimate, a quarter of the characters.",
-        metavar="NAME",
     ),
 ]
 Out: TypeAlias = Annotated[

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -37,7 +38,16 @@ def serve(
     ] = 8787,
     db: Db = None,
     no_ui: Annotated[bool, Parameter(help="Serve only the API and the proxy.")] = False,
-    sample: Annotated[bool, Parameter(help="Add a sample conversation to an empty store.")] = False,
+    sample: Annotated[
+        bool, Parameter(help="Add two sample conversations to an empty store.")
+    ] = False,
+    log: Annotated[
+        Literal["auto", "quiet", "json"],
+        Parameter(
+            help="The log on standard error: `quiet` has warnings and errors, `json` has every "
+            "request as JSON Lines. `auto` is quiet on a terminal."
+        ),
+    ] = "auto",
     # `enfold wrap` starts the server with these two.
     fd: Annotated[int | None, Parameter(show=False)] = None,
     until_eof: Annotated[bool, Parameter(show=False)] = False,
@@ -46,7 +56,14 @@ def serve(
     # The server is loaded by name: the command line only starts it.
     server = import_module("enfold.server")
     options = server.ServeOptions(
-        host, port, db, ui=not no_ui, sample=sample, fd=fd, until_eof=until_eof
+        host,
+        port,
+        db,
+        ui=not no_ui,
+        sample=sample,
+        fd=fd,
+        until_eof=until_eof,
+        quiet=log == "quiet" or (log == "auto" and sys.stderr.isatty()),
     )
     server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
     say("stopped; all work in progress is finished")

@@ -1,4 +1,4 @@
-"""`enfold sessions`: list, show, compress and delete stored sessions."""
+"""`enfold sessions`: list, show, compress, mend and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated, TypeAlias
 from cyclopts import App, Parameter
 
 from enfold.amounts import number, when
-from enfold.chat.commands import WHY
+from enfold.chat.commands import WHY, describe_outcome, describe_preview
+from enfold.cli.files import open_input
 from enfold.cli.screen import (
     Db,
     Json,
@@ -23,6 +24,7 @@ from enfold.cli.screen import (
 )
 from enfold.engine import Outcome, Preview, Status
 from enfold.engine.recall import find_message
+from enfold.report import author_name
 from enfold.wiring import open_engine
 
 app = App(name="sessions")
@@ -73,8 +75,8 @@ def _figures(found: Status) -> list[tuple[str, str]]:
         ("threshold", f"{threshold} (set by {found.threshold_source})"),
         ("limit", number(found.context_limit, "token")),
         ("messages", f"{found.messages:,}"),
-        ("next compression summarizes", number(found.compressible_message_count, "message")),
-        ("next compression keeps", number(found.retained_message_count, "message")),
+        ("next summary replaces at most", number(found.compressible_message_count, "message")),
+        ("next summary keeps at least", number(found.retained_message_count, "message")),
         ("model", f"{found.model} ({found.tokenizer})"),
         ("blocked", found.blocked or "no"),
     ]
@@ -106,28 +108,82 @@ async def compress(
     if json:
         put_json(done)
         return
-    put(_describe_preview(done) if isinstance(done, Preview) else _done(done))
+    put(describe_preview(done) if isinstance(done, Preview) else describe_outcome(done))
     for warning in done.warnings:
         say(f"warning: {warning}")
 
 
-def _describe_preview(preview: Preview) -> str:
-    if not preview.messages:
-        return f"would summarize nothing and keep {number(preview.kept_messages, 'message')}"
-    return (
-        f"would summarize {number(preview.messages, 'message')} and keep "
-        f"{preview.kept_messages:,}: {preview.tokens_before:,} → at most "
-        f"{preview.tokens_after:,} tokens, summary by {preview.author}"
-    )
+@app.command
+async def retry(
+    session: SessionName,
+    /,
+    *,
+    summarizer: Annotated[
+        str | None,
+        Parameter(help="Another summarizer for this call: local is the built-in one."),
+    ] = None,
+    db: Db = None,
+) -> None:
+    """Repeat the compression that failed and paused a session."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        if (await found.record()).blocked is None:
+            put("nothing to retry: the session is not paused")
+            return
+        given = {} if summarizer is None else {"summarizer": summarizer}
+        with working(f"Compressing {session}") as progress:
+            engine.events.subscribe(lambda event: progress(str(event)))
+            put(describe_outcome(await found.retry(**given)))
 
 
-def _done(compression: Outcome) -> str:
-    if not compression.compressed:
-        return compression.outcome.replace("_", " ")
-    return (
-        f"summarized {number(compression.messages, 'message')}: {compression.tokens_before:,} → "
-        f"{compression.tokens_after:,} tokens, summary by {compression.author}"
-    )
+@app.command
+async def acknowledge(session: SessionName, /, *, db: Db = None) -> None:
+    """Send the next request of a paused session without the compression that failed."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        if (await found.record()).blocked is None:
+            put("nothing to acknowledge: the session is not paused")
+            return
+        await found.acknowledge()
+    put("acknowledged: the next request is sent without a compression")
+
+
+@app.command
+async def regenerate(session: SessionName, /, *, db: Db = None) -> None:
+    """Write the summary in use again, for the same messages."""
+    async with open_engine(db) as engine:
+        found = await engine.find(session)
+        with working(f"Writing the summary of {session}"):
+            put(describe_outcome(await found.regenerate()))
+
+
+@app.command
+async def edit(
+    session: SessionName,
+    file: Annotated[str, Parameter(help="A file with the new summary; - is standard input.")],
+    /,
+    *,
+    db: Db = None,
+) -> None:
+    """Replace the text of the summary in use; the old text stays on record."""
+    text = open_input(file).text()
+    async with open_engine(db) as engine:
+        edited = await (await engine.find(session)).edit_summary(text)
+    put(f"edited: {edited.id}, {number(edited.token_count or 0, 'token')}")
+
+
+@app.command(name="delete-summary")
+async def delete_summary(
+    session: SessionName,
+    summary: Annotated[str, Parameter(help="The summary's id, from `enfold sessions summaries`.")],
+    /,
+    *,
+    db: Db = None,
+) -> None:
+    """Delete the text of a summary; its messages are in the context again."""
+    async with open_engine(db) as engine:
+        deleted = await (await engine.find(session)).delete_summary(summary)
+    put(f"deleted: {deleted.id}")
 
 
 @app.command
@@ -141,7 +197,7 @@ async def summaries(session: SessionName, /, *, db: Db = None, json: Json = Fals
     for snapshot in found:
         state = ", undone" if snapshot.undone else ""
         put(
-            f"{snapshot.id} {when(snapshot.created_at)} by {snapshot.author}, "
+            f"{snapshot.id} {when(snapshot.created_at)} by {author_name(snapshot.author)}, "
             f"{number(snapshot.token_count or 0, 'token')}{state}"
         )
         put(f"{snapshot.text or '(deleted)'}\n")

@@ -6,9 +6,17 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.cli.screen import Db, Json, put_json, put_table
+from enfold.cli.screen import Db, Json, put_json, put_table, say
 from enfold.jsontext import dump_text
-from enfold.settings import LEVELS, Settings, fields, parse_value, setting_values
+from enfold.settings import (
+    LEVELS,
+    Settings,
+    check,
+    fields,
+    parse_value,
+    renaming_note,
+    setting_values,
+)
 from enfold.wiring import open_engine
 
 app = App(name="settings")
@@ -36,7 +44,9 @@ async def set_setting(
     """Set a setting for all sessions, in every process, from the next decision on."""
     async with open_engine(db) as engine:
         await engine.set(name, parse_value(value))
-        _show(await engine.settings(), json=json)
+        if note := renaming_note(name):
+            say(note)
+        _show(await engine.settings(), json=json, only=name)
 
 
 @app.command
@@ -44,11 +54,15 @@ async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
     """Remove a value, so that the setting is inherited again."""
     async with open_engine(db) as engine:
         await engine.set(name, None)
-        _show(await engine.settings(), json=json)
+        _show(await engine.settings(), json=json, only=name)
 
 
-def _show(settings: Settings, *, json: bool) -> None:
+def _show(settings: Settings, *, json: bool, only: str | None = None) -> None:
+    """Print all settings, or the one that was changed."""
     found = setting_values(settings)
+    if only is not None:
+        changed, _ = check(only, None)
+        found = {changed: found[changed]}
     if json:
         put_json(found)
         return

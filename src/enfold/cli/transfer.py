@@ -7,19 +7,8 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, InputFile, open_input, put_data
-from enfold.cli.screen import (
-    Db,
-    Dialect,
-    File,
-    Json,
-    Out,
-    SessionName,
-    put,
-    put_json,
-    say,
-    working,
-)
+from enfold.cli.files import STANDARD_INPUT, Dialect, InputFile, open_input, put_data
+from enfold.cli.screen import Db, File, Json, Out, SessionName, put, put_json, say, working
 from enfold.engine.transfer import export_archive, export_branch, import_transcript
 from enfold.errors import ConfigError
 from enfold.records import check_name

@@ -30,7 +30,8 @@ from enfold.wrap.local_server import DEFAULT_PORT, HOST
 app = App(
     name="wrap",
     help_epilogue="""\
-None of the agent's files is changed. Options of enfold come before the agent's name.
+None of the agent's files is changed. Options of enfold come before the
+agent's name.
 
 Examples:
   enfold wrap claude

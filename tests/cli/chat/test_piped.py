@@ -82,7 +82,7 @@ async def test_without_a_model_the_error_says_what_to_do(chat_setup: ChatSetup) 
     chat = await chat_setup.open_chat(answered=False)
     with pytest.raises(ConfigError, match="enfold profiles add"):
         await answer_piped_text(chat, "Why?")
-    assert await stored_texts(chat) == []
+    assert await stored_texts(chat) == [("user", "Why?")]
 
 
 async def test_an_interrupt_keeps_what_came(chat_setup: ChatSetup, capsys: Capture) -> None:

@@ -61,7 +61,7 @@ class Place:
 
 @asynccontextmanager
 async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
-    async with Loopback(*answers) as server:
+    async with Loopback(*answers, listing=failed(404)) as server:
         place = Place(f"sqlite:///{folder / 'chats.db'}", server)
         fields = {"provider": "compatible", "model": "smol", "base_url": f"{server.url}/v1"}
         async with enfold.open(place.db) as engine:
@@ -74,7 +74,9 @@ async def test_a_piped_question_is_answered(tmp_path: Path) -> None:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
         assert (outcome.code, outcome.text, outcome.said) == (0, "It is the tide.\n", "")
         assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is the tide.")]
-        assert place.server.requests[0].json["stream"] is True
+        listing, asked = place.server.requests
+        assert (listing.method, listing.path) == ("GET", "/v1/models")
+        assert asked.json["stream"] is True
 
 
 async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:

@@ -59,10 +59,10 @@ async def _turn(controller: ChatController, text: str) -> None:
         await _ask(controller, text.strip())
         return
     outcome = await commands.run_command(controller, text)
-    if outcome is ScreenAction.ANSWER:
+    if outcome.text:
+        put(outcome.text)
+    if outcome.action is ScreenAction.ANSWER:
         await _ask(controller, None)
-    elif isinstance(outcome, str):
-        put(outcome)
 
 
 async def _ask(controller: ChatController, text: str | None) -> None:
@@ -147,10 +147,11 @@ async def _opened(
         try:
             yield controller
         finally:
-            if not await session.history(limit=1) and name is None:
+            is_empty = not await session.history(limit=1)
+            if is_empty and name is None:
                 await session.delete()
-        if name is None:
-            say(f"Continue with `enfold chat {session.id}`")
+            elif name is None:
+                say(f"Continue with `enfold chat {session.id}`")
 
 
 def _is_terminal(stream: TextIO | None) -> bool:

@@ -28,7 +28,7 @@ from enfold.engine import Prepared
 from enfold.engine.state import message_of
 from enfold.engine.turns import Progress, QuestionStored, is_interrupted, unanswered
 from enfold.errors import EnfoldError
-from enfold.events import CompressionFinished, CompressionStarted, Event
+from enfold.events import CompressionFailed, CompressionFinished, CompressionStarted, Event
 from enfold.llm.calls import Delta
 
 _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
@@ -59,10 +59,10 @@ class PromptInput(TextArea):
         """How many sent messages back the text comes from; 0 if it was typed."""
 
     def give_back(self, text: str) -> None:
-        """Put an unsent text back, before the text typed since."""
-        meanwhile = self.text
-        self.text = f"{text}\n{meanwhile}" if meanwhile else text
-        self.move_cursor(self.document.end)
+        """Put back a text that was not stored. If the box is in use, Up brings the text back."""
+        if not self.text:
+            self.text = text
+            self.move_cursor(self.document.end)
 
     def update_suggestion(self) -> None:
         """Show the rest of the command that is being typed."""
@@ -313,6 +313,8 @@ class ChatApp(App[None]):
         try:
             await work
         except EnfoldError as error:
+            if self.is_running:
+                self.query_one(ActivityLine).what = ""
             await self._notice(commands.describe_error(error), "error")
         finally:
             self._idle.set()
@@ -323,12 +325,12 @@ class ChatApp(App[None]):
     async def _command(self, text: str) -> None:
         await self._add(UserMessage(text))
         outcome = await commands.run_command(self.controller, text)
-        if outcome is ScreenAction.LEAVE:
+        if outcome.text:
+            await self._notice(outcome.text, "figures")
+        if outcome.action is ScreenAction.LEAVE:
             self.exit()
-        elif outcome is ScreenAction.ANSWER:
+        elif outcome.action is ScreenAction.ANSWER:
             await self._answer(None)
-        elif isinstance(outcome, str):
-            await self._notice(outcome, "figures")
 
     async def _ask(self, text: str) -> None:
         shown = UserMessage(text)
@@ -338,7 +340,7 @@ class ChatApp(App[None]):
     async def _answer(self, text: str | None, shown: UserMessage | None = None) -> None:
         """Have the model answer the text, or without a text the last user message.
 
-        A text that could not be sent goes back into the input box.
+        A text that could not be stored goes back into the input box.
         """
         reply = ReplyView()
         await self._add(reply)
@@ -357,6 +359,7 @@ class ChatApp(App[None]):
             await reply.draw_pending()
             if done.ending == "length":
                 await self._notice(commands.CUT_OFF, "warning")
+            self.run_worker(controller.write_title(), exit_on_error=False)
         except asyncio.CancelledError:
             if self.is_running:
                 await self._interrupted(reply)
@@ -392,8 +395,9 @@ class ChatApp(App[None]):
             case Delta(text):
                 reply.add_text(text)
             case QuestionStored():
-                self.query_one(ActivityLine).what = f"{self._model_name} {_ANSWERING}"
+                pass  # it is shown already
             case Prepared():
+                self.query_one(ActivityLine).what = f"{self._model_name} {_ANSWERING}"
                 self._show_preparation(progress, before=reply)
 
     def _show_preparation(self, prepared: Prepared, before: ReplyView) -> None:
@@ -411,7 +415,7 @@ class ChatApp(App[None]):
         match event:
             case CompressionStarted():
                 working.what = str(event)
-            case CompressionFinished():
+            case CompressionFinished() | CompressionFailed():
                 working.what = ""
 
     async def _show_history(self) -> None:
