@@ -17,6 +17,8 @@ comes in as an estimate of its own and is shown apart.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, floor
+from operator import itemgetter
 from typing import ClassVar, Literal, TypeAlias
 
 from enfold.errors import ConfigError
@@ -28,6 +30,9 @@ EARLY_MARK = 0.8
 """Share of the threshold from which a compression in the background may start."""
 FREED_TARGET = 0.6
 """Share of the limit at or below which an automatic compression must end."""
+FREED_WITH_CACHE = 0.4
+"""The same where the provider caches prompts: every compression discards the cached prompt, so few
+that free much cost least."""
 FREED_BELOW_GUARDS = 0.75
 """And of what each guard allows, where one is low: so that the next compression is far away."""
 AUTO_FLOOR = 2_000
@@ -152,11 +157,15 @@ class Decision:
     limit: int
     """The maximum tokens of the history."""
     threshold_tokens: int
-    """The tokens above which a compression must come first."""
+    """The tokens above which a compression must come first: what the lowest guard allows."""
     early_tokens: int
     """The tokens above which one may start in the background."""
     hard_tokens: int
     """What the hard guard's absolute arm allows the history."""
+    guard: Reason
+    """The guard that sets `threshold_tokens`: `threshold`, `max_tokens` or `window`."""
+    ceiling: int
+    """What the model can take of the history beside the rest and the reply."""
     goal: int
     """Where a compression should end, in tokens of the history, estimate included."""
     threshold: Threshold
@@ -167,6 +176,11 @@ class Decision:
     def words(self) -> str:
         """The decision for people, with its figures."""
         return str(self)
+
+    @property
+    def can_wait(self) -> bool:
+        """True if the request can be sent before a compression that is due."""
+        return self.tokens <= self.ceiling
 
     @property
     def utilization(self) -> float:
@@ -193,33 +207,21 @@ def decide(
     load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
 ) -> Decision:
     """Decide if this load must be compressed before it is sent; `max_output` is the request's."""
-    # No model needs more room than its longest answer takes.
-    reply = max_output or min(DEFAULT_MAX_TOKENS, limits.max_output)
+    # No model needs more room than its longest answer takes, whatever a client asks for.
+    reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output)
     tokens = load.history + load.estimate
     limit = limits.input - int(limits.input * policy.margin) - load.reserved
-    threshold = int(limit * policy.threshold.share)
-    if policy.max_tokens is not None:
-        threshold = policy.max_tokens
+    hard = floor(_allowed(limits.window, reply) - load.reserved)
+    guard, threshold = _lowest_guard(limit, hard, limits.window, load.reserved, policy)
     early = int(threshold * policy.early_mark)
-    hard = _allowed(limits.window, reply) - load.reserved
-    share = limits.window * policy.threshold.share - load.reserved
-    goal = min(limit * FREED_TARGET, min(threshold, hard, share) * FREED_BELOW_GUARDS)
-    over_window = should_condense(
-        load.total,
-        limits.window,
-        max_tokens=reply,
-        threshold=policy.threshold.share * 100,
-        automatic=policy.automatic,
-    )
-    over = policy.automatic and tokens > threshold
+    goal = min(limit * FREED_TARGET, threshold * FREED_BELOW_GUARDS)
+    most = min(limits.input, limits.window - reply)
     action: Action = "keep"
     reason: Reason = "fits"
-    if tokens < policy.floor:
+    if tokens < policy.floor and tokens <= min(limit, hard):
         reason = "below_floor"
-    elif over or over_window:
-        action = "must"
-        absolute: Reason = "threshold" if policy.max_tokens is None else "max_tokens"
-        reason = absolute if over else "window"
+    elif tokens > threshold:
+        action, reason = "must", guard
     elif not policy.automatic:
         reason = "turned_off"
     elif tokens > early:
@@ -231,12 +233,32 @@ def decide(
         limit=limit,
         threshold_tokens=threshold,
         early_tokens=early,
-        hard_tokens=int(hard),
+        hard_tokens=hard,
+        guard=guard,
+        ceiling=most - int(most * SAFETY_MARGIN) - load.reserved,
         goal=max(1, int(goal)),
         threshold=policy.threshold,
         load=load,
         correction=limits.correction,
     )
+
+
+def _lowest_guard(
+    limit: int, hard: int, window: int, reserved: int, policy: Policy
+) -> tuple[Reason, int]:
+    """Return the guard that acts first, and the tokens of the history that it allows.
+
+    The arms of `should_condense` as tokens of the history, beside the threshold: the percentage of
+    the window must not be reached, the others must not be exceeded.
+    """
+    if not policy.automatic:
+        return "window", hard
+    share = policy.threshold.share
+    own: tuple[Reason, int] = ("threshold", int(limit * share))
+    if policy.max_tokens is not None:
+        own = ("max_tokens", policy.max_tokens)
+    reached = ceil(round(window * share, 6)) - 1 - reserved
+    return min(own, ("window", min(hard, reached)), key=itemgetter(1))
 
 
 def should_condense(
@@ -254,7 +276,7 @@ def should_condense(
     is enough (`>=`); the absolute bound must be exceeded (`>`), and acts even if not `automatic`.
     """
     tokens = context_tokens + last_message_tokens
-    reached = 100 * tokens / context_window >= threshold if context_window > 0 else tokens > 0
+    reached = context_window <= 0 or 100 * tokens / context_window >= threshold
     return (automatic and reached) or tokens > _allowed(context_window, max_tokens)
 
 

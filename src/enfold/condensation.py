@@ -22,9 +22,18 @@ from enfold.history import (
     unanswered,
 )
 from enfold.jsontext import loads
-from enfold.ledger import Shortening, explains, unresolved
-from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult, Unknown
-from enfold.receipt import ItemReview, Receipt, RestorableBy, with_warnings
+from enfold.ledger import ContentReference, PieceSource, Shortening, explains, unresolved
+from enfold.messages import (
+    Attachment,
+    Message,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    text_of,
+)
+from enfold.receipt import ItemReview, Receipt, RestorableBy
 from enfold.retention import Split, Zones
 from enfold.text.inventions import Invention
 from enfold.tokens import count_messages, get
@@ -56,6 +65,8 @@ class Plan:
     """The limit of the new summary."""
     show_recent: bool = True
     """True if the summarizer may read the messages after the cutoff."""
+    recent_end: int | None = None
+    """The index of the first of these that it may not read. None: it may read all."""
     target: int | None = None
     """Tokens at or below which the view should end. None: as small as possible."""
     is_due: bool = False
@@ -106,7 +117,7 @@ class Plan:
     def stays(self) -> tuple[Message, ...]:
         """The kept messages of the middle and the tail, which a summarizer reads as context."""
         kept = (index for index in self.split.middle if index in self.split.kept)
-        tail = self.messages[self.split.cut :] if self.show_recent else ()
+        tail = self.messages[self.split.cut : self.recent_end] if self.show_recent else ()
         return (*map(self.messages.__getitem__, kept), *tail)
 
     @property
@@ -188,6 +199,8 @@ class Step:
     name: str
     tokens_before: int
     tokens_after: int
+    saved_by: Mapping[str, int] = field(default_factory=dict)
+    """The tokens that each operation saved, such as `truncate tool_results`."""
 
     @property
     def reduction(self) -> float:
@@ -201,7 +214,12 @@ class Step:
             "tokens_before": self.tokens_before,
             "tokens_after": self.tokens_after,
             "reduction": self.reduction,
+            **({"saved_by": dict(self.saved_by)} if self.saved_by else {}),
         }
+
+
+_FILES = ("file_path", "path", "filename", "file")
+_COMMANDS = ("command", "cmd", "script")
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,10 +269,56 @@ class Condensation:
         """The messages that are shown with other content."""
         return tuple(entry for entry in self.entries if isinstance(entry, EditedMessage))
 
+    def references(self, plan: Plan) -> tuple[ContentReference, ...]:
+        """Return the references of shortened texts to those that show their content."""
+        calls = {
+            part.id: part
+            for message in plan.messages
+            for part in message.parts
+            if isinstance(part, ToolCall)
+        }
+        return tuple(
+            _reference(edit.index, source, shortening.recipe.digest, plan, calls)
+            for edit in self.edits
+            for shortening in edit.shortenings
+            for source in shortening.sources
+            if source.message != edit.index
+        )
+
     @property
     def is_unchanged(self) -> bool:
         """True if the view stays as it was."""
         return all(isinstance(entry, KeptMessage) for entry in self.entries)
+
+
+def _reference(
+    index: int, source: PieceSource, digest: str, plan: Plan, calls: Mapping[str, ToolCall]
+) -> ContentReference:
+    call = None
+    for part in plan.messages[source.message].parts:
+        if isinstance(part, ToolCall):
+            call = part
+        elif isinstance(part, ToolResult):
+            call = calls.get(part.call_id)
+            if source.text in text_of((part,)):
+                break
+    arguments = call.arguments if call is not None else {}
+    if isinstance(arguments, str):
+        try:
+            arguments = loads(arguments)
+        except InputError:
+            arguments = {}
+    named = arguments if isinstance(arguments, Mapping) else {}
+    path = next((named[name] for name in _FILES if isinstance(named.get(name), str)), None)
+    is_command = any(name in named for name in _COMMANDS)
+    return ContentReference(
+        "output" if is_command else "tool_result" if path is None else "file",
+        index,
+        source.message,
+        path,
+        call.name if call is not None else None,
+        digest,
+    )
 
 
 def unchanged(plan: Plan, strategy: str, why: str) -> Condensation:
@@ -289,9 +353,7 @@ def accept(plan: Plan, answer: Condensation, *, may_be_unchanged: bool = False) 
     validate(plan, answer, may_be_unchanged=may_be_unchanged)
     if answer.receipt is not None:
         return answer
-    limit = plan.summary_tokens if answer.summary is not None else None
-    made = with_warnings(receipt_for(plan, answer), summary_tokens=limit)
-    made = replace(made, invented=answer.invented)
+    made = replace(_review_of(plan, answer).checked_receipt(), invented=answer.invented)
     return replace(answer, receipt=made, warnings=(*answer.warnings, *made.warnings))
 
 
@@ -470,11 +532,19 @@ _RULES = (
 
 def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
     """Return what becomes of the exact items that the answer takes out of the view."""
+    return _review_of(plan, answer).receipt()
+
+
+def _review_of(plan: Plan, answer: Condensation) -> ItemReview:
+    """Return the review of the answer's whole view."""
     removed = tuple(_removed(plan, answer))
-    view = tuple(_view(plan, answer)) if removed else ()
     return ItemReview(
-        removed, view, plan.restorable_by is not None, by=plan.restorable_by
-    ).receipt()
+        removed,
+        tuple(_view(plan, answer)) if removed else (),
+        plan.restorable_by is not None,
+        by=plan.restorable_by,
+        summary_tokens=plan.summary_tokens if answer.summary is not None else None,
+    )
 
 
 def review_for(plan: Plan, answer: Condensation) -> ItemReview:

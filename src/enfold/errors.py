@@ -28,6 +28,7 @@ EnfoldError
 │   ├── TooLargeError          the body of a request is too large
 │   ├── TooSlowError           a request did not arrive in time
 │   └── TooManyError           too many requests; retry later
+│       └── OverloadError      the server is busy; retry later
 └── StoreError                 the database failed
     ├── StoreUnavailableError  locked, full, or unreachable: try again
     ├── StoreVersionError      written by a newer enfold
@@ -132,7 +133,11 @@ class RateLimitError(GatewayError):
 
 
 class ContextOverflowError(GatewayError):
-    """The request is larger than the model's window."""
+    """The request is larger than the model's window; `window` is its tokens, if reported."""
+
+    def __init__(self, reason: str, *, window: int | None = None) -> None:
+        super().__init__(reason)
+        self.window = window
 
 
 class UnavailableError(GatewayError):
@@ -183,6 +188,10 @@ class TooManyError(LimitError):
     def __init__(self, reason: str, *, retry_after: float) -> None:
         super().__init__(reason)
         self.retry_after = retry_after
+
+
+class OverloadError(TooManyError):
+    """The server has no room for another request; the next attempt may succeed."""
 
 
 class StoreError(EnfoldError):
@@ -240,6 +249,7 @@ FACTS: dict[type[EnfoldError], ErrorFacts] = {
     TooLargeError: ErrorFacts("too_large", 413, 5),
     TooSlowError: ErrorFacts("too_slow", 408, 5, retryable=True),
     TooManyError: ErrorFacts("too_many_requests", 429, 5, retryable=True),
+    OverloadError: ErrorFacts("overloaded", 503, 5, retryable=True),
     StoreError: ErrorFacts("store_failed", 500, 5),
     StoreUnavailableError: ErrorFacts("store_unavailable", 503, 5, retryable=True),
     StoreVersionError: ErrorFacts("store_too_new", 500, 5),

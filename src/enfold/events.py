@@ -37,9 +37,14 @@ class CompressionProgress:
     """The current step, as the beginning of a sentence."""
     messages: int
     """The number of messages that the step handles."""
+    part: int = 1
+    """The part of the summary that is being written; the first is 1."""
+    parts: int = 1
+    """The number of parts. A summarizer with a small window needs several."""
 
     def __str__(self) -> str:
-        return f"{self.step} {self.messages:,} messages"
+        part = f", part {self.part:,} of {self.parts:,}" if self.parts > 1 else ""
+        return f"{self.step} {self.messages:,} messages{part}"
 
 
 @dataclass(frozen=True, slots=True)

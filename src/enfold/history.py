@@ -18,6 +18,8 @@ from itertools import chain, groupby
 from enfold.messages import Message, Reasoning, ToolCall, ToolResult
 from enfold.text.harness import person_only
 
+_JOINED = frozenset({ToolCall, ToolResult, Reasoning})
+"""Parts that may join a message to others."""
 _SIGNATURES = ("thoughtSignature", "thought_signature")
 """Fields of Gemini's parts that sign the reasoning before a call or a text."""
 
@@ -28,6 +30,8 @@ def cut_points(messages: Sequence[Message]) -> tuple[int, ...]:
     0 is always one; the number of messages is one unless a tool loop is open at the end.
     """
     size = len(messages)
+    if _JOINED.isdisjoint({type(part) for message in messages for part in message.parts}):
+        return tuple(range(size + 1))
     blocked = [0] * (size + 2)
     for start, end in _units(messages):
         blocked[start + 1] += 1

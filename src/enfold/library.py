@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from enfold.flush import Sink
     from enfold.ledger import Ledger
     from enfold.llm.calls import Gateway
-    from enfold.llm.prices import Prices
+    from enfold.llm.costs import Prices
     from enfold.summaries import Summarizer
 
 Messages: TypeAlias = (
@@ -73,11 +73,14 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     name, settled = presets.choose(preset, strategy, config)
     settings = Settings(strategy=name, strategy_config={name: settled})
     conversation = conversation_of(messages)
+    raw: list[Any] | None = None
+    if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
+        raw = [dict(each) for each in messages]  # a program may change its messages later
     if summarizer is not None:
         chosen = wiring.make_strategy(settings, summarizer)
-        return await stateless.condense(conversation, chosen, options)
+        return await stateless.condense(conversation, chosen, options, raw=raw)
     async with wiring.open_strategy(settings, profile) as chosen:
-        return await stateless.condense(conversation, chosen, options)
+        return await stateless.condense(conversation, chosen, options, raw=raw)
 
 
 def condense_sync(messages: Messages, strategy: str | None = None, **options: Any) -> Condensed:
@@ -116,7 +119,7 @@ def open(  # noqa: A001 - `enfold.open`, as other libraries have it
 
 
 def _prices(model: str) -> Prices | None:
-    from enfold.llm.prices import prices
+    from enfold.llm.costs import prices
 
     provider, colon, name = model.partition(":")
     if not (provider and colon and name):

@@ -7,7 +7,7 @@ the window without the reply.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
 from enfold.errors import ConfigError
@@ -17,6 +17,10 @@ from enfold.tokens import correction
 
 Source: TypeAlias = Literal["api", "library", "manual", "default"]
 """Who said so: the provider, the metadata library, a person, or nobody."""
+
+OwnValue: TypeAlias = Literal["threshold", "retention_tokens"]
+OWN_VALUES: tuple[OwnValue, ...] = get_args(OwnValue)
+"""The values that have a setting for all models too."""
 
 FALLBACK_MAX_INPUT = 128_000
 FALLBACK_MAX_OUTPUT = 4_096
@@ -46,6 +50,8 @@ class ModelConfig:
     """The model's tokens for one counted token."""
     source: Source = "default"
     """The origin of these values: `api`, `library`, `manual` or `default`."""
+    own: tuple[OwnValue, ...] = ()
+    """The values that were set for this model; they beat settings for all models."""
 
     def __post_init__(self) -> None:
         provider, colon, model = self.id.partition(":")
@@ -73,12 +79,9 @@ class ModelConfig:
         """After the colon."""
         return self.id.partition(":")[2]
 
-    @property
-    def has_own_retention(self) -> bool:
-        """True if a person gave the model another number of recent tokens than the shipped one."""
-        shipped = next((each for each in SHIPPED if each.id == self.id), None)
-        usual = DEFAULT_RETENTION_TOKENS if shipped is None else shipped.retention_tokens
-        return self.source == "manual" and self.retention_tokens != usual
+    def own_value(self, name: OwnValue) -> Any:
+        """Return a value that was set for this model; None if it is only the usual one."""
+        return getattr(self, name) if name in self.own else None
 
     def within(self, window: int | None) -> ModelConfig:
         """Return the config for a window, if that is smaller than the model's. None is no limit."""
@@ -95,11 +98,13 @@ class ModelConfig:
 
 DEFAULT_MODEL = "openai:gpt-4o"
 """The model of sessions for which no other model is set."""
+CHEAP_MODEL, DEAR_MODEL = "openai:gpt-4o-mini", "anthropic:claude-sonnet-4-5"
+"""Two models whose prices differ widely, to compare costs with."""
 
 SHIPPED = (
     ModelConfig("openai:gpt-5", 272_000, 128_000, retention_tokens=2_000),
     ModelConfig(DEFAULT_MODEL, 111_616, 16_384),
-    ModelConfig("openai:gpt-4o-mini", 111_616, 16_384),
+    ModelConfig(CHEAP_MODEL, 111_616, 16_384),
     ModelConfig("openai:gpt-4-turbo", 123_904, 4_096, tokenizer="cl100k_base"),
     *(
         ModelConfig(
@@ -126,6 +131,7 @@ SHIPPED = (
             0.98,
             retention_tokens=2_000,
             correction=correction("google", model).factor,
+            own=("threshold",),
         )
         for model in ("gemini-2.5-pro", "gemini-2.5-flash")
     ),
@@ -144,6 +150,7 @@ def from_row(row: ModelConfigRow) -> ModelConfig:
         tokenizer=row.tokenizer,
         correction=row.correction,
         source=cast("Source", row.source),
+        own=tuple(name for name in OWN_VALUES if name in row.own_values.split()),
     )
 
 
@@ -158,4 +165,5 @@ def to_row(config: ModelConfig) -> ModelConfigRow:
         tokenizer=config.tokenizer,
         correction=config.correction,
         source=config.source,
+        own_values=" ".join(config.own),
     )

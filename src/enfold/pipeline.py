@@ -34,8 +34,7 @@ from enfold.condensation import (
 )
 from enfold.errors import CompressionError, SummaryError, UncompressibleError
 from enfold.history import cut_points, is_from_user
-from enfold.llm.costs import savings
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices, savings
 from enfold.messages import Message
 from enfold.receipt import Receipt, RestorableBy
 from enfold.refill import refill, shorten_staying
@@ -53,7 +52,7 @@ from enfold.standing import (
 from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
 from enfold.summaries import SHORT_TOKENS, fence_tokens
-from enfold.summaries.words import words_tokens
+from enfold.summaries.request import OnPart, watch_calls, words_tokens
 from enfold.view import ShownMessage, View
 
 NATIVE = "native"
@@ -130,6 +129,8 @@ class Request:
     """The summary's limit. None: a tenth of the messages that it replaces."""
     is_due: bool = False
     """True if nothing can be sent without it: then failures and misses are errors."""
+    prompt_variant: str | None = None
+    """While another prompt is on trial: which of both writes the summary."""
     allowed: int | None = None
     """The most exact tokens that the view may have if the compression is due."""
     sent_view: View | None = None
@@ -143,15 +144,21 @@ class Request:
     hides_recent: bool = False
     """True if the summarizer must not read the messages after the cutoff: other branches have
     others there."""
+    reply_start: int | None = None
+    """The index of the last reply, which the summarizer must not read: another may replace it."""
     restorable_by: RestorableBy | None = "store"
     """How content that leaves the view can be restored. None: not at all."""
     author: str = ""
     """The name of the summarizer."""
     timeout: float | None = None
-    """Seconds after which the strategy is cancelled. None: never."""
+    """Seconds after which a call to a summarizer is given up. None: never."""
+    on_part: OnPart | None = field(default=None, repr=False, compare=False)
+    """Called when a summary that is written in parts begins its next part."""
     fallback: Fallback | None = None
     """What takes the place of a due summary that failed: the built-in summarizer's, or none at all
     and old content is left out. None: the failure is an error."""
+    must_pay: bool = False
+    """True if an answer that frees too little is a `NoGainError`."""
     may_be_unchanged: bool = False
     """True if an answer that changes nothing is accepted. False: it is a `NoGainError`."""
     prices: Prices | None = None
@@ -214,7 +221,7 @@ class Outcome:
     strategy: str | None = None
     """The strategy whose answer was accepted. It may have replaced the one that was chosen."""
     seconds: float = 0.0
-    """Duration without that of the receipt."""
+    """Duration in seconds."""
     receipt: Receipt | None = None
     """What became of the exact items that left the view. None if nothing left it."""
     steps: tuple[Step, ...] = ()
@@ -297,6 +304,7 @@ def make_plan(request: Request) -> Plan:
         previous_tokens=view.summary_tokens,
         previous_at=view.summary_at,
         show_recent=not request.hides_recent,
+        recent_end=request.reply_start,
         target=request.target,
         is_due=request.is_due,
         zones=zones(counts, request.retention),
@@ -505,8 +513,8 @@ def refuse_impossible(request: Request, plan: Plan) -> None:
     expected = request.view.tokens if is_same else plan.expected_tokens
     if expected > request.allowed:
         raise UncompressibleError(
-            f"what must stay verbatim takes {expected + request.estimate:,} tokens with the "
-            f"shortest summary, and {request.allowed + request.estimate:,} are allowed; use a "
+            f"messages that must stay verbatim take {expected + request.estimate:,} tokens with "
+            f"the shortest summary, and {request.allowed + request.estimate:,} are allowed; use a "
             f"model with a larger window, or branch before message "
             f"{request.view.shown[plan.tail_start].id}"
         )
@@ -541,7 +549,7 @@ async def run_strategy(
 
 async def _answer(request: Request, plan: Plan) -> Condensation:
     try:
-        async with asyncio.timeout(request.timeout):
+        async with watch_calls(request.timeout, request.on_part):
             return await request.strategy.condense(plan)
     except TimeoutError:
         raise SummaryError(
@@ -556,7 +564,8 @@ async def _accept(request: Request, plan: Plan, answer: Condensation) -> Condens
     if answer.is_unchanged:
         return answer
     after = tokens_after(request, plan, answer)
-    if after >= request.tokens_before:
+    least = gain_wanted(request) if request.must_pay else 1
+    if after > request.tokens_before - least:
         raise no_gain(answer, request.tokens_before, after)
     if request.is_due and request.allowed is not None and after > request.allowed:
         raise UncompressibleError(
@@ -615,7 +624,7 @@ def pointers_that_hold(request: Request, answer: Condensation) -> Mapping[int, S
 
 
 def make_outcome(request: Request, plan: Plan, answer: Condensation, *, seconds: float) -> Outcome:
-    """Return the outcome of an accepted answer; `seconds` include the time of the receipt."""
+    """Return the outcome of an accepted answer."""
     summary, after = answer.summary, tokens_after(request, plan, answer)
     return Outcome(
         "compressed",
@@ -626,7 +635,7 @@ def make_outcome(request: Request, plan: Plan, answer: Condensation, *, seconds:
         summary=summary.text if summary is not None else None,
         author=summary.author if summary is not None else answer.strategy,
         strategy=answer.strategy,
-        seconds=seconds - (answer.receipt.seconds if answer.receipt is not None else 0.0),
+        seconds=seconds,
         receipt=answer.receipt,
         cost=answer.cost,
         saved=savings(request.tokens_before, after, request.prices).later_turn,

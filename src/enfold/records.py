@@ -23,6 +23,9 @@ _LONGEST_NAME = 256
 SessionKey = NewType("SessionKey", int)
 """The database's number of a session; `SessionRecord.key`."""
 
+POINTS_TO = "pointsTo"
+"""The field of an edit's ledger with the ids of the messages that it points to."""
+
 SnapshotKind: TypeAlias = Literal["title", "summary", "memory"]
 
 
@@ -78,6 +81,7 @@ class SessionRecord:
         "tokens",
         "settings",
         "blocked=blocked_reason",
+        "importing",
         "created_at",
         "updated_at",
     )
@@ -105,6 +109,8 @@ class SessionRecord:
     """The settings of this session."""
     blocked: Mapping[str, Any] | None
     """Why the session is blocked. None while it is not."""
+    importing: int | None
+    """The number of messages of an import that was interrupted. None if there is none."""
     created_at: int
     """Milliseconds since 1970."""
     updated_at: int
@@ -160,6 +166,8 @@ class StoredMessage:
         "tokens",
         "tokenizer",
         "estimate",
+        "input_tokens",
+        "output_tokens",
         "created_at",
         "message=value",
     )
@@ -185,8 +193,9 @@ class StoredMessage:
     estimate: int
     """The tokens of parts without an exact count, such as an image."""
     input_tokens: int | None
-    """As reported by the provider; for monitoring only."""
+    """The input of the call that wrote it, as the provider reported it; for monitoring only."""
     output_tokens: int | None
+    """The output of that call, as the provider reported it."""
     client_id: str | None
     name: str | None
     created_at: int
@@ -300,7 +309,7 @@ class SnapshotDraft:
     cutoff: str | None = None
     """The last message it covers. Later messages are shown verbatim."""
     parent: str | None = None
-    """The tip of the branch when the snapshot was made."""
+    """The message that a branch must have for the snapshot to apply there."""
     manifest: tuple[ManifestEntry, ...] = ()
     """The view of the messages up to the cutoff, in order."""
     token_count: int | None = None
@@ -343,7 +352,7 @@ class Snapshot:
     """The last message it covers."""
     cutoff_depth: int | None
     parent: str | None
-    """The end of the branch when it was made."""
+    """The message that a branch must have for the snapshot to apply there."""
     parent_depth: int | None
     manifest: tuple[ManifestEntry, ...] = field(repr=False)
     token_count: int | None
@@ -366,6 +375,12 @@ class Snapshot:
     def text(self) -> str | None:
         """The summary text. None if it has none, or if it was erased."""
         return self.content.get("summaryText")
+
+    @property
+    def tip(self) -> str | None:
+        """The end of the branch when the snapshot was made: its parent or a reply to that."""
+        tip: str | None = self.content.get("tip", self.parent)
+        return tip
 
     @property
     def message_range(self) -> Mapping[str, Any] | None:
@@ -403,6 +418,10 @@ class ViewRows:
     """The snapshot's manifest with messages and edits in place of their ids."""
     after: tuple[StoredMessage, ...]
     """The messages after the snapshot's cutoff; the whole branch if there is no snapshot."""
+    skipped: int = 0
+    """The oldest of these messages that were not read, because all of them cannot be sent."""
+    skipped_tokens: int = 0
+    """Their tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,6 +438,8 @@ class ModelConfigRow:
     tokenizer: str
     correction: float
     source: str
+    own_values: str = ""
+    """The names of the values that were set for this model, separated by spaces."""
     created_at: int = 0
     last_updated: int = 0
 
@@ -515,6 +536,10 @@ class OutboxEntry:
     kind: str
     attempts: int
     created_at: int
+
+
+NO_SNAPSHOT = ""
+"""In place of a snapshot's id: the client has compacted its history, and enfold has not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -660,6 +685,13 @@ class CompressionRow:
     """The input tokens of these replies."""
     cached_tokens: int = 0
     """Of these, the tokens that the provider read from its cache."""
+    cost: float = 0.0
+    """The cost of writing the summary in US dollars, as far as it is known."""
+    session: str = ""
+    title: str = ""
+    client: str | None = None
+    """The program that writes the session through the proxy. None for other sessions."""
+    snapshot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -732,6 +764,17 @@ class PhraseOccurrences:
     """The depths of the messages with each phrase, oldest first. Unfound phrases are left out."""
     length: int
     """The number of messages on the branch."""
+    counts: Mapping[Phrase, int] = field(default_factory=dict)
+    """The messages with a phrase, estimated, for phrases of which not all places are listed."""
+
+    @property
+    def has_name(self) -> bool:
+        """True if a phrase of several words was found, such as the file `a.py`."""
+        return any(len(phrase.terms) > 1 for phrase in self.depths)
+
+    def count(self, phrase: Phrase) -> int:
+        """Return the number of messages with the phrase."""
+        return self.counts.get(phrase) or len(self.depths[phrase])
 
 
 ChooseRanges: TypeAlias = Callable[[PhraseOccurrences], Sequence[tuple[int, int]]]

@@ -208,21 +208,27 @@ _GRADES: tuple[Callable[[Message], bool], ...] = (
 def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan:
     """Return the plan with long messages that must stay shown in part, as far as `most` needs it.
 
-    The last user message stays whole, and so do replies that providers check for changes.
-    Without `instructions` system messages stay whole too.
+    Replies that providers check for changes stay whole. The last user message is shown in part
+    only if nothing else helps. Without `instructions` it stays whole, and so do system messages.
     """
     expected = plan.tokens if plan.split.is_empty else plan.expected_tokens
     edits = dict(plan.excerpts)
     gone = {*plan.split.summarized, *signed_replies(plan.messages)}
     last = last_user_message(plan.messages)
-    stays = [index for index in range(len(plan.messages)) if index not in gone and index != last]
+    stays = [index for index in range(len(plan.messages)) if index not in gone]
+    grades = [
+        [i for i in stays if i != last and is_next(plan.messages[i])]
+        for is_next in (_GRADES if instructions else _GRADES[:-1])
+    ]
+    if instructions and last in stays:
+        grades.append([last])
 
     def size(index: int) -> int:
         return edits[index].tokens if index in edits else plan.counts[index]
 
     shortened_indexes: set[int] = set()
-    for is_next in _GRADES if instructions else _GRADES[:-1]:
-        long = [i for i in stays if is_next(plan.messages[i]) and size(i) > _MIN_SHORTENED]
+    for grade in grades:
+        long = [index for index in grade if size(index) > _MIN_SHORTENED]
         over, total = expected - most, sum(map(size, long))
         if over <= 0 or not long:
             continue

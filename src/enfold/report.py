@@ -9,6 +9,8 @@ from typing import Any
 from enfold.amounts import dollars
 from enfold.condensation import Step
 
+PRELUDE = "lossless_prelude"
+"""The step of the strategy smart that comes before its passes."""
 _NAMES = {"native": "Native", "lossless": "Lossless", "truncation": "Truncation", "smart": "Smart"}
 
 
@@ -55,9 +57,16 @@ class Report:
         return "\n".join((done, *self._lines()))
 
     def _lines(self) -> Iterator[str]:
+        passes = 0
         for step in self.steps:
+            name = _spoken(step.name)
+            if self.strategy == "smart" and step.name != PRELUDE:
+                passes += 1
+                name = f"Pass {passes} ({name})"
             change = _change(step.tokens_before, step.tokens_after, step.reduction)
-            yield f" - {_spoken(step.name)}: {change}"
+            yield f" - {name}: {change}"
+            for operation, tokens in step.saved_by.items():
+                yield f"   - {_spoken(operation)}: {-tokens:+,} tokens"
         yield f" - {self._total()}"
         yield f" - Cost: {dollars(self.cost)}"
         yield f" - Time: {duration(self.seconds)}"
@@ -69,6 +78,11 @@ class Report:
         tokens = f"{self.tokens_before:,} → {self.tokens_after:,} tokens"
         saved = "" if self.saved is None else f" (saved {dollars(self.saved)} a request)"
         return f"Total reduction: {self.reduction:.0%}, {tokens}{saved}"
+
+
+def author_name(author: str) -> str:
+    """Return the name of a summary's author for people."""
+    return "the built-in summarizer" if author == "local" else author
 
 
 def duration(seconds: float) -> str:

@@ -7,6 +7,7 @@ the last user message verbatim. By how much the tail came out larger than asked 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -116,7 +117,7 @@ def split(
     user = last_user_message(messages)
     kept: frozenset[int] = frozenset()
     if user is not None and user < cut:
-        before_user = max(point for point in points if point <= user)
+        before_user = points[bisect_right(points, user) - 1]
         if room is None or tails[before_user] <= room or answers_a_call(messages[user]):
             cut = before_user
         else:
@@ -126,10 +127,15 @@ def split(
     return Split(head, cut, tails[cut], max(0, tails[cut] - requested), kept)
 
 
+def requested_tokens(counts: Sequence[int], retention: Retention) -> int:
+    """Return the tokens that the policy asks to keep of messages with these counts."""
+    return _MEASURES[retention.by](_tail_tokens(counts), retention.amount)[1]
+
+
 def _first_point(points: Sequence[int], wanted: int, below: int) -> int:
     """The first legal cut at or after the wanted place, else the last one that leaves a tail."""
-    usable = [point for point in points if point < below] or [0]
-    return next((point for point in usable if point >= wanted), usable[-1])
+    usable = max(1, bisect_left(points, below))
+    return points[min(bisect_left(points, wanted), usable - 1)]
 
 
 def _tail_tokens(counts: Sequence[int]) -> list[int]:

@@ -26,7 +26,7 @@ from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import dump_text, loads
 from enfold.modelconfig import DEFAULT_MODEL
 from enfold.standing import WORDS_SHARE
-from enfold.summaries import Style
+from enfold.summaries import Style, prompts
 from enfold.wire import UPSTREAMS
 
 LEVELS = ("call", "session", "profile", "database", "config file", "environment", "default")
@@ -80,6 +80,13 @@ class Settings(DescribedModel):
         hint=_PERCENT,
         group="When to compress",
         is_advanced=True,
+    )
+    background: bool = described(
+        "Compress in the background",
+        "Compress from the early mark on in the background, in chats and in the proxy, so that a "
+        "turn waits only at the hard limit.",
+        default=True,
+        group="When to compress",
     )
     trigger_ratio: float | None = described(
         "Trigger ratio",
@@ -188,12 +195,41 @@ class Settings(DescribedModel):
             "detailed": "Detailed",
         },
     )
+    summary_role: Literal["system", "user"] = described(
+        "Role of the summary",
+        "The role in which a summary is sent: `system`, or `user`, which gives a text that quotes "
+        "others less authority. Providers without a system role inside a conversation always get "
+        "it in a user message.",
+        default="system",
+        group="Summaries",
+        choices={"system": "System message", "user": "User message: less authority"},
+        is_advanced=True,
+    )
     prompt: str | None = described(
         "Prompt",
         "The prompt for summaries, in place of the built-in one.",
         default=None,
         group="Summaries",
         unset="the built-in prompt",
+    )
+    trial_prompt: str | None = described(
+        "Prompt on trial",
+        "Another prompt for summaries, which a share of the sessions uses in place of the usual "
+        "one, so that both can be compared. A session with its own prompt takes no part.",
+        default=None,
+        group="Summaries",
+        unset="no trial",
+        is_advanced=True,
+    )
+    trial_share: float = described(
+        "Share of the trial",
+        "Share of the sessions that use the prompt on trial.",
+        default=0.5,
+        ge=0,
+        le=1,
+        hint=_PERCENT,
+        group="Summaries",
+        is_advanced=True,
     )
     summary_tokens: int | None = described(
         "Longest summary",
@@ -236,6 +272,21 @@ class Settings(DescribedModel):
         expected="provider:model",
         group="Model and notifications",
     )
+    default_profile: str | None = described(
+        "Default profile",
+        "The profile that answers in sessions without a profile.",
+        default=None,
+        group="Model and notifications",
+        unset="the first profile",
+    )
+    model_titles: bool = described(
+        "Titles by the model",
+        "Let the model that answers write the title of a conversation whose first message is too "
+        "long for one. That is one short call.",
+        default=True,
+        group="Model and notifications",
+        is_advanced=True,
+    )
     notifications: bool = described(
         "Show compressions",
         "Show compressions while they run.",
@@ -250,13 +301,6 @@ class Settings(DescribedModel):
         le=36_500,
         unit="days",
         group="Model and notifications",
-        is_advanced=True,
-    )
-    proxy_background: bool = described(
-        "Compress in the background",
-        "Compress from the early mark on while the client is idle, so that few turns are delayed.",
-        default=False,
-        group="Proxy",
         is_advanced=True,
     )
     proxy_recall: Literal["tools", "always", "off"] = described(
@@ -289,6 +333,15 @@ class Settings(DescribedModel):
         expected='configs by strategy, such as {"truncation": {…}}',
         group="Strategy",
     )
+    profile_thresholds: Mapping[str, Any] = described(
+        "Thresholds by profile",
+        'Percentages of the limit at which a compression is due, by profile: `{"fast": 80}`. '
+        "-1 inherits. The threshold in a profile itself wins.",
+        default={},
+        expected='percentages by profile, such as {"fast": 80}',
+        group="Strategy",
+        is_advanced=True,
+    )
     preset: str | None = described(
         "Preset",
         "The name of a preset: a strategy with its config. Values set on the same level win.",
@@ -314,7 +367,7 @@ class Settings(DescribedModel):
                 return loads(value)
         return value
 
-    @field_validator("preset", "summarizer", "prompt", "model")
+    @field_validator("preset", "summarizer", "prompt", "trial_prompt", "model")
     @classmethod
     def _not_empty(cls, value: str | None) -> str | None:
         # The words of these errors are not shown: `check` says which values are valid.
@@ -335,6 +388,13 @@ class Settings(DescribedModel):
     def _by_strategy(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
         if not all(isinstance(config, Mapping) for config in value.values()):
             raise ValueError("not by strategy")
+        return dict(value)
+
+    @field_validator("profile_thresholds")
+    @classmethod
+    def _numbers_by_profile(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        if not all(isinstance(each, int | float) for each in value.values()):
+            raise ValueError("no numbers")
         return dict(value)
 
     @field_validator("proxy_recall", mode="before")
@@ -363,14 +423,26 @@ ALIASES: Mapping[str, str] = {
     "ENFOLD_PROXY_ON_FAILURE": "on_failure",
     "RECENT_MESSAGES_RATIO": "recent_ratio",
     "autoCondenseContext": "auto_compress",
+    "condensingApiConfigId": "summarizer",
+    "customCondensingPrompt": "prompt",
+    "profileThresholds": "profile_thresholds",
     "provider": "strategy",
-    "proxy.background": "proxy_background",
+    "proxy.background": "background",
+    "proxy_background": "background",
     "proxy.client_key": "proxy_client_key",
     "proxy.on_failure": "on_failure",
     "proxy_on_failure": "on_failure",
     "proxy.recall": "proxy_recall",
 }
 """Names that other systems and older versions use for a setting."""
+
+CONFIG_ALIASES: Mapping[str, str] = {
+    "nativeConfig": "native",
+    "losslessConfig": "lossless",
+    "truncationConfig": "truncation",
+    "smartConfig": "smart",
+}
+"""Names that other systems use for the config of one strategy."""
 
 PERCENT_ALIAS = "autoCondenseContextPercent"
 """Another system's name for the threshold, as a percentage."""
@@ -413,17 +485,42 @@ def check(name: str, value: Any) -> tuple[str, Any]:
         given = given / 100 if isinstance(given, int | float) else given
     elif setting == "threshold":
         given = _as_share(given)
+    elif setting in CONFIG_ALIASES:
+        config = _parse_object(value) if isinstance(value, str) else value
+        setting, given = (
+            "strategy_config",
+            None if value is None else {CONFIG_ALIASES[name]: config},
+        )
     if setting not in fields():
         close = get_close_matches(name, fields(), 1)
         guess = f"did you mean {close[0]}? " if close else ""
         raise ConfigError(f"no setting {name!r}; {guess}there are {', '.join(fields())}")
     if given is None:
         return setting, None
+    if setting in {"prompt", "trial_prompt"} and isinstance(given, str) and given.strip():
+        prompts.validate(given)
     try:
         return setting, getattr(Settings.model_validate({setting: given}), setting)
     except (ValidationError, InputError):
         allowed = fields()[setting].allowed
         raise ConfigError(f"{name} = {value!r}: expected {allowed}") from None
+
+
+def _parse_object(text: str) -> Any:
+    """Return the JSON value of a text, else the text, which is then refused."""
+    try:
+        return loads(text)
+    except InputError:
+        return text
+
+
+def renaming_note(name: str) -> str | None:
+    """Return which setting another system's name became; None for a name of ours."""
+    if name in CONFIG_ALIASES:
+        return f"{name} became the config of {CONFIG_ALIASES[name]} in strategy_config"
+    if name == PERCENT_ALIAS:
+        return f"{name} became threshold, as a share"
+    return f"{name} became {ALIASES[name]}" if name in ALIASES else None
 
 
 def _as_share(value: Any) -> Any:
@@ -435,8 +532,13 @@ def _as_share(value: Any) -> Any:
         return value
 
 
-def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
+def resolve(
+    levels: Iterable[tuple[str, Mapping[str, Any]]], notes: list[str] | None = None
+) -> Settings:
     """Return the settings in force: for each the value of the strongest level that sets it.
+
+    A wrong value is a `ConfigError`. With `notes` that holds for a call only: what another level
+    has stored is ignored then, and a note says so.
 
     Configs are resolved per strategy, so that a level which configures one strategy does not hide
     the configs that another level has for the others.
@@ -449,7 +551,10 @@ def resolve(levels: Iterable[tuple[str, Mapping[str, Any]]]) -> Settings:
             try:
                 setting, checked = check(name, value)
             except ConfigError as error:
-                raise ConfigError(f"{source}: {error}") from None
+                if notes is None or source == "call":
+                    raise ConfigError(f"{source}: {error}") from None
+                notes.append(f"{source}: {error}; the value is ignored")
+                continue
             if setting == "strategy_config":
                 for strategy, config in (checked or {}).items():
                     configs.setdefault(strategy, (config, source))
@@ -617,6 +722,20 @@ def upstreams(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     }
 
 
+def local_servers(environment: Mapping[str, str] | None = None) -> tuple[str, ...] | None:
+    """Return the base URLs in `ENFOLD_LOCAL_SERVERS`, separated by commas; None if it is unset."""
+    given = os.environ if environment is None else environment
+    if "ENFOLD_LOCAL_SERVERS" not in given:
+        return None
+    urls = (url.strip() for url in given["ENFOLD_LOCAL_SERVERS"].split(","))
+    return tuple(filter(None, urls))
+
+
+def key_folder() -> Path:
+    """Return the folder of the user's key files."""
+    return _user_folder("config") / "keys"
+
+
 def parse_value(text: str) -> Any:
     """Return the value of a command line argument: JSON if it is JSON, else the text itself."""
     try:
@@ -637,9 +756,32 @@ def _user_folder(kind: str, *, make: bool = False) -> Path:
     return Path(folder("enfold", appauthor=False, ensure_exists=make))
 
 
-def retention_policy(settings: Settings, default: int) -> retention.Retention:
-    """Return what stays verbatim under these settings; `default` tokens if none is set."""
-    if settings.recent_ratio is not None and settings.retention_tokens is None:
-        return retention.Retention("ratio", settings.recent_ratio, settings.keep_first)
-    tokens = default if settings.retention_tokens is None else settings.retention_tokens
-    return retention.Retention("tokens", tokens, settings.keep_first)
+def retention_policy(
+    settings: Settings, usual: int, model: int | None = None
+) -> retention.Retention:
+    """Return what stays verbatim: the strongest level that sets tokens or a share, else `usual`.
+
+    `model` is the model's own number of tokens, which beats everything that holds for all models.
+    """
+    tokens, share = settings.retention_tokens, settings.recent_ratio
+    if (
+        model is not None
+        and min(_level(settings, "retention_tokens"), _level(settings, "recent_ratio"))
+        > _MODEL_LEVEL
+    ):
+        return retention.Retention("tokens", model, settings.keep_first)
+    is_share = tokens is None or _level(settings, "recent_ratio") < _level(
+        settings, "retention_tokens"
+    )
+    if share is not None and is_share:
+        return retention.Retention("ratio", share, settings.keep_first)
+    return retention.Retention("tokens", usual if tokens is None else tokens, settings.keep_first)
+
+
+_MODEL_LEVEL = LEVELS.index("profile") + 0.5
+"""The place of a model config among the levels."""
+
+
+def _level(settings: Settings, name: str) -> int:
+    """Return the place of the level that set a setting; the strongest is 0."""
+    return LEVELS.index(settings.sources.get(name, "default"))

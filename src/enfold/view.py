@@ -1,8 +1,9 @@
 """The view: the messages that the model is sent, from the snapshot and after it.
 
 It shows at most one summary. Where it stands depends on what a dialect can say: a system message
-in its place for most; for providers that have no system role inside a conversation a fenced block
-of a user's message, after any tool result, because those must come first.
+in its place for most, or a user message if the settings say so; for providers that have no system
+role inside a conversation a fenced block of a user's message, after any tool result, because those
+must come first.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class View:
     """So many of the messages shown stand at or before the snapshot's cutoff."""
     cutoff: str | None = None
     """The last message that the snapshot covers, shown or not."""
+    summary_role: Role = "system"
+    """The summary's role in dialects that have a system role inside a conversation."""
 
     @classmethod
     def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
@@ -82,7 +85,7 @@ class View:
         if self.summary is None:
             return self.messages
         at = self.summary_at
-        summary = summary_message(self.summary, dialect)
+        summary = summary_message(self.summary, dialect, role=self.summary_role)
         messages = (*self.messages[:at], summary, *self.messages[at:])
         if not puts_summary_in_user_message(dialect):
             return messages
@@ -94,9 +97,12 @@ def puts_summary_in_user_message(dialect: str) -> bool:
     return not has_inline_system(dialect)
 
 
-def summary_message(summary: str, dialect: str, *, note: str = "") -> Message:
+def summary_message(
+    summary: str, dialect: str, *, role: Role = "system", note: str = ""
+) -> Message:
     """Return the fenced summary as a message; `note` tells the model how to use it."""
-    role: Role = "user" if puts_summary_in_user_message(dialect) else "system"
+    if puts_summary_in_user_message(dialect):
+        role = "user"
     return Message(role, (Text(fence(summary, note=note)),))
 
 

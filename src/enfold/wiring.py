@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,15 +19,16 @@ from enfold.errors import ConfigError
 from enfold.events import CompressionFinished, Event
 from enfold.flush import Flush, MemoryWriter, Sink
 from enfold.llm.calls import Gateway
+from enfold.llm.costs import current
 from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
-from enfold.llm.prices import current
 from enfold.modelconfig import SHIPPED, to_row
 from enfold.queue import Queue
-from enfold.queue.work import WorkHandler
+from enfold.queue.shared import WorkHandler
 from enfold.settings import Settings
 from enfold.store import Store, catalog, open_store, outbox
 from enfold.strategies import contract
+from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy, Summarizers
 from enfold.strategies.fallback import WithFallback
 from enfold.summaries import Summarizer
@@ -36,6 +38,8 @@ CALL = "call"
 
 NATIVE = "native"
 """The default strategy, which also replaces one that fails."""
+
+_log = logging.getLogger("enfold")
 
 STRATEGIES = contract.BUILT_IN
 """The strategies of enfold; other packages may add more."""
@@ -58,7 +62,10 @@ async def open_engine(
         ("config file", config.from_file()),
         ("environment", config.from_environment()),
     )
-    config.resolve(static_settings)  # a wrong value is an error before anything is opened
+    ignored: list[str] = []
+    config.resolve(static_settings, ignored)
+    for note in ignored:
+        _log.warning("%s", note)
     by_name = {LOCAL: LocalSummarizer(), **(summarizers or {})}
     address = url or config.database_url()
     async with (
@@ -71,9 +78,11 @@ async def open_engine(
             store,
             profiles=Profiles(
                 store,
-                keys=Keys(config.variable),
+                keys=Keys(config.variable, config.key_folder),
                 gateway=gateway or real_models,
                 summarizers=by_name,
+                asks_limits=gateway is None,
+                local_servers=config.local_servers(),
             ),
             queue=queue,
             strategy=make_strategy,
@@ -107,7 +116,7 @@ async def _seed(store: Store) -> None:
 def _handlers(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
     """Return the handlers of background work by kind."""
     compression = WorkHandler(
-        partial(compress_queued, engine), batch=1, seconds=300, at_once=2, before_closing=False
+        partial(compress_queued, engine), batch=1, seconds=300, at_once=4, before_closing=False
     )
     return {
         outbox.MEMORY: WorkHandler(flush),
@@ -160,8 +169,22 @@ async def open_strategy(
     With a profile of the database its models write the summaries, as in a session with this
     profile; without one the built-in summarizer does.
     """
+    async with open_priced_strategy(settings, profile, gateway=gateway) as (strategy, _):
+        yield strategy
+
+
+def _no_cost(_author: str, _input_tokens: int, _output_tokens: int) -> float:
+    """Return the cost of the built-in summarizer, which calls no model."""
+    return 0.0
+
+
+@asynccontextmanager
+async def open_priced_strategy(
+    settings: Settings, profile: str | None = None, *, gateway: Gateway | None = None
+) -> AsyncIterator[tuple[Strategy, PriceOf]]:
+    """Open a strategy as `open_strategy` does, with the prices of its summarizers."""
     if profile is None:
-        yield make_strategy(settings, local_summarizer())
+        yield make_strategy(settings, local_summarizer()), _no_cost
         return
     async with open_engine(gateway=gateway) as engine:
         roster = await engine.profiles.roster()
@@ -170,11 +193,12 @@ async def open_strategy(
         prompted = settings.model_copy(
             update={"style": general.style, "prompt": general.prompt, "sources": sources}
         )
-        yield make_strategy(
+        strategy = make_strategy(
             prompted,
             roster.summarizer(general, profile),
             lambda name: roster.summarizer(general.model_copy(update={"summarizer": name}), None),
         )
+        yield strategy, roster.price
 
 
 def _is_set(settings: Settings, name: str) -> bool:

@@ -34,6 +34,7 @@ from enfold.strategies.contract import Strategy
 from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.summaries.checks import refuse_no_summary
 from enfold.summaries.prompts import build
+from enfold.text.secrets import hide
 from enfold.wire import langchain as dialect
 from enfold.wire.langchain import parse_message
 
@@ -63,7 +64,7 @@ class ChatModelSummarizer:
         prompt = build(request)
         question = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
         reply = await self._model.ainvoke(question, {"tags": [_HIDDEN]})
-        text = text_of(parse_message(reply).parts)
+        text = hide(text_of(parse_message(reply).parts))
         if not text.strip():
             raise SummaryError(f"the model {self.name} gave no text as a summary")
         refuse_no_summary(text, request, self.name, cost=None)

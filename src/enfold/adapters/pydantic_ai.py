@@ -1,4 +1,4 @@
-"""Pydantic AI: a history that is kept inside the model's window, message by message.
+"""Pydantic AI: keeps a history inside the model's window, message by message.
 
     history = HistoryProcessor(window=128_000)
     agent = Agent("openai:gpt-4o", capabilities=[history.capability()])
@@ -6,9 +6,9 @@
 So what the model is sent fits, and `result.all_messages()` still has everything. Pydantic AI's own
 `ProcessHistory(history)` works too, but puts what is sent in the place of the run's history.
 
-What is kept is kept as the same objects. What is folded becomes one request with a summary that a
-user could have said, because some providers give a system prompt in the middle more authority than
-a summary may have.
+Messages that stay are the same objects; of a very long prompt only the rules may stay. A summary
+replaces the other messages. It is one request of the user, because some providers give a system
+prompt in the middle more authority than a summary may have.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
+from enfold import wire
 from enfold.adapters.engines import of_extra
 from enfold.budget import DEFAULT_THRESHOLD, SAFETY_MARGIN
 from enfold.engine.stateless import Condensed, CondenseOptions, condense
@@ -36,6 +37,7 @@ from enfold.messages import (
     Tool,
     ToolCall,
     ToolResult,
+    text_of,
 )
 from enfold.settings import Settings
 from enfold.summaries import HEADING, Summarizer
@@ -280,12 +282,13 @@ class HistoryProcessor:
         if self._tokens(conversation) <= self._allowed:
             return view
         done = await condense(conversation, self._strategy, self._options)
-        outcome = _outcome(done)
-        if outcome is None:
+        outcome = _outcome(conversation, done)
+        changed = [each.owner for each in entries if outcome.changes(each)]
+        if not changed:
             return view
         if self._on_condensed is not None:
             self._on_condensed(done)
-        reach = 1 + max(each.owner for each in entries if outcome.drops(each))
+        reach = 1 + max(changed)
         shown = _shown(view[:reach], [each for each in entries if each.owner < reach], outcome)
         covered = len(fold.covered) + max(0, reach - len(fold.shown))
         self._folds.append(_Fold(messages[:covered], [*shown, *view[reach : len(fold.shown)]]))
@@ -306,26 +309,39 @@ class _Outcome:
     """Which of our messages stay, by id, and the summary of the others."""
 
     kept: frozenset[str | None]
-    summary: ModelMessage
+    edited: Mapping[str | None, Message]
+    """The messages that are shown in part."""
+    summary: str | None
 
     def drops(self, entry: TranslatedMessage) -> bool:
         """True if the entry is part of what the summary stands for."""
         return entry.message is not None and entry.message.id not in self.kept
+
+    def edit_of(self, entry: TranslatedMessage) -> Message | None:
+        """The message that is shown in place of the entry's, if there is one."""
+        return None if entry.message is None else self.edited.get(entry.message.id)
+
+    def changes(self, entry: TranslatedMessage) -> bool:
+        """True if the entry is dropped or edited."""
+        return self.drops(entry) or self.edit_of(entry) is not None
 
 
 def _shown(
     view: Sequence[ModelMessage], entries: Sequence[TranslatedMessage], outcome: _Outcome
 ) -> list[ModelMessage]:
     """Return the kept messages, with the summary in place of the first removed one."""
-    first_dropped = next(each for each in entries if outcome.drops(each))
+    from pydantic_ai.messages import ModelRequest, UserPromptPart
+
+    first_dropped = next((each for each in entries if outcome.drops(each)), None)
     left = [each for each in entries if each is first_dropped or not outcome.drops(each)]
     shown: list[ModelMessage] = []
     for (owner, is_summary), run in groupby(left, lambda e: (e.owner, e is first_dropped)):
-        message = view[owner]
-        parts = [message.parts[index] for entry in run for index in entry.parts]
         if is_summary:
-            shown.append(outcome.summary)
-        elif len(parts) == len(message.parts):
+            shown.append(ModelRequest(parts=[UserPromptPart(outcome.summary or "")]))
+            continue
+        message = view[owner]
+        parts = [part for entry in run for part in _shown_parts(message, entry, outcome)]
+        if [*map(id, parts)] == [*map(id, message.parts)]:
             shown.append(message)
         else:
             # Theirs is a union of classes, so no type says that it has parts to replace.
@@ -333,16 +349,44 @@ def _shown(
     return shown
 
 
-def _outcome(done: Condensed) -> _Outcome | None:
-    """Return the kept ids and the summary; kept messages have an id, the summary has none."""
-    from pydantic_ai.messages import ModelRequest, UserPromptPart
+def _shown_parts(
+    message: ModelMessage, entry: TranslatedMessage, outcome: _Outcome
+) -> Sequence[Any]:
+    """Return the parts of an entry; an edited one has its text in one part, before its files."""
+    from pydantic_ai.messages import SystemPromptPart, UserPromptPart
 
+    parts = [message.parts[index] for index in entry.parts]
+    edit = outcome.edit_of(entry)
+    if edit is None:
+        return parts
+    text = text_of(edit.parts)
+    if edit.role == "system":
+        return [SystemPromptPart(text)]
+    prompts = [part.content for part in parts if isinstance(part, UserPromptPart)]
+    files = [item for each in prompts if not isinstance(each, str) for item in each if _file(item)]
+    has_files = any(isinstance(part, Attachment) for part in edit.parts)
+    return [UserPromptPart([text, *files] if files and has_files else text)]
+
+
+def _file(item: Any) -> bool:
+    return any(isinstance(part, Attachment) for part in _content(item))
+
+
+def _outcome(conversation: Conversation, done: Condensed) -> _Outcome:
+    """Return what became of the messages; kept ones have an id, the summary has none."""
+    before = {message.id: wire.enfold.render_message(message) for message in conversation.messages}
     left = done.messages["messages"]
-    kept = frozenset(each.get("id") for each in left)
-    written = [each["content"] for each in left if "id" not in each]
-    if not written:
-        return None
-    return _Outcome(kept, ModelRequest(parts=[UserPromptPart(written[0])]))
+    kept = {each["id"]: each for each in left if "id" in each}
+    return _Outcome(
+        frozenset(kept),
+        {
+            id: wire.enfold.parse_message(each)
+            for id, each in kept.items()
+            # Parts of responses are checked by providers, and the strategy leaves them alone.
+            if each != before[id] and each["role"] in {"system", "user"}
+        },
+        next((each["content"] for each in left if "id" not in each), None),
+    )
 
 
 def _static_conversation(instructions: str, tools: Iterable[ToolDefinition]) -> Conversation:

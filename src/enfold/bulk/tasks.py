@@ -1,7 +1,7 @@
-"""The work: what is done with one conversation, in whichever process that may be.
+"""The work that a process does with one conversation.
 
-A `Work` is made once and sent with every unit to whoever does it: it holds options, no state. It is
-given one conversation as it came and gives back lines of JSON; it reads and writes no file.
+A `Work` is made once and sent to each process with every unit: it holds options, no state. It takes
+one conversation as it came and returns lines of JSON; it reads and writes no file.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from enfold.bulk.files import BulkFile
+from enfold.engine.results import Preview
 from enfold.engine.stateless import Condensed, CondenseOptions, restore
 from enfold.engine.stateless import condense as condense_conversation
+from enfold.engine.stateless import preview as preview_conversation
 from enfold.errors import InputError, RestoreError
 from enfold.jsontext import dumps, loads
 from enfold.ledger import Ledger
@@ -25,7 +27,7 @@ from enfold.strategies.contract import Strategy
 from enfold.transcripts import FORMATS, Transcript, conversations, document, recognised
 from enfold.transcripts.source import Record, TranscriptSource, located
 from enfold.wire import AUTO
-from enfold.wiring import open_strategy
+from enfold.wiring import open_priced_strategy, open_strategy
 
 ARRAYS = frozenset({conversations.NAME, document.NAME})
 """Formats whose file is the messages themselves, in an array or a request body."""
@@ -219,6 +221,12 @@ class CondenseTask:
         """One conversation, condensed."""
         async with open_strategy(self.settings, self.profile) as strategy:
             return await condense_transcript(transcript, strategy, self.options)
+
+    async def preview(self, transcript: Transcript) -> Preview:
+        """Return the expected result for one conversation; no model is called."""
+        async with open_priced_strategy(self.settings, self.profile) as (strategy, price_of):
+            branch = transcript.conversation()
+            return await preview_conversation(branch, strategy, self.options, price_of)
 
     def _transcript(self, unit: BulkItem) -> Transcript:
         if isinstance(unit.given, Transcript):

@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import Enum, auto
-from typing import Any, TypeAlias
+from typing import Any
 
 from enfold.amounts import number, when
 from enfold.chat.controller import ChatController
-from enfold.engine import Outcome, Status
+from enfold.engine import Outcome, Preview, Status
+from enfold.engine.profiles import LOCAL
 from enfold.engine.recall import find_message
 from enfold.engine.results import StandingMessage
 from enfold.engine.state import message_of
@@ -31,6 +32,7 @@ from enfold.errors import (
 )
 from enfold.messages import Attachment, Data, Message, Part, ToolCall, text_of
 from enfold.records import Hit, StoredMessage
+from enfold.report import author_name
 
 INTERRUPTED = "interrupted: the answer ends here"
 NOT_KEPT = "failed: this partial answer is not stored"
@@ -38,9 +40,11 @@ CUT_OFF = "the answer was cut off: it reached the model's output limit"
 UNANSWERED = "The last message has no answer yet. /retry asks for one."
 
 ADVICE: Mapping[type[EnfoldError], str] = {
-    BlockedError: "/retry repeats the compression, /acknowledge continues without it.",
+    BlockedError: "Your message is stored. /retry repeats the compression, /retry local uses the "
+    "built-in summarizer, /acknowledge sends the next request without it.",
     CompressionError: "Nothing was changed. Retry with /summarize, or continue.",
-    AuthenticationError: "`enfold profiles` shows where the key comes from. Then /retry.",
+    AuthenticationError: "Your message is stored. `enfold profiles` shows where the key comes "
+    "from. Then /retry.",
     RateLimitError: "Your message is stored. Wait a little, then /retry.",
     ContextOverflowError: "Your message is stored. /summarize frees tokens, /model switches to "
     "a larger model.",
@@ -100,14 +104,34 @@ def format_cost(cost: float | None) -> str:
     return f"cost ${cost:.4f}" if cost else "no cost"
 
 
-def describe_compression(done: Outcome) -> str:
-    """Return a compression's result: tokens before and after, cost, time and warnings."""
-    first = NOT_COMPRESSED.get(done.outcome) or (
+def describe_outcome(done: Outcome) -> str:
+    """Return a compression's result: messages, tokens before and after, cost, time and author."""
+    return NOT_COMPRESSED.get(done.outcome) or (
         f"Summarized {number(done.messages + done.edited, 'message')}: {done.tokens_before:,} → "
         f"{done.tokens_after:,} tokens ({done.reduction:.0%} less), {format_cost(done.cost)}, "
-        f"{done.seconds:.1f} s, by {done.author}. /undo reverts it."
+        f"{done.seconds:.1f} s, by {author_name(done.author or 'no model')}."
     )
-    return "\n".join((first, *(f"Note: {warning}" for warning in done.warnings)))
+
+
+def describe_compression(done: Outcome) -> str:
+    """Return a compression's result in a chat, with its warnings."""
+    undo = "" if done.outcome in NOT_COMPRESSED else " /undo reverts it."
+    notes = (f"Note: {warning}" for warning in done.warnings)
+    return "\n".join((f"{describe_outcome(done)}{undo}", *notes))
+
+
+def describe_preview(preview: Preview) -> str:
+    """Return the expected result of a compression: messages, tokens, author and cost."""
+    if not preview.messages:
+        reason = "; ".join(preview.warnings) or "all messages are recent enough to stay"
+        kept = number(preview.kept_messages, "message")
+        return f"would condense nothing and keep {kept}: {reason}"
+    return (
+        f"would condense {number(preview.messages, 'message')} and keep "
+        f"{preview.kept_messages:,}: {preview.tokens_before:,} → at most "
+        f"{preview.tokens_after:,} tokens, by {author_name(preview.author or preview.strategy)}, "
+        f"{format_cost(preview.cost)}"
+    )
 
 
 def describe_context(status: Status, profile: str | None, summary: str | None) -> str:
@@ -124,8 +148,8 @@ def describe_context(status: Status, profile: str | None, summary: str | None) -
         ("limit", f"{status.context_limit:,}"),
         ("threshold", f"{status.threshold_token_count:,} (set by {status.threshold_source})"),
         ("messages", f"{status.messages:,} in total"),
-        ("next summary", f"{status.compressible_message_count:,} messages"),
-        ("stay", f"{status.retained_message_count:,} messages"),
+        ("next summary", f"at most {status.compressible_message_count:,} messages"),
+        ("stay", f"at least {status.retained_message_count:,} messages"),
         ("decision", str(status.decision)),
         ("blocked", status.blocked or "no"),
     ]
@@ -193,15 +217,20 @@ class ScreenAction(Enum):
     """Have the model answer the last user message."""
 
 
-CommandResult: TypeAlias = str | ScreenAction
-"""A text to show, or an action for the screen."""
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """A text to show, and then an action for the screen."""
+
+    text: str = ""
+    action: ScreenAction | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
     """One slash command."""
 
-    run: Callable[[ChatController, str], Awaitable[CommandResult]]
+    run: Callable[[ChatController, str], Awaitable[CommandResult | str]]
+    """Runs the command with its argument; a plain text is a result without an action."""
     help: str
     argument: str = ""
     """Its argument, as the help shows it."""
@@ -224,7 +253,8 @@ async def run_command(controller: ChatController, text: str) -> CommandResult:
         near = get_close_matches(name, COMMANDS, 1)
         hint = f"did you mean /{near[0]}? " if near else ""
         raise InputError(f"no command /{name}; {hint}/help lists them")
-    return await COMMANDS[name].run(controller, argument)
+    result = await COMMANDS[name].run(controller, argument)
+    return CommandResult(result) if isinstance(result, str) else result
 
 
 def changing_command(text: str) -> str | None:
@@ -242,32 +272,32 @@ def complete_command(text: str) -> str:
     return next((name[len(begun) :] for name in COMMANDS if name.startswith(begun)), "")
 
 
-async def _help(_controller: ChatController, _argument: str) -> CommandResult:
+async def _help(_controller: ChatController, _argument: str) -> str:
     named = {f"/{name} {each.argument}".rstrip(): each.help for name, each in COMMANDS.items()}
     width = max(map(len, named))
     lines = [f"{name:{width}}  {text}" for name, text in named.items()]
     return "\n".join((*lines, "", "Start a line with a space to send it as a message."))
 
 
-async def _summarize(controller: ChatController, _argument: str) -> CommandResult:
+async def _summarize(controller: ChatController, _argument: str) -> str:
     return describe_compression(await controller.compress())
 
 
-async def _context(controller: ChatController, _argument: str) -> CommandResult:
+async def _context(controller: ChatController, _argument: str) -> str:
     status = await controller.status()
     used = [each.text for each in await controller.session.summaries() if not each.undone]
     profile = controller.answerer.profile if controller.answerer is not None else None
     return describe_context(status, profile, used[0] if used and status.summary_tokens else None)
 
 
-async def _undo(controller: ChatController, _argument: str) -> CommandResult:
+async def _undo(controller: ChatController, _argument: str) -> str:
     undone = await controller.session.undo()
     if undone is None:
         return "Nothing to undo: no compression is in use."
     return "The compression is undone: the summarized messages are in the context again."
 
 
-async def _history(controller: ChatController, argument: str) -> CommandResult:
+async def _history(controller: ChatController, argument: str) -> str:
     if argument.startswith("#"):
         return await _one_message(controller, argument)
     amount = _positive_number(argument, "history") if argument else _LISTED_MESSAGES
@@ -290,19 +320,19 @@ def _positive_number(text: str, name: str) -> int:
     return int(text)
 
 
-async def _search(controller: ChatController, argument: str) -> CommandResult:
+async def _search(controller: ChatController, argument: str) -> str:
     if not argument:
         raise InputError("no search words; use /search WORDS")
     return format_hits(await controller.session.search(argument))
 
 
-async def _pin(controller: ChatController, argument: str) -> CommandResult:
+async def _pin(controller: ChatController, argument: str) -> str:
     row = await find_message(controller.session, _required(argument, "pin"))
     await controller.session.pin(row.id)
     return f"#{row.depth} is pinned: it stays in the context. /unpin #{row.depth} ends it."
 
 
-async def _unpin(controller: ChatController, argument: str) -> CommandResult:
+async def _unpin(controller: ChatController, argument: str) -> str:
     row = await find_message(controller.session, _required(argument, "unpin"))
     await controller.session.unpin(row.id)
     return f"#{row.depth} is unpinned: the next compression may summarize it."
@@ -314,12 +344,12 @@ def _required(argument: str, name: str) -> str:
     return argument
 
 
-async def _pins(controller: ChatController, _argument: str) -> CommandResult:
+async def _pins(controller: ChatController, _argument: str) -> str:
     found = await controller.session.pins()
     return format_pins(found) if found else "No message is pinned. /pin #N pins one."
 
 
-async def _model(controller: ChatController, argument: str) -> CommandResult:
+async def _model(controller: ChatController, argument: str) -> str:
     if argument:
         await controller.use(argument)
     if controller.answerer is None:
@@ -329,23 +359,32 @@ async def _model(controller: ChatController, argument: str) -> CommandResult:
     return f"Model: {controller.answerer.connection.name}{source}"
 
 
-async def _retry(controller: ChatController, _argument: str) -> CommandResult:
+async def _retry(controller: ChatController, argument: str) -> CommandResult:
+    if argument not in {"", LOCAL}:
+        raise InputError(f"/retry: {argument!r} is unknown; use /retry or /retry {LOCAL}")
+    text = ""
     if (await controller.status()).blocked is not None:
-        return describe_compression(await controller.retry())
-    if await unanswered(controller.session) is not None:
-        return ScreenAction.ANSWER
-    return "Nothing to retry: nothing failed."
+        text = describe_compression(await controller.retry(argument or None))
+    action = await _answer_if_waiting(controller)
+    return CommandResult(text or ("" if action else "Nothing to retry: nothing failed."), action)
 
 
 async def _acknowledge(controller: ChatController, _argument: str) -> CommandResult:
     if (await controller.status()).blocked is None:
-        return "Nothing to acknowledge: the session is not blocked."
+        return CommandResult("Nothing to acknowledge: the session is not blocked.")
     await controller.session.acknowledge()
-    return "Acknowledged: requests are sent without the compression that failed."
+    text = "Acknowledged: the next request is sent without the compression that failed."
+    return CommandResult(text, await _answer_if_waiting(controller))
+
+
+async def _answer_if_waiting(controller: ChatController) -> ScreenAction | None:
+    """Return the action that answers the last message, if it has no answer yet."""
+    waits = await unanswered(controller.session) is not None
+    return ScreenAction.ANSWER if waits else None
 
 
 async def _quit(_controller: ChatController, _argument: str) -> CommandResult:
-    return ScreenAction.LEAVE
+    return CommandResult(action=ScreenAction.LEAVE)
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -361,9 +400,14 @@ COMMANDS: Mapping[str, Command] = {
     "unpin": Command(_unpin, "Let compressions summarize a message again.", "#N", changes=True),
     "pins": Command(_pins, "Show the messages that stay in the context, and why."),
     "model": Command(_model, "Show or switch the model.", "[PROFILE|PROVIDER:MODEL]", changes=True),
-    "retry": Command(_retry, "Repeat a failed compression or answer.", changes=True),
+    "retry": Command(
+        _retry,
+        f"Repeat a failed compression or answer; {LOCAL} uses the built-in summarizer.",
+        f"[{LOCAL}]",
+        changes=True,
+    ),
     "acknowledge": Command(
-        _acknowledge, "Continue without the compression that failed.", changes=True
+        _acknowledge, "Send the next request without the compression that failed.", changes=True
     ),
     "quit": Command(_quit, "Leave. Everything is stored."),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -10,9 +11,12 @@ from enfold.chat.meter import Meter
 from enfold.engine import Engine, Outcome, Session, Status, turns
 from enfold.engine.profiles import Roster
 from enfold.engine.turns import Answer, Answerer, Listener
-from enfold.errors import ConfigError, NotFoundError
-from enfold.llm.prices import prices
+from enfold.errors import ConfigError, GatewayError, NotFoundError
+from enfold.llm.costs import prices
 from enfold.llm.profiles import Profile
+from enfold.text.sentences import shorten_title
+
+_log = logging.getLogger("enfold.chat")
 
 ChooseAnswerer: TypeAlias = Callable[[str | None, str | None], Awaitable[Answerer]]
 """Finds the answerer by profile name and model name; raises `ConfigError` if there is none."""
@@ -59,22 +63,47 @@ class ChatController:
         }
 
     async def ask(self, text: str, listen: Listener) -> Answer:
-        """Send a user message and return the answer."""
-        return await turns.ask(
-            self.session, text, self._required_answerer(), listen, **self.settings
-        )
+        """Store a user message and return the model's answer.
+
+        The message is stored even if no model can answer it.
+        """
+        await turns.store_question(self.session, text, listen)
+        await self._name(text)
+        return await self.answer(listen)
+
+    async def _name(self, text: str) -> None:
+        """Name a new session after its first message."""
+        record = await self.session.record()
+        if record.depth == 1 and not record.title:
+            await self.session.configure(title=shorten_title(text))
 
     async def answer(self, listen: Listener) -> Answer:
         """Have the model answer the last user message."""
         return await turns.answer(self.session, self._required_answerer(), listen, **self.settings)
 
+    async def write_title(self) -> str | None:
+        """Have the model name the conversation after its first answer; return the new title.
+
+        None if the title stays, also if the call fails: the first words are a title too.
+        """
+        try:
+            return await turns.write_title(self.session, self._required_answerer())
+        except (GatewayError, ConfigError) as error:
+            _log.info("session %s keeps its title: %s", self.session.id, error)
+            return None
+
     async def compress(self) -> Outcome:
         """Compress the session now."""
         return await self.session.compress(**self.settings)
 
-    async def retry(self) -> Outcome:
-        """Repeat the compression that failed and blocked the session."""
-        return await (self.session.retry() if self.window is None else self.compress())
+    async def retry(self, summarizer: str | None = None) -> Outcome:
+        """Repeat the compression that failed, with another summarizer if one is named."""
+        settings = dict(self.settings)
+        if summarizer is not None:
+            settings["summarizer"] = summarizer
+        if self.window is None:
+            return await self.session.retry(**settings)
+        return await self.session.compress(**settings)
 
     async def status(self) -> Status:
         """Return the figures of the session's context."""
@@ -122,9 +151,10 @@ def profile_chooser(engine: Engine, session: Session) -> ChooseAnswerer:
 
     async def choose(profile: str | None, model: str | None) -> Answerer:
         roster = await engine.profiles.roster()
-        record = await session.record()
-        named = profile or (None if model else record.profile)
-        found = _by_model(roster, model, named) if model else _by_name(roster, named)
+        if profile is None and model is None:
+            found = await _for_session(engine, session, roster)
+        else:
+            found = _by_model(roster, model, profile) if model else _by_name(roster, profile)
         return _answerer(roster, found, model.partition(":")[2] if model else None)
 
     return choose
@@ -134,23 +164,30 @@ def _usable(roster: Roster) -> list[Profile]:
     return [each for each in roster.stored.profiles.values() if isinstance(each, Profile)]
 
 
-def _by_name(roster: Roster, name: str | None) -> Profile:
-    """Return the profile of that name; without a name, the only profile."""
-    stored = roster.stored.profiles
-    if name is not None:
-        found = stored.get(name)
-        if isinstance(found, Profile):
-            return found
-        if found is not None:
-            raise ConfigError(f"profile {name!r}: {found}")
-        raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none'}")
+async def _for_session(engine: Engine, session: Session, roster: Roster) -> Profile:
+    """Return the session's profile, else the default profile, else the first.
+
+    A profile that was removed is passed over.
+    """
+    wanted = ((await session.record()).profile, (await engine.settings()).default_profile)
+    for name in wanted:
+        if name is not None and name in roster.stored.profiles:
+            return _by_name(roster, name)
     usable = _usable(roster)
     if not usable:
         raise ConfigError(NO_MODEL)
-    if len(usable) > 1:
-        names = ", ".join(each.name for each in usable)
-        raise ConfigError(f"several profiles: {names}. Choose one with /model NAME or --profile")
     return usable[0]
+
+
+def _by_name(roster: Roster, name: str | None) -> Profile:
+    """Return the profile of that name."""
+    stored = roster.stored.profiles
+    found = stored.get(name or "")
+    if isinstance(found, Profile):
+        return found
+    if found is not None:
+        raise ConfigError(f"profile {name!r}: {found}")
+    raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none'}")
 
 
 def _by_model(roster: Roster, model: str, name: str | None) -> Profile:

@@ -32,20 +32,23 @@ class Meter:
     """Tokens of parts without an exact count: images, documents, opaque reasoning."""
     limit: int
     corrected: bool = False
-    """True if another tokenizer counts and the limit is corrected for it."""
+    """True if another tokenizer counts and the limit is corrected, or a part is an estimate."""
 
     @classmethod
-    def of(cls, status: Status, window: int | None = None) -> Meter:
-        """Return the meter of a session, with a smaller window if one is given."""
+    def of(cls, status: Status, window: int | None = None, *, unstored: int = 0) -> Meter:
+        """Return the meter of a session, with a smaller window if one is given.
+
+        `unstored` is an estimate of the system prompt and the tools that only the client has.
+        """
         load = status.decision.load
         limit = status.decision.limit + load.reserved
         return cls(
-            system=load.system + load.tools,
+            system=load.system + load.tools + unstored,
             summary=status.summary_tokens,
             messages=load.history - status.summary_tokens + load.pending,
             estimated=load.estimate,
             limit=max(1, limit if window is None else min(limit, window)),
-            corrected=status.decision.correction != 1,
+            corrected=status.decision.correction != 1 or bool(unstored),
         )
 
     @property

@@ -25,7 +25,7 @@ from enfold.settings import Settings
 from enfold.strategies.contract import Strategy
 from enfold.summaries.fence import escape
 from enfold.summaries.request import transcript
-from enfold.text.cues import is_content_word
+from enfold.text.cues import telling_words
 from enfold.text.harness import person_text
 from enfold.text.sentences import whole_sentences
 from enfold.text.words import texts_of_terms
@@ -38,15 +38,13 @@ IN_SUBSTANCE = 0.5
 QUOTED = 8
 QUOTED_CONTENT = 2
 """Words in a row that make a quotation, and how many of them must be content words."""
+IN_A_ROW = 25
+"""Words in a row that a person can read as the message."""
+ANSWER_WORDS = 8
+"""Content words of an answer, at most, that is looked for by them. Longer answers are summaries."""
 PASSAGE = 40
 """Words of a passage in which content words must occur together. Longer lines are split, else a
 view of a few long messages would seem to contain everything."""
-_SHORTEST = 4
-
-
-def content_words(text: str) -> frozenset[str]:
-    """Return the content words of a text."""
-    return frozenset(word for word in texts_of_terms(text) if _is_content(word))
 
 
 def has_words(message: Message) -> bool:
@@ -56,7 +54,7 @@ def has_words(message: Message) -> bool:
 
 def says_something(message: Message) -> bool:
     """True if the message has enough content words to be kept or lost."""
-    return len(content_words(text_of(message.parts))) >= SAYS_SOMETHING
+    return len(telling_words(text_of(message.parts))) >= SAYS_SOMETHING
 
 
 def typed_sentences(messages: Iterable[Message]) -> tuple[str, ...]:
@@ -93,11 +91,21 @@ class TextIndex:
         runs = (run for run in _runs(text_of(message.parts).split()) if run in self._quotable)
         return self.has_whole(message) or any(map(_tells, runs))
 
+    def has_row(self, message: Message) -> bool:
+        """True if the message, or 25 of its words in a row, occur."""
+        rows = _runs(text_of(message.parts).split(), IN_A_ROW)
+        return any(row in self._rows for row in rows) or self.has_whole(message)
+
+    def has_answer(self, answer: str) -> bool:
+        """True if all content words of an answer occur in one passage."""
+        words = telling_words(answer)
+        return any(words <= passage for passage in self._passages)
+
     def has_substance(self, message: Message) -> bool:
         """True if the message is quoted, or half of its content words occur in one passage."""
         if self.quotes(message):
             return True
-        words = content_words(text_of(message.parts))
+        words = telling_words(text_of(message.parts))
         return bool(words) and any(
             len(words & passage) >= IN_SUBSTANCE * len(words) for passage in self._passages
         )
@@ -112,8 +120,12 @@ class TextIndex:
         return frozenset(run for line in self._lines() for run in _runs(line.split()))
 
     @cached_property
+    def _rows(self) -> frozenset[tuple[str, ...]]:
+        return frozenset(row for text in self._texts for row in _runs(text.split(), IN_A_ROW))
+
+    @cached_property
     def _passages(self) -> tuple[frozenset[str], ...]:
-        return tuple(content_words(piece) for line in self._lines() for piece in _pieces(line))
+        return tuple(telling_words(piece) for line in self._lines() for piece in _pieces(line))
 
     def _lines(self) -> Iterator[str]:
         for text in self._texts:
@@ -131,14 +143,23 @@ class PresenceRule:
     """True if a message is present."""
 
 
+HEADLINE = "verbatim"
+"""The rule of the first table."""
+ROW = "25 in a row"
+ANSWER = "answer's words"
+"""The rule for questions with a short answer: its content words occur in one passage."""
 RULES = (
     PresenceRule("verbatim, of all", has_words, TextIndex.has_whole),
-    PresenceRule("verbatim", says_something, TextIndex.has_whole),
+    PresenceRule(HEADLINE, says_something, TextIndex.has_whole),
+    PresenceRule(ROW, says_something, TextIndex.has_row),
     PresenceRule("quoted", says_something, TextIndex.quotes),
     PresenceRule("in substance", says_something, TextIndex.has_substance),
 )
-"""From the strictest to the loosest."""
+"""From the strictest to the loosest. A person could sign the first three; of 30 probes that the
+last two called present, a person could answer 13."""
 LOOSEST = RULES[-1].name
+RULE_NAMES = (*(rule.name for rule in RULES[:3]), ANSWER, *(rule.name for rule in RULES[3:]))
+"""The rules for messages and the one for answers, in the order of tables."""
 
 
 def share(found: Iterable[int], wanted: Sequence[int]) -> float:
@@ -157,12 +178,12 @@ def quotation(message: Message, shown: TextIndex) -> str | None:
 
 
 def _tells(run: Sequence[str]) -> bool:
-    return len(content_words(" ".join(run))) >= QUOTED_CONTENT
+    return len(telling_words(" ".join(run))) >= QUOTED_CONTENT
 
 
-def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    for start in range(len(words) - QUOTED + 1):
-        yield tuple(words[start : start + QUOTED])
+def _runs(words: Sequence[str], length: int = QUOTED) -> Iterator[tuple[str, ...]]:
+    for start in range(len(words) - length + 1):
+        yield tuple(words[start : start + length])
 
 
 def _pieces(line: str) -> Iterator[str]:
@@ -170,12 +191,6 @@ def _pieces(line: str) -> Iterator[str]:
     words = line.split()
     for start in range(0, max(1, len(words) - PASSAGE // 2), PASSAGE // 2):
         yield " ".join(words[start : start + PASSAGE])
-
-
-def _is_content(word: str) -> bool:
-    if not is_content_word(word):
-        return False
-    return len(word) >= _SHORTEST or not word.isascii() or any(map(str.isdigit, word))
 
 
 NEWEST = "newest"
@@ -323,7 +338,7 @@ class Evidence:
     """The evidence of a case's questions that is still present, by rule."""
 
     by_rule: Mapping[str, Reach]
-    """From the strictest rule to the loosest; rules without evidence are left out."""
+    """By the names of rules; rules without evidence are left out."""
     search_tokens: int
     """Tokens of the longest search result."""
 
@@ -373,6 +388,9 @@ async def measure_evidence(
                 searched = {i for i in wanted if rule.holds(found, case.messages[i])}
                 sets = (in_view, searched, in_view | searched)
                 rows.setdefault(rule.name, []).append(_shares(sets, wanted))
+        if probe.answer and 1 <= len(telling_words(probe.answer)) <= ANSWER_WORDS:
+            has = [index.has_answer(probe.answer) for index in (shown, found)]
+            rows.setdefault(ANSWER, []).append((*map(float, has), float(any(has))))
         longest = max(longest, await _tokens(session, [passage.line for passage in passages]))
     if LOOSEST not in rows:
         return None

@@ -23,6 +23,7 @@ from enfold.evaluation.measures import CondensedCase, Method, condense_case
 from enfold.history import is_from_user
 from enfold.llm.costs import Candidate, Figures, compare
 from enfold.messages import Conversation, Message, ToolCall, text_of
+from enfold.modelconfig import CHEAP_MODEL, DEAR_MODEL
 from enfold.sample import sample_messages
 from enfold.tokens import count_messages
 from enfold.wiring import local_summarizer, make_strategy, open_engine
@@ -36,8 +37,6 @@ _STRUCTURE = 4
 """Tokens of structure per message."""
 _SAMPLES = (1, 2, 3, 5, 8)
 """Days of the sample conversations that are measured where no files are given."""
-DEAR, CHEAP = "anthropic:claude-sonnet-4-5", "openai:gpt-4o-mini"
-"""A model for the conversation, and a cheap one that condenses for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,12 +192,16 @@ def _profiles(cases: Sequence[Case]) -> Metric:
         sum(_tokens(case) // 10 for case in cases),
         calls=max(1, len(cases)),
     )
-    candidates = [Candidate.of(name, name) for name in (DEAR, CHEAP)]
-    cheap = next(each for each in compare(figures, candidates, DEAR) if each.name == CHEAP)
+    candidates = [Candidate.of(name, name) for name in (DEAR_MODEL, CHEAP_MODEL)]
+    cheap = next(
+        each for each in compare(figures, candidates, DEAR_MODEL) if each.name == CHEAP_MODEL
+    )
     name, goal = "condensing cost saved through a profile", "90 %"
     if cheap.share is None:
         return Metric(name, goal, None, "unknown: a price is not known", len(cases))
-    return Metric(name, goal, cheap.share, f"{cheap.share:.0%}, {CHEAP} for {DEAR}", len(cases))
+    return Metric(
+        name, goal, cheap.share, f"{cheap.share:.0%}, {CHEAP_MODEL} for {DEAR_MODEL}", len(cases)
+    )
 
 
 def _percent(value: float) -> str:

@@ -9,7 +9,16 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from enfold.evaluation.cases import HALVES
-from enfold.evaluation.measures import LOOSEST, NEWEST, RULES, Evidence, Method, Reach
+from enfold.evaluation.measures import (
+    ANSWER,
+    HEADLINE,
+    NEWEST,
+    ROW,
+    RULE_NAMES,
+    Evidence,
+    Method,
+    Reach,
+)
 from enfold.evaluation.run import CaseResult
 
 ALL = "all"
@@ -32,7 +41,7 @@ class MethodSummary:
     by_search: float | None
     reachable: float | None
     by_rule: Mapping[str, Reach]
-    """The same by each rule for what counts; the three above are by the loosest."""
+    """The same by each rule for what counts; the three above are verbatim."""
     items_kept: float | None
     users_kept: float | None
     typed_kept: float | None
@@ -120,12 +129,12 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
 
 def _evidence(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
     by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
-    loosest = by_rule.get(LOOSEST)
+    verbatim = by_rule.get(HEADLINE)
     return {
-        "questions": loosest.questions if loosest else 0,
-        "in_view": loosest.in_view if loosest else None,
-        "by_search": loosest.by_search if loosest else None,
-        "reachable": loosest.reachable if loosest else None,
+        "questions": verbatim.questions if verbatim else 0,
+        "in_view": verbatim.in_view if verbatim else None,
+        "by_search": verbatim.by_search if verbatim else None,
+        "reachable": verbatim.reachable if verbatim else None,
         "by_rule": by_rule,
     }
 
@@ -139,9 +148,9 @@ def _first_fold(
 def _by_rule(found: Iterable[Evidence]) -> dict[str, Reach]:
     measured = [each.by_rule for each in found]
     return {
-        rule.name: _reach(reaches)
-        for rule in RULES
-        if (reaches := [each[rule.name] for each in measured if rule.name in each])
+        name: _reach(reaches)
+        for name in RULE_NAMES
+        if (reaches := [each[name] for each in measured if name in each])
     }
 
 
@@ -179,6 +188,11 @@ def _shown_answers(each: MethodSummary) -> str:
     return f"{shown_share(each.answers)}{left_out}"
 
 
+def _shown_reachable(each: MethodSummary, rule: str) -> str:
+    reach = each.by_rule.get(rule)
+    return shown_share(reach.reachable if reach else None)
+
+
 COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "half": lambda each: each.half,
     "strategy": lambda each: name_of(each.way),
@@ -187,6 +201,8 @@ COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "in view": lambda each: shown_share(each.in_view),
     "by search": lambda each: shown_share(each.by_search),
     "reachable": lambda each: shown_share(each.reachable),
+    "25 words": lambda each: _shown_reachable(each, ROW),
+    "answer": lambda each: _shown_reachable(each, ANSWER),
     "items": lambda each: shown_share(each.items_kept),
     "users": lambda each: shown_share(each.users_kept),
     "typed": lambda each: shown_share(each.typed_kept),
@@ -259,13 +275,13 @@ def by_rule(found: Sequence[MethodSummary]) -> list[RuleSummary]:
 
 def _rows(summary: MethodSummary, found: Iterable[MethodSummary]) -> Iterator[RuleSummary]:
     newest = next((each for each in found if _is_newest_of(each, summary)), None)
-    for rule in RULES:
-        if reach := summary.by_rule.get(rule.name):
-            compared = newest.by_rule.get(rule.name) if newest else None
+    for name in RULE_NAMES:
+        if reach := summary.by_rule.get(name):
+            compared = newest.by_rule.get(name) if newest else None
             yield RuleSummary(
                 summary.half,
                 name_of(summary.way),
-                rule.name,
+                name,
                 reach.questions,
                 compared.in_view if compared else None,
                 reach.in_view,

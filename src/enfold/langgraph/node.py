@@ -51,7 +51,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         input_messages_key: str = "messages",
         output_messages_key: str = "summarized_messages",
         name: str = "summarization",
-        fold_in_sequence: bool = False,
+        summarize_in_parts: bool = False,
         enforce: bool = False,
         memory_flush_hook: Hook | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class SummarizationNode(Runnable[Any, dict[str, Any]]):
         self.final_prompt = final_prompt
         self.input_messages_key = input_messages_key
         self.output_messages_key = output_messages_key
-        self.fold_in_sequence = fold_in_sequence
+        self.summarize_in_parts = summarize_in_parts
         self.enforce = enforce
         self.memory_flush_hook = memory_flush_hook
 

@@ -1,6 +1,7 @@
 """Summarization: LangMem's two functions, with its parameters, defaults and outcomes.
 
-What is new has a default that changes nothing: `fold_in_sequence`, `enforce`, `memory_flush_hook`.
+What is new has a default that changes nothing: `summarize_in_parts`, `enforce` and
+`memory_flush_hook`.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class SummarizationOptions:
     initial_summary_prompt: Runnable[dict[str, Any], Any]
     existing_summary_prompt: Runnable[dict[str, Any], Any]
     final_prompt: Runnable[dict[str, Any], Any]
-    fold_in_sequence: bool
+    summarize_in_parts: bool
     enforce: bool
     memory_flush_hook: Hook | None
 
@@ -94,7 +95,7 @@ DEFAULT_INITIAL_SUMMARY_PROMPT = ChatPromptTemplate.from_messages(
     [("placeholder", "{messages}"), ("user", "Create a summary of the conversation above:")]
 )
 _EXTEND = (
-    "What was said before the messages above is summarized here: {existing_summary}\n\n"
+    "This is the summary of the messages before the ones above: {existing_summary}\n\n"
     "Extend this summary with what the messages above add or change:"
 )
 DEFAULT_EXISTING_SUMMARY_PROMPT = ChatPromptTemplate.from_messages(
@@ -176,7 +177,11 @@ def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSel
     counts = [count([message]) for message in live]
     total = count(list(live)) if live else 0
     room = options.room - (count(list(standing.system)) if standing.system else 0)
-    wanted = _wanted(counts, total, options.trigger, room)
+    trigger = options.trigger
+    limit = room if standing.running else room + options.max_summary_tokens
+    if options.enforce and limit < total < trigger:
+        trigger = 0  # the messages and the summary before them no longer fit
+    wanted = _wanted(counts, total, trigger, room)
     if wanted == 0:
         return MessageSelection((), live, 0, sum(counts), is_due=False)
     parsed = [parse_message(message) for message in live]
@@ -184,7 +189,7 @@ def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSel
     if divided.kept:
         # The kept messages and the tail share the room.
         kept_tokens = sum(counts[index] for index in divided.kept)
-        wanted = _wanted(counts, total, options.trigger, room - kept_tokens)
+        wanted = _wanted(counts, total, trigger, room - kept_tokens)
         divided = _split(parsed, counts, wanted, room)
     folded = divided.summarized
     kept = sorted(set(range(len(live))).difference(folded))
@@ -387,7 +392,7 @@ def _pieces(
         room -= options.token_counter([SystemMessage(existing)])
     if selection.folded_tokens <= room:
         return [selection.folded]
-    if options.fold_in_sequence:
+    if options.summarize_in_parts:
         return _runs(selection.folded, min(room, options.room), options)
     return [_newest(selection.folded, room, options)]
 
@@ -421,7 +426,7 @@ def _newest(
 def _warn_of_loss() -> None:
     warnings.warn(
         "more is summarized than max_tokens lets the model read at once: the oldest messages are "
-        "left out of its input and so of the summary; pass fold_in_sequence=True to have all of "
+        "left out of its input and so of the summary; pass summarize_in_parts=True to have all of "
         "them summarized, in several calls",
         RuntimeWarning,
         stacklevel=2,
@@ -431,7 +436,7 @@ def _warn_of_loss() -> None:
 @cache
 def _warn_of_size() -> None:
     warnings.warn(
-        "messages and summary take more than max_tokens: what must stay is too large, or the "
+        "messages and summary take more than max_tokens: too much must stay, or the "
         "summary is longer than max_summary_tokens; pass enforce=True to have that refused",
         RuntimeWarning,
         stacklevel=2,
@@ -500,7 +505,7 @@ def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
     initial_summary_prompt: Runnable[dict[str, Any], Any] = DEFAULT_INITIAL_SUMMARY_PROMPT,
     existing_summary_prompt: Runnable[dict[str, Any], Any] = DEFAULT_EXISTING_SUMMARY_PROMPT,
     final_prompt: Runnable[dict[str, Any], Any] = DEFAULT_FINAL_SUMMARY_PROMPT,
-    fold_in_sequence: bool = False,
+    summarize_in_parts: bool = False,
     enforce: bool = False,
     memory_flush_hook: Hook | None = None,
 ) -> SummarizationResult:
@@ -523,7 +528,7 @@ def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
         initial_summary_prompt: Asks for the first summary; placeholder `messages`.
         existing_summary_prompt: Asks for the next; also `existing_summary`.
         final_prompt: What is returned; placeholders `system_message`, `summary` and `messages`.
-        fold_in_sequence: What is more than the model is given at once is summarized in several
+        summarize_in_parts: What is more than the model is given at once is summarized in several
             calls. Otherwise the oldest of it is left out, as LangMem does, with one warning.
         enforce: Hold the budgets: a summary over `max_summary_tokens` is asked for again, shorter,
             and `SummaryError` if that does not help; `UncompressibleError`, before the model is
@@ -544,7 +549,7 @@ def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
         initial_summary_prompt=initial_summary_prompt,
         existing_summary_prompt=existing_summary_prompt,
         final_prompt=final_prompt,
-        fold_in_sequence=fold_in_sequence,
+        summarize_in_parts=summarize_in_parts,
         enforce=enforce,
         memory_flush_hook=memory_flush_hook,
     )
@@ -563,7 +568,7 @@ async def asummarize_messages(  # noqa: PLR0913 - LangMem's parameters
     initial_summary_prompt: Runnable[dict[str, Any], Any] = DEFAULT_INITIAL_SUMMARY_PROMPT,
     existing_summary_prompt: Runnable[dict[str, Any], Any] = DEFAULT_EXISTING_SUMMARY_PROMPT,
     final_prompt: Runnable[dict[str, Any], Any] = DEFAULT_FINAL_SUMMARY_PROMPT,
-    fold_in_sequence: bool = False,
+    summarize_in_parts: bool = False,
     enforce: bool = False,
     memory_flush_hook: Hook | None = None,
 ) -> SummarizationResult:
@@ -576,7 +581,7 @@ async def asummarize_messages(  # noqa: PLR0913 - LangMem's parameters
         initial_summary_prompt=initial_summary_prompt,
         existing_summary_prompt=existing_summary_prompt,
         final_prompt=final_prompt,
-        fold_in_sequence=fold_in_sequence,
+        summarize_in_parts=summarize_in_parts,
         enforce=enforce,
         memory_flush_hook=memory_flush_hook,
     )

@@ -19,11 +19,12 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 from urllib.parse import urlsplit
 
-from enfold.messages import Message, Reasoning, ToolCall, text_of
+from enfold.messages import Message, Reasoning, ToolCall, Unknown, text_of
 from enfold.testing.provider_replies import (
     ReplyFacts,
     Write,
     arguments_of,
+    as_stream,
     write_anthropic,
     write_chat,
     write_gemini,
@@ -122,6 +123,49 @@ Script: TypeAlias = Callable[[ProviderRequest], Message]
 
 
 @dataclass(slots=True)
+class StoredItems:
+    """The items and responses that the Responses API stores, for requests that refer to them."""
+
+    items: dict[str, Any] = field(default_factory=dict)
+    histories: dict[str, list[Any]] = field(default_factory=dict)
+    """All items up to a response or in a conversation, by its id."""
+
+    def complete(self, body: Mapping[str, Any]) -> tuple[Mapping[str, Any], list[str]]:
+        """Return a body with everything that it refers to, and its references to nothing."""
+        faults: list[str] = []
+        given = body.get("input") or []
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        whole: list[Any] = []
+        for name in ("previous_response_id", "conversation"):
+            if (id := _id_of(body.get(name))) is not None:
+                whole += self.histories.get(id, [])
+                faults += [] if id in self.histories else [f"{name} with id '{id}' not found."]
+        for item in given:
+            is_reference = item.get("type") == "item_reference"
+            if is_reference and item.get("id") not in self.items:
+                faults.append(f"Item with id '{item.get('id')}' not found.")
+                continue
+            whole.append(self.items[item["id"]] if is_reference else item)
+        return {**body, "input": whole, "previous_response_id": None}, faults
+
+    def add(self, whole: Mapping[str, Any], reply: Mapping[str, Any]) -> None:
+        """Store the reply to a complete body."""
+        if whole.get("store") is False:
+            return
+        self.items |= {item["id"]: item for item in reply["output"]}
+        history = [*whole["input"], *reply["output"]]
+        self.histories[reply["id"]] = history
+        if (id := _id_of(whole.get("conversation"))) is not None:
+            self.histories[id] = history
+
+
+def _id_of(value: Any) -> str | None:
+    """Return the id of a response or conversation: a text, or an object with it."""
+    return value.get("id") if isinstance(value, dict) else value
+
+
+@dataclass(slots=True)
 class StrictProvider:
     """A provider on a free port of this machine, between `start` and `stop`."""
 
@@ -134,6 +178,7 @@ class StrictProvider:
     """Requests that were answered as too long."""
     others: list[tuple[str, str]] = field(default_factory=list)
     """Method and path of the requests that are no conversations."""
+    stored: StoredItems = field(default_factory=StoredItems)
     _issued: dict[str, Any] = field(default_factory=dict)
     _replies: int = 0
     _lock: Lock = field(default_factory=Lock)
@@ -170,10 +215,19 @@ class StrictProvider:
     ) -> None:
         self.stop()
 
+    def new_conversation(self) -> Mapping[str, Any]:
+        """Return a conversation object of the Responses API."""
+        id = f"conv_{len(self.stored.histories):06}"
+        self.stored.histories[id] = []
+        return {"id": id, "object": "conversation", "created_at": 1_700_000_000, "metadata": {}}
+
     def answer(self, request: ProviderRequest) -> tuple[int, Any, list[Any]]:
         """Return the status, the whole answer, and the events of a stream."""
         with self._lock:
-            faults = tuple(request.interface.check(request.body, self._issued))
+            whole_body, missing = request.body, list[str]()
+            if request.interface.name == "openai-responses":
+                whole_body, missing = self.stored.complete(request.body)
+            faults = (*missing, *request.interface.check(whole_body, self._issued))
             if faults:
                 refused = ProviderRequest(
                     request.interface,
@@ -186,7 +240,7 @@ class StrictProvider:
                 self.refused.append(refused)
                 return _error(request.interface, faults[0])
             try:
-                reply = self.script(request)
+                reply = COMPACTED if _asks_for_compaction(request) else self.script(request)
             except Overflow:
                 self.overflows += 1
                 return _error(request.interface, request.interface.overflow)
@@ -197,6 +251,8 @@ class StrictProvider:
             output = len(text_of(reply.parts)) // _CHARACTERS_PER_TOKEN + 8
             facts = ReplyFacts(f"{self._replies:06}", request.model, tokens, 0, output)
             whole, events = request.interface.write(reply, facts)
+            if request.interface.name == "openai-responses":
+                self.stored.add(whole_body, whole)
             return HTTPStatus.OK, whole, events
 
     def _remember(self, reply: Message) -> None:
@@ -209,6 +265,18 @@ class StrictProvider:
                 self._issued[part.id] = thought
                 call = {"name": part.name, "args": arguments_of(part)}
                 self._issued[gemini_signature(call)] = call
+
+
+def _asks_for_compaction(request: ProviderRequest) -> bool:
+    """True if the provider is to compact the history itself."""
+    last = request.messages[-1] if request.messages else None
+    return isinstance(last, dict) and last.get("type") == "compaction_trigger"
+
+
+COMPACTED = Message(
+    "assistant", (Unknown({"type": "compaction", "encrypted_content": "c3VtbWFyeQ=="}),)
+)
+"""The answer of the Responses API to a request that ends in a compaction trigger."""
 
 
 def _error(interface: ProviderInterface, message: str) -> tuple[int, Any, list[Any]]:
@@ -254,13 +322,17 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         interface = next((INTERFACES[end] for end in INTERFACES if end in path), None)
         is_count = path.endswith(("/count_tokens", ":countTokens"))
+        if path.endswith("/conversations"):
+            self.provider.others.append((self.command, self.path))
+            self._send(HTTPStatus.OK, json.dumps(self.provider.new_conversation()).encode())
+            return
         if interface is None or is_count:
             self.provider.others.append((self.command, self.path))
             tokens = len(raw) // _CHARACTERS_PER_TOKEN
             counted = {"input_tokens": tokens, "totalTokens": tokens}
             self._send(HTTPStatus.OK, json.dumps(counted).encode())
             return
-        body = json.loads(raw)
+        body = json.loads(raw or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}
         status, whole, events = self.provider.answer(
             ProviderRequest(interface, path, headers, raw, body)
@@ -269,13 +341,7 @@ class _Handler(BaseHTTPRequestHandler):
         if status != HTTPStatus.OK or not is_stream:
             self._send(status, json.dumps(whole).encode())
             return
-        lines = []
-        for event in events:
-            if isinstance(event, dict) and "type" in event:
-                lines.append(f"event: {event['type']}\n")
-            data = event if isinstance(event, str) else json.dumps(event)
-            lines.append(f"data: {data}\n\n")
-        self._send(HTTPStatus.OK, "".join(lines).encode(), "text/event-stream")
+        self._send(HTTPStatus.OK, as_stream(events), "text/event-stream")
 
     def _send(self, status: int, body: bytes, kind: str = "application/json") -> None:
         self.send_response(status)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from enfold.messages import Message, Part, Reasoning, Text, ToolCall
+from enfold.messages import Message, Part, Reasoning, Text, ToolCall, Unknown
 from enfold.testing.request_rules import gemini_signature, sign
 
 
@@ -20,6 +20,8 @@ class ReplyFacts:
     input_tokens: int
     cached_tokens: int
     output_tokens: int
+    streams_usage: bool = True
+    """False: a stream of Chat Completions has no usage, because the client did not ask for it."""
 
 
 Events: TypeAlias = list[Any]
@@ -53,12 +55,23 @@ def write_chat(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
         return {**about, "object": "chat.completion.chunk", "choices": [choice]}
 
-    events = [chunk({"role": "assistant", "content": ""}), chunk({"content": text})]
-    events += [chunk({"tool_calls": [{**call, "index": n}]}) for n, call in enumerate(calls)]
-    events += [chunk({}, finish), {**chunk({}), "choices": [], "usage": usage}, "[DONE]"]
+    deltas = [{"role": "assistant", "content": ""}, *({"content": half} for half in _halves(text))]
+    events = [chunk(delta) for delta in (*deltas, *_call_deltas(calls))]
+    events.append(chunk({}, finish))
+    if facts.streams_usage:
+        events.append({**chunk({}), "choices": [], "usage": usage})
     choice = {"index": 0, "message": message, "finish_reason": finish}
     whole = {**about, "object": "chat.completion", "choices": [choice], "usage": usage}
-    return whole, events
+    return whole, [*events, "[DONE]"]
+
+
+def _call_deltas(calls: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
+    for index, call in enumerate(calls):
+        function = call["function"]
+        first = {**call, "index": index, "function": {**function, "arguments": ""}}
+        yield {"tool_calls": [first]}
+        for half in _halves(function["arguments"]):
+            yield {"tool_calls": [{"index": index, "function": {"arguments": half}}]}
 
 
 def write_responses(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
@@ -101,7 +114,9 @@ def _item(part: Part, id: str) -> Any:
         case Reasoning(text=text):
             summary = [{"type": "summary_text", "text": text}]
             item = {"type": "reasoning", "id": f"rs_{id}", "summary": summary}
-            return {**item, "encrypted_content": sign(text)}
+            return {**item, "encrypted_content": _signature(part)}
+        case Unknown(extras=extras):
+            return {"id": f"item_{id}", **extras}
         case ToolCall():
             arguments = json.dumps(arguments_of(part))
             item = {"type": "function_call", "id": f"fc_{id}", "call_id": part.id}
@@ -120,22 +135,24 @@ def _item_events(item: Mapping[str, Any]) -> Iterator[Any]:
         at = {**about, "summary_index": 0}
         kind = "response.reasoning_summary"
         yield {"type": f"{kind}_part.added", **at, "part": {**part, "text": ""}}
-        yield {"type": f"{kind}_text.delta", **at, "delta": part["text"]}
+        for half in _halves(part["text"]):
+            yield {"type": f"{kind}_text.delta", **at, "delta": half}
         yield {"type": f"{kind}_text.done", **at, "text": part["text"]}
         yield {"type": f"{kind}_part.done", **at, "part": part}
     elif item["type"] == "message":
         (block,) = item["content"]
         at = {**about, "content_index": 0}
         yield {"type": "response.content_part.added", **at, "part": {**block, "text": ""}}
-        delta = {"delta": block["text"], "logprobs": []}
-        yield {"type": "response.output_text.delta", **at, **delta}
+        for half in _halves(block["text"]):
+            yield {"type": "response.output_text.delta", **at, "delta": half, "logprobs": []}
         done = {"text": block["text"], "logprobs": []}
         yield {"type": "response.output_text.done", **at, **done}
         yield {"type": "response.content_part.done", **at, "part": block}
     elif item["type"] == "function_call":
         arguments = item["arguments"]
         kind = "response.function_call_arguments"
-        yield {"type": f"{kind}.delta", **about, "delta": arguments}
+        for half in _halves(arguments):
+            yield {"type": f"{kind}.delta", **about, "delta": half}
         yield {"type": f"{kind}.done", **about, "arguments": arguments, "name": item["name"]}
 
 
@@ -174,6 +191,7 @@ def write_anthropic(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
     }
     return whole, [
         {"type": "message_start", "message": begun},
+        {"type": "ping"},
         *events,
         {
             "type": "message_delta",
@@ -188,7 +206,7 @@ def _block(part: Part) -> tuple[Any, Any, list[Any]]:
     """Return a content block, its empty form at the start of a stream, and its deltas."""
     match part:
         case Reasoning(text=text):
-            signature = sign(text)
+            signature = _signature(part)
             deltas = [
                 {"type": "thinking_delta", "thinking": text},
                 {"type": "signature_delta", "signature": signature},
@@ -198,12 +216,13 @@ def _block(part: Part) -> tuple[Any, Any, list[Any]]:
         case ToolCall():
             arguments = arguments_of(part)
             block: Any = {"type": "tool_use", "id": part.id, "name": part.name, "input": arguments}
-            delta = {"type": "input_json_delta", "partial_json": json.dumps(arguments)}
-            return block, {**block, "input": {}}, [delta]
+            halves = _halves(json.dumps(arguments))
+            deltas = [{"type": "input_json_delta", "partial_json": half} for half in halves]
+            return block, {**block, "input": {}}, deltas
         case _:
             text = part.text if isinstance(part, Text) else ""
-            delta = {"type": "text_delta", "text": text}
-            return {"type": "text", "text": text}, {"type": "text", "text": ""}, [delta]
+            deltas = [{"type": "text_delta", "text": half} for half in _halves(text)]
+            return {"type": "text", "text": text}, {"type": "text", "text": ""}, deltas
 
 
 def write_gemini(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
@@ -228,10 +247,33 @@ def write_gemini(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
         "totalTokenCount": facts.input_tokens + facts.output_tokens,
         "cachedContentTokenCount": facts.cached_tokens,
     }
-    content = {"role": "model", "parts": parts}
-    candidate = {"content": content, "finishReason": "STOP", "index": 0}
-    whole = {"candidates": [candidate], "usageMetadata": usage, "modelVersion": facts.model}
-    return whole, [whole]
+
+    def piece(shown: list[Any], **ending: Any) -> Any:
+        candidate = {"content": {"role": "model", "parts": shown}, **ending, "index": 0}
+        return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": facts.model}
+
+    *first, last = [half for part in parts for half in _half_parts(part)]
+    events = [*(piece([part]) for part in first), piece([last], finishReason="STOP")]
+    return piece(parts, finishReason="STOP"), events
+
+
+def _half_parts(part: Mapping[str, Any]) -> Iterator[Any]:
+    if "text" not in part:
+        yield part
+        return
+    for half in _halves(part["text"]):
+        yield {**part, "text": half}
+
+
+def as_stream(events: Events) -> bytes:
+    """Return the events as the bytes of a stream."""
+    lines = []
+    for event in events:
+        if isinstance(event, dict) and "type" in event:
+            lines.append(f"event: {event['type']}\n")
+        data = event if isinstance(event, str) else json.dumps(event)
+        lines.append(f"data: {data}\n\n")
+    return "".join(lines).encode()
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
@@ -239,6 +281,17 @@ def arguments_of(call: ToolCall) -> dict[str, Any]:
     if isinstance(call.arguments, str):
         raise TypeError(f"the arguments of {call.id} are a text, not an object")
     return dict(call.arguments)
+
+
+def _signature(thought: Reasoning) -> str:
+    """Return the signature that a script gives a thought, or the one that belongs to its text."""
+    return str(thought.extras.get("signature") or sign(thought.text))
+
+
+def _halves(text: str) -> list[str]:
+    """Return a text as a stream has it: in pieces."""
+    middle = len(text) // 2
+    return [half for half in (text[:middle], text[middle:]) if half] or [text]
 
 
 def _calls(reply: Message) -> list[ToolCall]:

@@ -161,8 +161,7 @@ def check_responses(body: Mapping[str, Any], issued: Issued) -> Iterator[str]:
     yield from _repeated("input", outputs)
     for call in set(calls).difference(outputs):
         yield f"No tool output found for function call {call}."
-    if body.get("previous_response_id") is None:
-        yield from _item_order(items, issued)
+    yield from _item_order(items, issued)
 
 
 def _item_order(items: Sequence[Any], issued: Issued) -> Iterator[str]:

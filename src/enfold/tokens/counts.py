@@ -1,8 +1,9 @@
 """Counts of messages and conversations.
 
-A message counts `STRUCTURE_TOKENS` plus the texts of its parts (`collect` defines which). A system
-prompt counts as a message, also if it is a separate field of the wire. So the same content has the
-same count in every dialect.
+A message counts `STRUCTURE_TOKENS` plus the texts of its parts (`collect` defines which). Calls of
+tools and their results count as messages, because some dialects write them so and others inside a
+message. A system prompt counts as a message, also if it is a separate field of the wire. So the
+same content has the same count in every dialect.
 
 Counts of different tokenizers are never added.
 """
@@ -40,12 +41,15 @@ PART_KINDS: tuple[PartKind, ...] = ("text", "tool_call", "tool_result", "attachm
 _SHORT = 2_000
 
 
-def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None:
-    """Add the texts of a message's parts to the lists of their kinds.
+def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> int:
+    """Add the texts of a message's parts to the lists of their kinds; return its structure tokens.
 
     Parts of a tool result count as `tool_result`, except attachments.
     """
+    tools = 0
     for part in parts:
+        if type(part) is ToolResult or type(part) is ToolCall:
+            tools += 1
         if type(part) is ToolResult:
             for inner in part.parts:
                 kind, write = _WRITERS[type(inner)]
@@ -53,6 +57,7 @@ def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> None
         else:
             kind, write = _WRITERS[type(part)]
             into[kind].append(write(part))
+    return STRUCTURE_TOKENS * (tools + (tools < len(parts) or not parts))
 
 
 def tool_text(tool: Tool) -> str:
@@ -91,11 +96,24 @@ def _attachment_text(file: Attachment) -> str:
     return " ".join(word for word in (file.name, file.mime, size) if word)
 
 
+_WRAPPERS = frozenset({"output", "result", "error"})
+"""The fields in which Gemini's results have a text; other dialects send the text itself."""
+
+
+def _data_text(data: Data) -> str:
+    match data.value:
+        case {**fields} if len(fields) == 1 and fields.keys() <= _WRAPPERS:
+            (text,) = fields.values()
+            if isinstance(text, str):
+                return text
+    return dump_text(data.value)
+
+
 _WRITERS: Mapping[type, tuple[PartKind, Callable[[Any], str]]] = {
     Text: ("text", attrgetter("text")),
     Reasoning: ("text", attrgetter("text")),
     ToolCall: ("tool_call", _call_text),
-    Data: ("tool_result", lambda data: dump_text(data.value)),
+    Data: ("tool_result", _data_text),
     Attachment: ("attachment", _attachment_text),
     Unknown: ("text", lambda unknown: dump_text(unknown.extras)),
 }
@@ -103,7 +121,7 @@ _WRITERS: Mapping[type, tuple[PartKind, Callable[[Any], str]]] = {
 
 
 STRUCTURE_TOKENS = 4
-"""Tokens for a message's role and the marks around it."""
+"""Tokens for the role and the marks around a message, a tool call or a tool result."""
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -161,6 +179,9 @@ class Count:
 
 def count_message(message: Message, tokenizer: str | Tokenizer = DEFAULT) -> int:
     """Return the tokens of one message."""
+    match message.parts:
+        case (Text(text),):  # most messages, which one lookup counts
+            return STRUCTURE_TOKENS + get(tokenizer).count(text)
     return count_messages((message,), tokenizer)[0]
 
 
@@ -168,12 +189,15 @@ def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEF
     """Return the tokens of each message; one call for many messages is faster than many calls."""
     texts: list[str] = []
     by_kind = dict.fromkeys(PART_KINDS, texts)  # one list, whatever the kind
-    ends = [0]
+    ends, structures = [0], list[int]()
     for message in messages:
-        collect(message.parts, by_kind)
+        structures.append(collect(message.parts, by_kind))
         ends.append(len(texts))
     sums = list(accumulate(get(tokenizer).count_many(texts), initial=0))
-    return [STRUCTURE_TOKENS + sums[end] - sums[start] for start, end in pairwise(ends)]
+    return [
+        structure + sums[end] - sums[start]
+        for structure, (start, end) in zip(structures, pairwise(ends), strict=True)
+    ]
 
 
 def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = DEFAULT) -> Count:
@@ -186,8 +210,7 @@ def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = 
     cells = {(role, kind): [] for role in _ROLES for kind in PART_KINDS}
     rows = {role: {kind: cells[role, kind] for kind in PART_KINDS} for role in _ROLES}
     for message in messages:
-        by_role[message.role] += STRUCTURE_TOKENS
-        collect(message.parts, rows[message.role])
+        by_role[message.role] += collect(message.parts, rows[message.role])
     definitions = [tool_text(tool) for tool in conversation.tools]
     counter = get(tokenizer)
     counts = iter(counter.count_many([*chain.from_iterable(cells.values()), *definitions]))
@@ -202,7 +225,7 @@ def count_conversation(conversation: Conversation, tokenizer: str | Tokenizer = 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-Content = TypeVar("Content", bound=Conversation | Sequence[Message])
+Content = TypeVar("Content", bound=Conversation | Sequence[Any])
 Result = TypeVar("Result")
 
 _SMALL_MESSAGES = 50
@@ -215,9 +238,10 @@ async def count_async(
     content: Content,
     tokenizer: str | Tokenizer = DEFAULT,
 ) -> Result:
-    """Run `count_messages` or `count_conversation`, in a thread unless there is little to count.
+    """Run a function that counts, in a thread unless there is little to count.
 
-    The threads are reused, because the library has one cache per thread.
+    `content` is a conversation, or messages in any form: also texts, and mappings of a dialect. The
+    threads are reused, because the library has one cache per thread.
     """
     import asyncio
 
@@ -228,15 +252,16 @@ async def count_async(
     return await asyncio.get_running_loop().run_in_executor(_threads(), count, content, counter)
 
 
-def _is_little(messages: Sequence[Message]) -> bool:
-    if len(messages) > _SMALL_MESSAGES:
-        return False
-    parts = [part for message in messages for part in message.parts]
-    return sum(map(_characters, parts)) <= _SMALL_CHARACTERS
+def _is_little(messages: Sequence[Any]) -> bool:
+    return len(messages) <= _SMALL_MESSAGES and sum(map(_characters, messages)) <= _SMALL_CHARACTERS
 
 
-def _characters(part: Part) -> int:
+def _characters(part: Any) -> int:
     match part:
+        case str(text) | bytes(text) | {"content": str(text)}:
+            return len(text)
+        case Message(parts=inner):
+            return sum(map(_characters, inner))
         case Text(text) | Reasoning(text) | ToolCall(arguments=str(text)):
             return len(text)
         case ToolResult(parts=inner):

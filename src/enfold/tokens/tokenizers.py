@@ -11,8 +11,10 @@ library is a `TokenCountError`; it is never replaced by an estimate.
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -24,6 +26,7 @@ from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
+from enfold.text.memo import SHORT, digest_of
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
 """Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
@@ -50,23 +53,48 @@ _ALL_CORES = 1_000_000
 shorter texts are counted faster one by one, with the lasting cache of the thread."""
 
 
-def tiktoken_counter(encoding: str) -> CountTexts:
-    """Return a counter with the counts of tiktoken."""
-    exact = _Exact(encoding)
-    fast = _load_toktok(encoding)
-    if fast is None:
-        exact.load()
-        return exact
+_LONG_RUN = 1_500_000
+"""Characters after which toktok is loaded. It reads new text seven times as fast, but takes 0.5 s
+to load, splintr takes 0.05 s: then both took the same time. A file or a few requests are less."""
 
-    def count(texts: list[str]) -> list[int]:
+
+class TiktokenCounter:
+    """A counter with the counts of tiktoken: with splintr at first, in a long run with toktok."""
+
+    def __init__(self, encoding: str, *, fast_after: int = _LONG_RUN) -> None:
+        self._encoding = encoding
+        self._exact = _Exact(encoding)
+        self._fast: _Toktok | None = None
+        self._left: int | None = fast_after
+        """Characters to count before toktok is loaded. None: it was loaded, or is not installed."""
+        if not self._exact.is_installed or fast_after == 0:
+            self.load_fast()
+        if self._fast is None:
+            self._exact.load()
+
+    def __call__(self, texts: list[str]) -> list[int]:
+        if self._left is not None:
+            self._left -= len(texts[0]) if len(texts) == 1 else sum(map(len, texts))
+            if self._left <= 0:
+                self.load_fast()
+        fast = self._fast
+        if fast is None:
+            return self._exact(texts)
+        if len(texts) == 1 and texts[0].isascii():
+            return [fast.count(texts[0])]
         doubtful = [text for text in texts if not text.isascii() and _DOUBTFUL.search(text)]
         if not doubtful:
             return _count_fast(fast, texts)
-        exactly = dict(zip(doubtful, exact(doubtful), strict=True))
+        exactly = dict(zip(doubtful, self._exact(doubtful), strict=True))
         quickly = iter(_count_fast(fast, [text for text in texts if text not in exactly]))
         return [exactly[text] if text in exactly else next(quickly) for text in texts]
 
-    return count
+    def load_fast(self) -> None:
+        """Load toktok, if it is installed; splintr is not kept in memory then."""
+        self._fast = self._fast or _load_toktok(self._encoding)
+        self._left = None
+        if self._fast is not None:
+            self._exact = _Exact(self._encoding)
 
 
 def claude(version: str) -> CountTexts:
@@ -93,6 +121,13 @@ class _Toktok(Protocol):
     def count_batch(self, texts: list[str], threads: int, with_special: bool) -> list[int]: ...  # noqa: FBT001
 
 
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # a test or a program says that it is not there
+        return False
+
+
 def _load_toktok(encoding: str) -> _Toktok | None:
     try:
         toktok = import_module("toktok")
@@ -116,6 +151,10 @@ class _Exact:
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
         self._encode: Callable[[str], list[int]] | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        return self._encode is not None or _is_installed("splintr")
 
     def __call__(self, texts: list[str]) -> list[int]:
         encode = self._encode or self.load()
@@ -146,6 +185,47 @@ UNKNOWN = -1
 _ENTRIES = 100_000
 _BYTES = 8 * 2**20
 """More than a million tokens of text."""
+_SLOTS = 2**18
+"""Places of the table of counts by digest, an even number. It takes 3 MB."""
+
+
+class _CountTable:
+    """Counts of long texts by digest, in a table of a fixed size; a new entry may replace another.
+
+    It serves conversations that are larger than a memo by text may be: 12 bytes for a text.
+    """
+
+    def __init__(self, slots: int = _SLOTS) -> None:
+        self._slots = slots
+        self._tags = array("Q")
+        self._counts = array("I")
+
+    def find(self, text: str) -> int:
+        """Return the count of a text, or `UNKNOWN`."""
+        if len(text) > SHORT and self._tags:
+            slot, tag = self._place(text)
+            for place in (slot, slot ^ 1):
+                if self._tags[place] == tag:
+                    return self._counts[place]
+        return UNKNOWN
+
+    def keep(self, text: str, count: int) -> None:
+        """Remember the count of a long text."""
+        if len(text) <= SHORT:
+            return
+        if not self._tags:
+            self._counts = array("I", bytes(4 * self._slots))
+            self._tags = array("Q", bytes(8 * self._slots))
+        slot, tag = self._place(text)
+        if self._tags[slot] not in (0, tag):
+            self._tags[slot ^ 1], self._counts[slot ^ 1] = self._tags[slot], self._counts[slot]
+        self._counts[slot] = count
+        self._tags[slot] = tag
+
+    def _place(self, text: str) -> tuple[int, int]:
+        digest = digest_of(text)
+        slot = int.from_bytes(digest[8:], "little") % self._slots
+        return slot, int.from_bytes(digest[:8], "little") or 1
 
 
 class Memo:
@@ -157,7 +237,7 @@ class Memo:
     lock: a generation is replaced, never emptied under a reader.
 
     `entries` and `size` (bytes of text) bound one generation. A text larger than a generation is
-    not kept.
+    not kept. The counts of long texts that were dropped are found by their digests.
     """
 
     def __init__(self, *, entries: int = _ENTRIES, size: int = _BYTES) -> None:
@@ -166,21 +246,34 @@ class Memo:
         self._young: dict[str, int] = {}
         self._old: dict[str, int] = {}
         self._young_size = 0
+        self._dropped = _CountTable()
         self._changing = Lock()
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
+
+    def get(self, text: str) -> int:
+        """The count of one text, or `UNKNOWN`."""
+        count = self._young.get(text, UNKNOWN)
+        return self.find((text,))[0] if count == UNKNOWN and self._old else count
 
     def find(self, texts: Sequence[str]) -> list[int]:
         """The count of each text, or `UNKNOWN`."""
         counts = list(map(self._young.get, texts, repeat(UNKNOWN)))
         if self._old and UNKNOWN in counts:
             old = self._old
-            for index, text in enumerate(texts):
-                if counts[index] == UNKNOWN:
-                    counts[index] = old.get(text, UNKNOWN)
+            with self._changing:
+                for index, text in enumerate(texts):
+                    if counts[index] == UNKNOWN:
+                        count = old.get(text, UNKNOWN)
+                        counts[index] = self._dropped.find(text) if count == UNKNOWN else count
             self.keep({text: old[text] for text in texts if text in old})
         return counts
+
+    def keep_one(self, text: str, count: int) -> None:
+        """Remember one count for later."""
+        with self._changing:
+            self._keep(text, count)
 
     def keep(self, counted: Mapping[str, int]) -> None:
         """Remember counts for later."""
@@ -193,6 +286,8 @@ class Memo:
         if size > self._size or text in self._young:
             return
         if len(self._young) >= self._entries or self._young_size + size > self._size:
+            for old_text, old_count in self._old.items():
+                self._dropped.keep(old_text, old_count)
             self._old, self._young, self._young_size = self._young, {}, 0
         self._young[text] = count
         self._young_size += size
@@ -201,6 +296,8 @@ class Memo:
 DEFAULT = "o200k_base"
 
 Result = TypeVar("Result")
+
+_log = logging.getLogger("enfold.tokens")
 
 
 class Tokenizer:
@@ -223,7 +320,15 @@ class Tokenizer:
 
     def count(self, text: str) -> int:
         """The tokens of a text."""
-        return self.count_many((text,))[0]
+        # Written out, because a single short text would take longer to pass around than to count.
+        if not text:
+            return 0
+        tokens = self._memo.get(text)
+        if tokens == UNKNOWN:
+            one = [text]
+            tokens = self._mapping_errors(partial(self._count_texts or self.load(), one), one)[0]
+            self._memo.keep_one(text, tokens)
+        return tokens
 
     def count_many(self, texts: Sequence[str]) -> list[int]:
         """The tokens of each text; one call for many texts is faster than many calls."""
@@ -244,37 +349,51 @@ class Tokenizer:
         """Return the library's interface, loaded once."""
         with self._loading:
             if self._count_texts is None:
-                self._count_texts = self._mapping_errors(self._load)
+                self._count_texts = self._mapping_errors(self._load, ())
             return self._count_texts
 
     def _count(self, texts: list[str]) -> dict[str, int]:
         count_texts = self._count_texts or self.load()
-        return self._mapping_errors(lambda: dict(zip(texts, count_texts(texts), strict=True)))
+        return self._mapping_errors(
+            lambda: dict(zip(texts, count_texts(texts), strict=True)), texts
+        )
 
-    def _mapping_errors(self, work: Callable[[], Result]) -> Result:
-        """Run the work; an error of a library becomes an error of enfold.
+    def _mapping_errors(self, work: Callable[[], Result], texts: Sequence[str]) -> Result:
+        """Run the work; an error of a library becomes an error of enfold, and is logged.
 
         A panic in Rust is not an `Exception`. The library's message is not repeated, because it
         may quote the counted text.
         """
         try:
             return work()
-        except EnfoldError:
+        except EnfoldError as error:
+            self._log_failure(texts, str(error))
             raise
         except BaseException as error:
             kind = type(error).__name__
             if not isinstance(error, Exception) and kind != "PanicException":
                 raise
+            self._log_failure(texts, kind)
             raise TokenCountError(
                 f"the library behind {self.name} failed ({kind}); nothing was counted, try again"
             ) from None
+
+    def _log_failure(self, texts: Sequence[str], cause: str) -> None:
+        # Counts and the cause, never the text.
+        _log.error(
+            "counting failed: tokenizer=%s texts=%d characters=%d cause=%s",
+            self.name,
+            len(texts),
+            sum(map(len, texts)),
+            cause,
+        )
 
 
 _TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("o200k_base", partial(tiktoken_counter, "o200k_base")),
-        Tokenizer("cl100k_base", partial(tiktoken_counter, "cl100k_base")),
+        Tokenizer("o200k_base", partial(TiktokenCounter, "o200k_base")),
+        Tokenizer("cl100k_base", partial(TiktokenCounter, "cl100k_base")),
         Tokenizer("claude", partial(claude, "4.8")),
         Tokenizer("claude-3", partial(claude, "3.0")),
         Tokenizer("chars4", chars4, memo=Memo(size=0)),
@@ -306,10 +425,13 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
 
 
 def warm(name: str = DEFAULT) -> None:
-    """Load the library now, which takes about half a second, so that no request waits for it."""
-    get(name).load()
+    """Load the fastest library now, which takes half a second, so that no count waits for it."""
+    counter = get(name).load()
+    if isinstance(counter, TiktokenCounter):
+        counter.load_fast()
 
 
+@cache  # a failed load is logged once, and counts of one process stay comparable
 def _loaded_or_chars4(tokenizer: Tokenizer) -> Tokenizer:
     try:
         tokenizer.load()
@@ -321,12 +443,12 @@ def _loaded_or_chars4(tokenizer: Tokenizer) -> Tokenizer:
 
 @cache  # one warning per process
 def _warn_of_guesses() -> None:
-    warnings.warn(
+    warning = (
         "no tokenizer library loads: tokens are guessed as a quarter of the characters; "
-        "install toktok-rs or splintr-rs for exact counts",
-        RuntimeWarning,
-        stacklevel=4,  # the caller of `get`
+        "install toktok-rs or splintr-rs for exact counts"
     )
+    _log.warning(warning)
+    warnings.warn(warning, RuntimeWarning, stacklevel=4)  # the caller of `get`
 
 
 @dataclass(frozen=True, slots=True)

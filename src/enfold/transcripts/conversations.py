@@ -99,16 +99,23 @@ def _with_time(message: Message) -> Message:
 def _parents(
     messages: Sequence[Message], given: Sequence[Any], ids: Sequence[str]
 ) -> list[str | None]:
-    """Return each message's parent. A repeated id means the nearest message before."""
+    """Return each message's parent. A repeated id means the nearest message before.
+
+    A condensed conversation lacks some messages. A message whose parent is not in the file, and one
+    with neither id nor parent, such as a summary, follows the message before it.
+    """
     last_ids = {name: own for name, own in zip(given, ids, strict=True) if isinstance(name, str)}
     parents: list[str | None] = []
     earlier_ids: dict[str, str] = {}
     for index, message in enumerate(messages):
         parent = message.extras.get("parent_id")
+        before = ids[index - 1] if index else None
         if parent is None:
-            parents.append(None)
-        elif isinstance(parent, str) and parent in last_ids:
-            parents.append(earlier_ids.get(parent, last_ids[parent]))
+            is_nameless = "parent_id" not in message.extras and not isinstance(given[index], str)
+            parents.append(before if is_nameless else None)
+        elif isinstance(parent, str):
+            place = earlier_ids.get(parent, last_ids.get(parent))
+            parents.append(before if place is None else place)
         else:
             place = f"messages[{index}].parent_id"
             raise DialectError(f"no message has the id {parent!r}", place=place)

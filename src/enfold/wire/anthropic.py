@@ -572,6 +572,12 @@ WIRE = Wire(
     error_body=_error_body,
     stream_error=_stream_error,
     reply_parser=MessagesReplyParser,
+    text_finish="end_turn",
+    answers_in_text=lambda field: (
+        not field("stop_sequences")
+        and not field("output_format")
+        and not as_mapping(field("output_config")).get("format")
+    ),
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,
         tool_names=declared_names,

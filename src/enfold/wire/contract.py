@@ -74,6 +74,8 @@ class RecallFormat:
     """Returns several reply bodies as the one that the client receives."""
     joiner: Callable[[str], StreamJoiner]
     """Makes a joiner that hides the calls of the named tool."""
+    add_to_message: Callable[[bytes, str], bytes] | None = None
+    """Adds the recall tool to a message that declares tools. None: messages declare none."""
     merge_results: Callable[[RawMessages, Mapping[str, Any]], dict[str, Any]] | None = None
     """Adds held results to the client's next message. None: results are separate messages."""
 
@@ -116,6 +118,10 @@ class Wire:
     """Returns an error in the provider's format, from code, HTTP status and message."""
     reply_parser: Callable[[], ReplyParser]
     recall: RecallFormat
+    text_finish: str
+    """The finish reason of a text that the model has completed."""
+    answers_in_text: Callable[[FieldReader], bool]
+    """Returns True if the request lets the model answer with a text of any form."""
     stream_error: Callable[[Mapping[str, Any]], bytes]
     """Returns an error body as the event that ends a stream."""
     external_history_keys: tuple[str, ...] = ()
@@ -135,7 +141,7 @@ class Wire:
     """Returns True for paths whose streamed reply is one JSON array, not events."""
     compacts_itself: Callable[[FieldReader], bool] = lambda _field: False
     """Returns True if the request asks the provider to compact the history."""
-    declares_tools: Callable[[bytes], bool] = lambda _message: False
-    """Returns True for a message that declares tools, in place of the field `tools`."""
+    tools_in: Callable[[bytes], Sequence[dict[str, Any]]] = lambda _message: ()
+    """Returns the tools that a message declares, in place of the field `tools`."""
     image_tokens: Callable[[int, int], int] | None = None
     """Estimates the tokens of an image from its width and height in pixels."""

@@ -7,7 +7,7 @@ there are no hints, the value is the same JSON in several dialects, and the firs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 from enfold.errors import DialectError
@@ -195,45 +195,79 @@ def _narrowed(signs: Iterable[str]) -> set[str]:
 
 
 def _traits(value: Any) -> Iterator[str]:
+    forms: set[Hashable] = set()
     if isinstance(value, list):
-        yield from _traits_of_messages(value)
+        yield from _traits_of_messages(value, forms)
     elif isinstance(value, dict):
         yield from _traits_of("body", value)
-        yield from _traits_of_each("tool", value.get("tools"))
-        yield from _traits_of_messages(value.get("messages"))
+        yield from _traits_of_each("tool", value.get("tools"), forms)
+        yield from _traits_of_messages(value.get("messages"), forms)
 
 
-def _traits_of_messages(messages: Any) -> Iterator[str]:
+def _traits_of_messages(messages: Any, forms: set[Hashable]) -> Iterator[str]:
+    plain: set[str] = set()
     for message in messages if isinstance(messages, list) else ():
-        if is_object(message):
-            yield "message.object"
-        elif isinstance(message, dict):
-            yield from _traits_of("message", message)
+        if isinstance(message, dict):
+            if _is_plain(message):
+                # Nearly all messages of a chat: a role and a text, which tell the same each time.
+                if message["role"] in plain:
+                    continue
+                plain.add(message["role"])
+            yield from _new_traits_of("message", message, forms)
             if isinstance(message.get("id"), str) and not _has_content(message):
                 yield _REFERENCE
-            if message.get("role") == "tool" and not _has_results(message):
+            content = message.get("content")
+            if message.get("role") == "tool" and not _has_results(content):
                 yield _BARE_RESULT
-            yield from _traits_of_each("call", message.get("tool_calls"))
-            yield from _traits_of_each("block", message.get("content"))
-            for block in _objects_in(message.get("content")):
-                yield from _traits_of_each("block", block.get("content"))
+            yield from _traits_of_each("call", message.get("tool_calls"), forms)
+            for block in _objects_in(content):
+                yield from _new_traits_of("block", block, forms)
+                yield from _traits_of_each("block", block.get("content"), forms)
+        elif is_object(message):
+            yield "message.object"
+
+
+_PLAIN = frozenset({"role", "content"})
+
+
+def _is_plain(message: dict[str, Any]) -> bool:
+    """Return True if a message has a role, a text and nothing else."""
+    content = message.get("content")
+    is_text = isinstance(content, str) and content != ""
+    return is_text and message.keys() == _PLAIN and isinstance(message["role"], str)
 
 
 def _has_content(message: dict[str, Any]) -> bool:
     return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
 
 
-def _has_results(message: dict[str, Any]) -> bool:
-    return any(block.get("type") == "tool_result" for block in _objects_in(message.get("content")))
+def _has_results(content: Any) -> bool:
+    return any(block.get("type") == "tool_result" for block in _objects_in(content))
 
 
-def _traits_of_each(level: str, values: Any) -> Iterator[str]:
+def _traits_of_each(level: str, values: Any, forms: set[Hashable]) -> Iterator[str]:
     for value in _objects_in(values):
-        yield from _traits_of(level, value)
+        yield from _new_traits_of(level, value, forms)
 
 
 def _objects_in(values: Any) -> list[dict[str, Any]]:
     return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
+
+
+def _new_traits_of(level: str, raw: dict[str, Any], forms: set[Hashable]) -> Iterable[str]:
+    """Return the traits of an object, or nothing if one of the same form was read before.
+
+    Most messages of a conversation have the form of another one.
+    """
+    role, type_ = raw.get("role"), raw.get("type")
+    if not isinstance(role, str | None) or not isinstance(type_, str | None):
+        return _traits_of(level, raw)
+    values = raw.values()
+    form = (level, role, type_, tuple(raw), tuple(map(type, values)), tuple(map(bool, values)))
+    if form in forms:
+        return ()
+    forms.add(form)
+    return _traits_of(level, raw)
 
 
 def _traits_of(level: str, raw: dict[str, Any]) -> Iterator[str]:

@@ -427,6 +427,13 @@ def _usage(usage: Mapping[str, Any]) -> CallUsage:
 # Recall
 
 
+def _answers_in_text(field: FieldReader) -> bool:
+    generation = as_mapping(field("generationConfig") or field("generation_config"))
+    mime = generation.get("responseMimeType", generation.get("response_mime_type"))
+    stops = generation.get("stopSequences", generation.get("stop_sequences"))
+    return mime in (None, "text/plain") and not stops
+
+
 def _is_recall_allowed(field: FieldReader) -> bool:
     config = as_mapping(field("toolConfig") or field("tool_config"))
     calling = as_mapping(
@@ -620,6 +627,8 @@ WIRE = Wire(
     error_body=_error_body,
     stream_error=error_event,
     reply_parser=GeminiReplyParser,
+    text_finish="STOP",
+    answers_in_text=_answers_in_text,
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,
         tool_names=_declared_names,

@@ -97,6 +97,7 @@ _READABLE_REASONING = (
 """The names that compatible servers use; several in one message have the same content."""
 _REASONING = (*_READABLE_REASONING, "reasoning_opaque")
 _INVALID_IN_NAMES = re.compile(r"[\s<|\\/>]+")
+_PLAIN = frozenset({"role", "content"})
 _AUDIO_FORMATS = {
     "audio/wav": "wav",
     "audio/x-wav": "wav",
@@ -139,6 +140,9 @@ def parse_message(raw: Any) -> Message:
     """Return one entry of `messages`."""
     raw = as_object(raw)
     role = choice_field(raw, "role", _ROLES)
+    if role != "tool" and raw.keys() == _PLAIN:
+        # Nearly all messages of a chat: a role and a content.
+        return Message(role, parse_content(raw["content"], parse_block), dialect=NAME, extras=raw)
     name = text_field(raw, "name", default="")
     content = parse_content(raw.get("content"), parse_block)
     parts: tuple[Part, ...] = content
@@ -739,6 +743,10 @@ WIRE = Wire(
     error_body=_error_body,
     stream_error=error_event,
     reply_parser=ChatReplyParser,
+    text_finish="stop",
+    answers_in_text=lambda field: (
+        as_mapping(field("response_format")).get("type") in (None, "text") and not field("stop")
+    ),
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,
         tool_names=declared_names,

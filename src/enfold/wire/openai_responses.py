@@ -12,7 +12,7 @@ from typing import Any
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError
-from enfold.jsontext import loads
+from enfold.jsontext import dumps, loads
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -414,6 +414,21 @@ def _declare_recall(name: str) -> dict[str, Any]:
     return {"type": "function", **definition, "strict": False}
 
 
+def _tools_in(item: bytes) -> Sequence[dict[str, Any]]:
+    """Return the tools that an item of Codex declares."""
+    if b'"additional_tools"' not in item:
+        return ()
+    found = as_mapping(loads(item))
+    return mappings_in(found.get("tools")) if found.get("type") == "additional_tools" else ()
+
+
+def _add_to_item(item: bytes, name: str) -> bytes:
+    """Add the recall tool as Codex declares its own there: in a group."""
+    group = {"type": "namespace", "name": "enfold", "description": "The history of this session."}
+    declared = [*_tools_in(item), {**group, "tools": [_declare_recall(name)]}]
+    return dumps({**as_mapping(loads(item)), "tools": declared})
+
+
 def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     return [
         {"type": "function_call_output", "call_id": call.id, "output": text}
@@ -560,10 +575,15 @@ WIRE = Wire(
     error_body=CHAT.error_body,
     stream_error=CHAT.stream_error,
     reply_parser=ResponsesReplyParser,
+    text_finish="completed",
+    answers_in_text=lambda field: (
+        as_mapping(as_mapping(field("text")).get("format")).get("type") in (None, "text")
+    ),
     recall=RecallFormat(
         is_allowed=_is_recall_allowed,
         tool_names=declared_names,
         add_tool=append_tool(_declare_recall),
+        add_to_message=_add_to_item,
         complete_finishes=frozenset({"completed"}),
         results=_results,
         without_calls=_without_calls,
@@ -583,6 +603,6 @@ WIRE = Wire(
     compacts_itself=lambda field: any(
         each.get("type") == "compaction" for each in mappings_in(field("context_management"))
     ),
-    declares_tools=lambda item: b'"additional_tools"' in item,
+    tools_in=_tools_in,
     image_tokens=CHAT.image_tokens,
 )

@@ -6,8 +6,7 @@ starts or reuses a server on loopback. `foreground` runs the agent with the term
 
 from __future__ import annotations
 
-from enfold.wrap.agents import AGENTS, Agent, Launch, find_program
-from enfold.wrap.foreground import run_in_foreground
+from enfold.wrap.agents import AGENTS, Agent, Launch, find_program, run_in_foreground
 from enfold.wrap.local_server import LocalServer, RunFigures, ServerOptions, open_server
 
 __all__ = [

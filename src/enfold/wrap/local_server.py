@@ -57,6 +57,10 @@ class RunFigures:
     """Tokens that were not sent again."""
     dollars: float | None = 0.0
     """None if a price is unknown."""
+    bill: float | None = None
+    """The cost of all calls; None if it is unknown."""
+    bill_without: float | None = None
+    """The estimated cost without compressions; None if it is unknown."""
 
     def __str__(self) -> str:
         amounts = [
@@ -66,6 +70,9 @@ class RunFigures:
         if self.compressions:
             price = "price unknown" if self.dollars is None else dollars(self.dollars)
             amounts.append(f"{self.tokens:,} tokens saved ({price})")
+        if self.compressions and self.bill and self.bill_without:
+            without = dollars(self.bill_without)
+            amounts.append(f"{dollars(self.bill)} paid instead of {without}")
         return ", ".join(amounts)
 
 
@@ -85,12 +92,15 @@ class LocalServer:
             if monotonic() > deadline:
                 break  # some requests have no usage, such as a count of tokens
             sleep(_PAUSE)
-        total = loads(self._read(f"/api/activity?since={self._start}"))["total"]
+        activity = loads(self._read(f"/api/activity?since={self._start}"))
+        total = activity["total"]
         return RunFigures(
             counters.replies - self._replies_before,
             total["compressions"],
             total["spared"],
             None if total["unknown"] else total["dollars"],
+            activity["bill"],
+            activity["bill_without"],
         )
 
     def _counters(self) -> _Counters:
