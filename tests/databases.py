@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -91,18 +92,25 @@ def server() -> Iterator[Server]:
         pytest.skip("psycopg is not installed; install enfold[postgres]")
     folder = Path(tempfile.mkdtemp(prefix="enfold-pg-"))
     try:
-        if USER is not None:
-            os.chown(folder, USER, USER)
-        made = Server(folder, _binaries(folder))
-        access = ["-U", "enfold", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
-        made.run("initdb", "-D", str(folder / "data"), *access)
-        made.start()
-        watcher = _stop_after_this_process(made)
-        yield made
-        made.stop()
-        watcher.communicate()
+        with running(folder) as made:
+            yield made
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Server]:
+    """A server whose files are in a folder, until the context is left."""
+    if USER is not None:
+        os.chown(folder, USER, USER)
+    made = Server(folder, _binaries(folder))
+    access = ["-U", "enfold", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]
+    made.run("initdb", "-D", str(folder / "data"), *access)
+    made.start()
+    watcher = _stop_after_this_process(made)
+    yield made
+    made.stop()
+    watcher.communicate()
 
 
 _WATCHER = """

@@ -79,12 +79,6 @@ class Module:
         """Every function and method."""
         return tuple(node for node in self.nodes if isinstance(node, Function))
 
-    @cached_property
-    def imported_modules(self) -> frozenset[str]:
-        """The modules and packages of enfold that it imports from, by name."""
-        inside = (each.target.partition(".")[2] for each in self.imports if each.is_ours)
-        return frozenset(prefix for name in inside for prefix in (name, name.rpartition(".")[0]))
-
     def public_definitions(self) -> Iterator[Definition]:
         """Functions and classes that others may use, with the classes' public methods.
 

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import pytest
 
+from enfold.llm.providers import PROVIDERS
+from enfold.wire import WIRES
 from tests.source import PACKAGE, ROOT, Function, Module, package
 
 LAYERS: tuple[tuple[str, ...], ...] = (
@@ -145,7 +147,7 @@ BROAD_EXCEPTS = {
     "bulk.workers._settle": "a library's fault is told to whoever waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
     "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",
-    "queue.work._hand_over": "a sink is foreign code, and its messages must not be lost",
+    "queue.shared._hand_over": "a sink is foreign code, and its messages must not be lost",
     "llm.clients._built": "client libraries raise what they like on a wrong setting",
     "llm.gateway._answer": "and on a wrong reply; none of their words may leave with it",
     "llm.gateway._read": "so in a stream",
@@ -157,6 +159,8 @@ BROAD_EXCEPTS = {
 """`module.function` -> why it must catch everything. Only an edge may, where others' work ends."""
 
 LONGEST_FUNCTION = 60
+KNOW_A_PROVIDER = 8
+"""The most modules in which one provider's or dialect's id is written."""
 NAMES_THAT_SAY_NOTHING = frozenset(
     {"base", "common", "helper", "helpers", "manager", "misc", "util", "utils", "v2"}
 )
@@ -373,6 +377,21 @@ def test_the_rule_sees_what_breaks_it(rule: Rule, module: Module) -> None:
 def test_late_imports_are_late() -> None:
     text = "def f():\n    import toktok\nif TYPE_CHECKING:\n    import splintr"
     assert [each.late for each in Module("tokens", text).imports] == [True, True]
+
+
+def test_few_modules_know_a_provider_by_its_name() -> None:
+    """A provider's id is a value in its wire module and in tables of facts, and nowhere else."""
+    names = {*PROVIDERS, *WIRES} - {"compatible"}
+    knowing: dict[str, set[str]] = {name: set() for name in names}
+    for module in MODULES:
+        for node in module.nodes:
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                name = node.value.partition(":")[0]
+                if name in names:
+                    knowing[name].add(module.name)
+    assert "wire.openai" in knowing["openai"]
+    many = {name: found for name, found in knowing.items() if len(found) > KNOW_A_PROVIDER}
+    assert many == {}
 
 
 def test_tables_hold_nothing_stale() -> None:

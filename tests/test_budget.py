@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold import budget
-from enfold.budget import BRANCH_AWARE, Limits, Load, Policy, Threshold, decide
+from enfold.budget import BRANCH_AWARE, Limits, Load, Policy, Threshold, decide, should_condense
 from enfold.errors import ConfigError
 
 GPT_4O = Limits(max_input=111_616, max_output=16_384)
@@ -35,9 +35,43 @@ def test_the_early_mark_must_be_exceeded_not_reached() -> None:
 
 
 def test_nothing_is_compressed_automatically_below_the_floor() -> None:
-    tiny = Limits(max_input=1_000, max_output=100)
-    assert decide(Load(history=1_999), tiny).reason == "below_floor"
-    assert decide(Load(history=2_000), tiny).action == "must"
+    small, policy = Limits(max_input=2_500, max_output=2_500), Policy(Threshold(0.5, "test"))
+    assert decide(Load(history=1_999), small, policy).reason == "below_floor"
+    assert decide(Load(history=2_000), small, policy).action == "must"
+
+
+def test_the_floor_does_not_beat_the_hard_limit() -> None:
+    tiny = Limits(max_input=1_500, max_output=100)
+    over = decide(Load(history=1_999), tiny)
+    assert (over.action, over.hard_tokens) == ("must", 1_340)
+    assert decide(Load(history=1_340), tiny).reason == "below_floor"
+    assert decide(Load(history=1_341), tiny, Policy(automatic=False)).reason == "window"
+
+
+@given(
+    limits=st.builds(Limits, st.integers(1_000, 2_000_000), st.integers(0, 200_000)),
+    share=st.floats(0.05, 1.0),
+    most=st.none() | st.integers(10, 200_000),
+    system=st.integers(0, 2_000),
+    automatic=st.booleans(),
+    off=st.integers(-2, 2),
+)
+def test_the_tokens_shown_are_those_of_the_guard_that_acts(
+    limits: Limits, share: float, most: int | None, system: int, automatic: bool, off: int
+) -> None:
+    policy = Policy(Threshold(share, "test"), max_tokens=most, floor=0, automatic=automatic)
+    shown = decide(Load(0, system=system), limits, policy).threshold_tokens
+    history = max(0, shown + off)
+    decision = decide(Load(history, system=system), limits, policy)
+    own = most if most is not None else int(decision.limit * share)
+    over = (automatic and history > own) or should_condense(
+        history + system,
+        limits.window,
+        max_tokens=min(budget.DEFAULT_MAX_TOKENS, limits.max_output) or None,
+        threshold=share * 100,
+        automatic=automatic,
+    )
+    assert (decision.action == "must") is (history > shown) is over
 
 
 def test_an_estimate_counts_in_the_decision_and_is_shown_apart() -> None:
@@ -100,11 +134,26 @@ def test_turned_off_only_the_absolute_arm_of_the_hard_guard_acts() -> None:
 
 
 def test_the_hard_guard_reserves_what_the_request_asks_for() -> None:
-    limits = Limits(max_input=90_000, max_output=10_000)
+    limits = Limits(max_input=50_000, max_output=50_000)
     off = Policy(automatic=False)
     load = Load(history=50_000)
     assert decide(load, limits, off, max_output=40_000).action == "keep"
     assert decide(load, limits, off, max_output=40_001).action == "must"
+
+
+def test_a_reply_longer_than_the_model_can_write_reserves_no_more_than_that() -> None:
+    limits = Limits(max_input=90_000, max_output=10_000)
+    usual, huge = (decide(Load(5_000), limits, max_output=each) for each in (10_000, 10**9))
+    assert huge == usual
+    assert huge.action == "keep"
+
+
+def test_a_due_compression_can_wait_below_what_the_model_takes_beside_its_reply() -> None:
+    limits = Limits(max_input=90_000, max_output=10_000)
+    for system, reply, ceiling in ((0, None, 85_500), (10_000, None, 75_500), (0, 10_000, 85_500)):
+        due = decide(Load(ceiling, system=system), limits, max_output=reply)
+        assert (due.action, due.ceiling, due.can_wait) == ("must", ceiling, True)
+        assert not decide(Load(ceiling + 1, system=system), limits, max_output=reply).can_wait
 
 
 def test_should_condense_has_the_published_formula() -> None:
@@ -118,6 +167,7 @@ def test_should_condense_has_the_published_formula() -> None:
     assert budget.should_condense(85_000, window, max_tokens=5_000) is False
     assert budget.should_condense(85_001, window, max_tokens=5_000) is True
     assert budget.should_condense(60_000, window, threshold=50, automatic=False) is False
+    assert budget.should_condense(0, 0) is True  # nothing fits a window of 0
 
 
 def test_the_constants_have_the_published_values() -> None:

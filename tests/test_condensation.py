@@ -13,6 +13,7 @@ from enfold.condensation import (
     Step,
     SummarizedMessages,
     accept,
+    removed_parts,
     unchanged,
     validate,
 )
@@ -242,3 +243,11 @@ def test_what_was_edited_before_is_summarized_as_it_was_said() -> None:
     before = replace(plan(), originals={2: result("1", "all of it")})
     assert before.original(2) == result("1", "all of it")
     assert before.original(1) == MESSAGES[1]
+
+
+def test_of_an_edited_message_only_what_changed_is_removed() -> None:
+    kept, cut = Text("as it was"), ToolCall("1", "write", {"content": "long " * 90})
+    original = Message("assistant", (kept, cut))
+    shown = replace(original, parts=(kept, replace(cut, arguments={"content": "long"})))
+    assert removed_parts(original, shown) == replace(original, parts=(cut,))
+    assert removed_parts(original, original).parts == ()

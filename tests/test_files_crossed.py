@@ -19,13 +19,13 @@ from enfold.testing import assistant, user
 from tests.source import PACKAGE
 
 MODEL = "test:small"
-KEPT = 21
+KEPT = 20
 """The most files that `prepare` may cross if nothing is compressed."""
-COMPRESSING = 61
+COMPRESSING = 59
 """The most files that `prepare` may cross if it compresses."""
 PROXY_KEPT = 30
 """The most files that a proxied request may cross if nothing is compressed."""
-PROXY_COMPRESSED = 82
+PROXY_COMPRESSED = 81
 """The most files that a proxied request may cross if it is compressed."""
 
 

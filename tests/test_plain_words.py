@@ -1,8 +1,4 @@
-"""Names and docstrings are in plain words: limits that may only fall.
-
-Each check reads the source of the package. A limit above zero counts what is still to be reworded:
-lower it when the count falls, never raise it.
-"""
+"""Names and docstrings are in plain words. Each check reads the source of the package."""
 
 from __future__ import annotations
 
@@ -32,23 +28,6 @@ RETIRED = frozenset(
     }
 )
 """Names that say too little. The list of replacements is in CONTRIBUTING.md."""
-RETIRED_LIMIT = 200
-
-SHARED_CLASS_NAMES: frozenset[str] = frozenset(
-    {
-        "Candidate",
-        "Fault",
-        "Hit",
-        "Limits",
-        "MessageShape",
-        "Options",
-        "Selection",
-        "Standing",
-        "Usage",
-        "View",
-    }
-)
-"""Class names with two definitions. The list only shrinks."""
 
 NOUNS_IN_ING = frozenset(
     {"embedding", "logging", "pricing", "settings", "standing", "testing", "typing", "wiring"}
@@ -59,8 +38,6 @@ UNCLEAR_START = re.compile(
     r"^\W*(?:what|who|whose|whom|whoever|whatever|whichever|whether)\b", re.IGNORECASE
 )
 UNCLEAR_WORD = re.compile(r"\b(?:whoever|nobody|somebody|so many|so much)\b", re.IGNORECASE)
-UNCLEAR_SHARE = 0.08
-"""Largest share of docstrings whose first line is unclear."""
 
 
 def test_each_class_name_has_one_meaning() -> None:
@@ -68,7 +45,7 @@ def test_each_class_name_has_one_meaning() -> None:
         node.name for module in MODULES for node in module.nodes if isinstance(node, ast.ClassDef)
     )
     shared = {name for name, count in names.items() if count > 1}
-    assert shared <= SHARED_CLASS_NAMES, f"defined twice: {sorted(shared - SHARED_CLASS_NAMES)}"
+    assert not shared
 
 
 def test_retired_names_are_not_used() -> None:
@@ -78,7 +55,7 @@ def test_retired_names_are_not_used() -> None:
         for line, name in _names(module.tree)
         if name.strip("_").lower() in RETIRED
     ]
-    assert len(found) <= RETIRED_LIMIT, "\n".join(found)
+    assert not found
 
 
 def test_modules_are_named_by_nouns() -> None:
@@ -98,7 +75,7 @@ def test_docstrings_start_plainly() -> None:
         for name, line in first_lines
         if UNCLEAR_START.search(line) or UNCLEAR_WORD.search(line)
     ]
-    assert len(unclear) <= UNCLEAR_SHARE * len(first_lines), "\n".join(unclear)
+    assert not unclear
 
 
 def test_the_checks_find_what_they_look_for() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -28,16 +29,27 @@ forms = st.one_of(
     st.just(BARE),
     st.builds(Form, sign=st.sampled_from(["+", "-", " "])),
     st.builds(Form, separator=st.sampled_from("→\t:|-"), width=st.sampled_from([0, 4, 6])),
+    st.builds(Form, separator=st.just("\t"), every=st.just(5), phase=st.integers(0, 4)),
 )
 maybe_escaped = st.builds(
     lambda form, escaped, is_ascii: Form(
-        form.sign, form.separator, form.width, escaped, escaped and is_ascii
+        form.sign,
+        form.separator,
+        form.width,
+        form.every,
+        form.phase,
+        escaped,
+        escaped and is_ascii,
     ),
     forms,
     st.booleans(),
     st.booleans(),
 )
-lines = st.lists(st.text(max_size=12).filter(lambda line: "\n" not in line), min_size=1, max_size=6)
+lines = st.lists(
+    st.text(max_size=12).filter(lambda line: not re.search(r"\n|^\d+\t", line)),
+    min_size=1,
+    max_size=12,
+)
 
 
 @given(maybe_escaped, lines, st.integers(0, 99_999))

@@ -15,8 +15,8 @@ REPORT = Report(
     1.8,
     steps=(
         Step("lossless_prelude", 8_500, 5_200),
-        Step("Pass 1 (Truncate)", 5_200, 3_800),
-        Step("Pass 2 (Suppress)", 3_800, 2_800),
+        Step("Truncate", 5_200, 3_800, {"truncate tool_results": 1_400}),
+        Step("Suppress", 3_800, 2_800),
     ),
     operations=("lossless_completed", "pass-1_completed", "pass-2_completed", "skip_pass-3"),
     warnings=("a summary was written by the local summarizer",),
@@ -30,6 +30,7 @@ def test_people_read_what_happened_in_which_order() -> None:
         "Condensed with the Smart strategy:",
         " - Lossless prelude: 8,500 → 5,200 tokens (-39%)",
         " - Pass 1 (Truncate): 5,200 → 3,800 tokens (-27%)",
+        "   - Truncate tool results: -1,400 tokens",
         " - Pass 2 (Suppress): 3,800 → 2,800 tokens (-26%)",
         " - Total reduction: 67%, 8,500 → 2,800 tokens (saved $0.0036 a request)",
         " - Cost: $0.00",
@@ -76,6 +77,7 @@ def test_programs_get_the_same_as_data() -> None:
                 "tokens_before": step.tokens_before,
                 "tokens_after": step.tokens_after,
                 "reduction": step.reduction,
+                **({"saved_by": dict(step.saved_by)} if step.saved_by else {}),
             }
             for step in REPORT.steps
         ],

@@ -1,6 +1,7 @@
 """Which value of a setting is in force."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -163,6 +164,13 @@ def test_retention_follows_the_settings_then_the_model() -> None:
     assert retention_policy(Settings(), 1_500) == Retention("tokens", 1_500)
     assert retention_policy(Settings(retention_tokens=0), 1_500) == Retention("tokens", 0)
     assert retention_policy(Settings(recent_ratio=0.2), 1_500) == Retention("ratio", 0.2)
+    levels: list[tuple[str, dict[str, Any]]] = [
+        ("session", {"recent_ratio": 0.3}),
+        ("database", {"retention_tokens": 3_000}),
+    ]
+    assert retention_policy(resolve(levels), 1_500, model=500) == Retention("ratio", 0.3)
+    assert retention_policy(resolve(levels[1:]), 1_500, model=500) == Retention("tokens", 500)
+    assert retention_policy(resolve(levels[1:]), 1_500) == Retention("tokens", 3_000)
 
 
 def test_configs_are_looked_for_strategy_by_strategy() -> None:

@@ -82,7 +82,7 @@ def test_takes_the_newest_python_that_enfold_was_tried_with(machine: Machine) ->
     venv, install = machine.noted()
     assert venv.startswith("python3.13 -m venv --clear")
     assert install.startswith("python3.13 -m pip install")
-    assert install.endswith("--constraint constraints.txt --editable .[ui]")
+    assert install.endswith("--constraint constraints.txt --editable .[ui,keys,chat]")
 
 
 def test_takes_the_python_that_is_named(machine: Machine) -> None:

@@ -15,7 +15,7 @@ from enfold.engine import stateless
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import ConfigError, RestoreError
 from enfold.jsontext import dumps, loads
-from enfold.llm.prices import Prices
+from enfold.llm.costs import Prices
 from enfold.messages import Conversation, Message
 from enfold.settings import Settings
 from enfold.summaries import HEADING

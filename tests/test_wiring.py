@@ -9,9 +9,11 @@ import pytest
 import enfold
 from enfold.errors import ConfigError
 from enfold.settings import Settings
+from enfold.store import catalog
 from enfold.strategies.fallback import WithFallback
 from enfold.strategies.native import Native
 from enfold.strategies.truncation import Truncation
+from enfold.testing import assistant, user
 from enfold.wiring import local_summarizer, make_strategy
 
 
@@ -79,13 +81,73 @@ async def test_settings_of_the_surroundings_hold(
         assert (await engine.settings()).sources["threshold"] == "database"
 
 
-async def test_a_bad_setting_of_the_surroundings_is_named_at_once(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+async def test_a_bad_setting_of_the_surroundings_is_one_line_and_the_default_holds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("ENFOLD_THRESHOLD", "lots")
-    with pytest.raises(ConfigError, match="environment: threshold"):
-        async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}"):
-            pass
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        assert (await engine.settings()).threshold is None
+    (line,) = caplog.messages
+    assert line.startswith("environment: threshold = 'lots'")
+    assert line.endswith("the value is ignored")
+
+
+OTHER_SYSTEM = """
+provider = "truncation"
+autoCondenseContext = true
+autoCondenseContextPercent = 80
+condensingApiConfigId = "local"
+customCondensingPrompt = "Be brief."
+profileThresholds = {fast = 60, slow = -1}
+[truncationConfig]
+preserveRecentCount = 7
+[nativeConfig]
+style = "concise"
+"""
+
+
+async def test_settings_of_another_system_are_read_from_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "config.toml").write_text(OTHER_SYSTEM)
+    monkeypatch.setenv("ENFOLD_CONFIG", str(tmp_path / "config.toml"))
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        found = await engine.settings()
+        assert (found.strategy, found.auto_compress, found.threshold) == ("truncation", True, 0.8)
+        assert (found.summarizer, found.prompt) == ("local", "Be brief.")
+        assert found.strategy_config == {
+            "truncation": {"preserveRecentCount": 7},
+            "native": {"style": "concise"},
+        }
+        for name, source, share in (("fast", "profile", 0.6), ("slow", "config file", 0.8)):
+            await engine.profiles.save(name, {"provider": "openai", "model": "gpt-4o"})
+            status = await (await engine.session(name, profile=name)).status()
+            assert (status.threshold_source, status.decision.threshold.share) == (source, share)
+
+
+async def test_a_stored_value_that_is_wrong_gives_way_and_is_in_the_report(tmp_path: Path) -> None:
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        for name, value in (("threshold", "lots"), ("summarizer", "a deleted profile")):
+            await engine.store.write(catalog.put_setting, "global", name, value)
+        session = await engine.session("chat")
+        for number in range(30):
+            await session.append(user(f"Question {number}"), assistant("An answer. " * 30))
+        done = await session.compress(keep_messages=4)
+        assert done.compressed
+        assert any("threshold = 'lots'" in note for note in done.warnings)
+        assert any("'a deleted profile' does not exist" in note for note in done.warnings)
+
+
+async def test_the_config_of_one_strategy_leaves_the_others(tmp_path: Path) -> None:
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        await engine.set("truncationConfig", {"preserveRecentCount": 7})
+        await engine.set("nativeConfig", {"style": "concise"})
+        found = (await engine.settings()).strategy_config
+        assert found == {"truncation": {"preserveRecentCount": 7}, "native": {"style": "concise"}}
+        await engine.set("truncationConfig", None)
+        assert (await engine.settings()).strategy_config == {"native": {"style": "concise"}}
+        with pytest.raises(ConfigError, match="unknown placeholders: foo"):
+            await engine.set("customCondensingPrompt", "Tell {foo}")
 
 
 def _files(folder: Path) -> list[Path]:

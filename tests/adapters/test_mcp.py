@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult, TextContent
 
 import enfold
-from enfold.adapters.mcp import make_server
+from enfold.adapters.mcp import HistoryTools, make_server
 from enfold.engine import Engine, Session
 from enfold.messages import text_of
 from enfold.testing import assistant, user
@@ -89,6 +89,8 @@ async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> Non
         assert f"1 user: {FACT}" in words.splitlines()
         _, placed = await ask(client, "recall", reference="1")
         assert placed == recalled
+        _, wider = await ask(client, "recall", reference="1", around=1)
+        assert [each["position"] for each in wider["passages"]] == [1, 2]
 
 
 async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:
@@ -261,3 +263,17 @@ def test_without_the_extra_it_is_said_which_to_install(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "enfold[mcp]" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+async def test_a_call_without_a_session_is_for_the_one_that_the_agent_used_last(
+    tmp_path: Path,
+) -> None:
+    async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as engine:
+        tools = HistoryTools(engine, None, "", "Claude Code")
+        with pytest.raises(enfold.InputError, match="no session of Claude Code"):
+            await tools.status()
+        logged = "5b1c2a9e-0b7c-4a51-8f5e-6a2f7d3c9e10"
+        for name in (logged, "holiday"):
+            await (await engine.session(name)).append("Hello")
+        assert (await tools.status()).session == logged
+        assert (await tools.status(session="holiday")).session == "holiday"

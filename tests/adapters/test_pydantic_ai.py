@@ -115,6 +115,28 @@ async def run(agent: Agent[None, str], turns: int) -> list[ModelMessage]:
     return said
 
 
+async def test_of_a_very_long_prompt_only_the_rules_are_sent() -> None:
+    log = " ".join(f"line {number} of the log" for number in range(1_000))
+    picture = ImageUrl("https://example.com/quay.png")
+    long = ModelRequest(parts=[UserPromptPart([f"Always answer in French.\n{log}", picture])])
+    done: list[Condensed] = []
+    history = HistoryProcessor(WINDOW, on_condensed=done.append)
+    given_ = [asked("Hello."), answered("Yes."), long, answered("Oui."), *talk(6)]
+    sent = await history(given_)
+    assert tokens(sent) <= done[0].report.tokens_after < WINDOW
+    (prompt,) = (
+        part.content
+        for message in sent
+        for part in message.parts
+        if isinstance(part, UserPromptPart) and not isinstance(part.content, str)
+    )
+    assert prompt[1:] == [picture]
+    assert str(prompt[0]).startswith("Always answer in French.")
+    assert "line 500" not in text_in(sent)
+    again = [*given_, answered("Now."), asked("And then?")]
+    assert (await history(again))[: len(sent)] == sent
+
+
 async def test_what_fits_is_sent_as_it_is() -> None:
     messages = talk(2)
     given_ = await HistoryProcessor(WINDOW)(messages)

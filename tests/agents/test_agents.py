@@ -129,7 +129,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def agents_are_installed() -> None:
-    missing = INSTALLED / "missing.txt"
+    missing = INSTALLED / "missing-npm.txt"
     if missing.exists():
         pytest.skip(missing.read_text("utf-8"))
     if not (INSTALLED / "node_modules").exists():

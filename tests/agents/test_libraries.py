@@ -229,22 +229,43 @@ async def _pydantic_ai(address: str, project: Path) -> str:
     return str(result.output)
 
 
+async def _output(project: Path, *command: str | Path) -> str:
+    """Run a program in the project; return what it writes."""
+    quiet = {"AI_SDK_LOG_WARNINGS": "0", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=project,
+        env={"PATH": os.environ["PATH"], "HOME": str(project), **quiet},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate()
+    assert process.returncode == 0, err.decode()[-2000:]
+    return out.decode().strip()
+
+
 def _ai_sdk(provider: str, model: str) -> Client:
     async def run(address: str, project: Path) -> str:
         node = shutil.which("node")
         if node is None or not (INSTALLED / "node_modules" / "ai").exists():
             pytest.skip("Node.js or the AI SDK is not installed; `make test-agents` installs it")
         script = Path(__file__).with_name("ai_sdk.mjs")
-        process = await asyncio.create_subprocess_exec(
-            *(node, script, INSTALLED.resolve(), provider, address, model, SYSTEM, PROMPT),
-            cwd=project,
-            env={"PATH": os.environ["PATH"], "HOME": str(project), "AI_SDK_LOG_WARNINGS": "0"},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await process.communicate()
-        assert process.returncode == 0, err.decode()[-2000:]
-        return out.decode().strip()
+        given = (INSTALLED.resolve(), provider, address, model, SYSTEM, PROMPT)
+        return await _output(project, node, script, *given)
+
+    return run
+
+
+def _python_loop(name: str) -> Client:
+    async def run(address: str, project: Path) -> str:
+        python = INSTALLED / "libraries" / "bin" / "python"
+        missing = INSTALLED / "missing-libraries.txt"
+        if missing.exists():
+            pytest.skip(missing.read_text("utf-8"))
+        if not (INSTALLED / "libraries" / "installed.txt").exists():
+            pytest.skip(f"{name} is not installed; `make test-agents` installs it")
+        script = Path(__file__).with_name("python_loop.py")
+        return await _output(project, python, script, name, address, "gpt-4o", SYSTEM, PROMPT)
 
     return run
 
@@ -258,6 +279,8 @@ CLIENTS: Mapping[str, Client] = {
     "pydantic-ai": _pydantic_ai,
     "ai-sdk-openai": _ai_sdk("openai", "gpt-4o"),
     "ai-sdk-anthropic": _ai_sdk("anthropic", "claude-opus-4-8"),
+    "langgraph": _python_loop("langgraph"),
+    "litellm": _python_loop("litellm"),
 }
 WINDOWS = {
     "openai:gpt-4o": 40_000,

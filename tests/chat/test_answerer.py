@@ -25,15 +25,20 @@ async def test_the_only_profile_answers(chat_setup: ChatSetup) -> None:
     assert answerer.prices is None
 
 
-async def test_of_several_the_sessions_own_answers(chat_setup: ChatSetup) -> None:
+async def test_of_several_the_sessions_own_answers_then_the_default_then_the_first(
+    chat_setup: ChatSetup,
+) -> None:
     await chat_setup.add("small")
     await chat_setup.add("large")
     choose = await chooser(chat_setup)
-    with pytest.raises(ConfigError, match=r"small.*/model NAME|large.*/model NAME"):
-        await choose(None, None)
+    assert (await choose(None, None)).profile == "large"
+    await chat_setup.engine.set("default_profile", "small")
+    assert (await choose(None, None)).profile == "small"
     await chat_setup.engine.session("harbour", profile="large")
     assert (await choose(None, None)).profile == "large"
     assert (await choose("small", None)).profile == "small"
+    await chat_setup.engine.profiles.remove("large")
+    assert (await choose(None, None)).profile == "small"
 
 
 async def test_another_model_is_asked_through_a_profile_of_its_provider(

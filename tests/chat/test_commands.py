@@ -9,13 +9,11 @@ from enfold.chat.commands import COMMANDS, ScreenAction, complete_command, is_co
 from enfold.chat.controller import ChatController
 from enfold.errors import BlockedError, ConfigError, InputError, NotFoundError, SummaryError
 from enfold.testing import ScriptedGateway, assistant, call, result
-from tests.chat.setup import LARGE, ChatSetup, fill
+from tests.chat.setup import LARGE, ChatSetup, fill, stored_texts
 
 
 async def show(chat: ChatController, line: str) -> str:
-    outcome = await run_command(chat, line)
-    assert isinstance(outcome, str)
-    return outcome
+    return (await run_command(chat, line)).text
 
 
 @pytest.fixture
@@ -160,7 +158,9 @@ async def test_retry_and_acknowledge_when_nothing_failed(chat: ChatController) -
 
 async def test_retry_answers_the_last_message(chat: ChatController) -> None:
     await chat.session.append("Why?")
-    assert await run_command(chat, "/retry") is ScreenAction.ANSWER
+    assert (await run_command(chat, "/retry")).action is ScreenAction.ANSWER
+    with pytest.raises(InputError, match="/retry local"):
+        await run_command(chat, "/retry everything")
 
 
 @pytest.mark.parametrize("window", [None, 3_000])
@@ -174,8 +174,11 @@ async def test_retry_of_a_compression_that_blocked(
         await chat.ask("And?", lambda _: None)
     with pytest.raises((BlockedError, SummaryError)):
         await run_command(chat, "/retry")
-    chat_setup.summarizer.script("They agreed.")
-    assert (await show(chat, "/retry")).startswith("Summarized")
+    assert (await stored_texts(chat))[-1] == ("user", "And?")
+    retried = await run_command(chat, "/retry local")
+    assert retried.text.startswith("Summarized")
+    assert "by the built-in summarizer" in retried.text
+    assert retried.action is ScreenAction.ANSWER
     assert (await chat.status()).blocked is None
 
 
@@ -186,13 +189,16 @@ async def test_acknowledging_lets_requests_go_on(chat_setup: ChatSetup) -> None:
     chat_setup.summarizer.script(SummaryError("away"))
     with pytest.raises(BlockedError):
         await chat.ask("And?", lambda _: None)
-    assert "Acknowledged" in await show(chat, "/acknowledge")
-    assert (await chat.ask("And?", lambda _: None)).text == "Yes."
+    acknowledged = await run_command(chat, "/acknowledge")
+    assert "the next request" in acknowledged.text
+    assert acknowledged.action is ScreenAction.ANSWER
+    assert (await chat.answer(lambda _: None)).text == "Yes."
+    assert (await stored_texts(chat))[-2:] == [("user", "And?"), ("assistant", "Yes.")]
 
 
 async def test_quit_and_a_talk_without_a_model(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat(answered=False)
-    assert await run_command(chat, "/quit") is ScreenAction.LEAVE
+    assert (await run_command(chat, "/quit")).action is ScreenAction.LEAVE
     assert "enfold profiles add" in await show(chat, "/model")
     with pytest.raises(ConfigError, match="enfold profiles add"):
         await chat.ask("Why?", lambda _: None)

@@ -46,8 +46,8 @@ def test_a_compression_shows_tokens_cost_and_time() -> None:
         cost=None,
     )
     assert commands.describe_compression(done) == (
-        "Summarized 12 messages: 4,000 → 1,000 tokens (75% less), cost unknown, 1.2 s, by local. "
-        "/undo reverts it.\nNote: a note"
+        "Summarized 12 messages: 4,000 → 1,000 tokens (75% less), cost unknown, 1.2 s, "
+        "by the built-in summarizer. /undo reverts it.\nNote: a note"
     )
 
 

@@ -15,12 +15,14 @@ from tests.docs.upstream import upstream
 NOT_RUN: dict[str, str] = {
     "README.md:pip install": "it installs packages",
     "README.md:client = OpenAI": "it calls a model",
-    "README.md:make run": "it installs packages and runs every test",
+    "README.md:make run": "it installs packages and serves until it is stopped",
     "docs/architecture.md:door": "a drawing",
     "docs/clients/aider.md:pip install": "it installs packages",
     "docs/clients/aider.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/claude-code.md:pip install 'enfold[mcp]'": "it needs Claude Code",
     "docs/clients/claude-code.md:pip install": "it installs packages",
     "docs/clients/claude-code.md:enfold: 212 requests": "the figures depend on your work",
+    "docs/clients/codex.md:pip install 'enfold[mcp]'": "it needs Codex",
     "docs/clients/codex.md:pip install": "it installs packages",
     "docs/clients/codex.md:enfold: 212 requests": "the figures depend on your work",
     "docs/clients/gemini-cli.md:pip install": "it installs packages",
@@ -32,6 +34,7 @@ NOT_RUN: dict[str, str] = {
     "docs/evaluation.md:export ENFOLD_DATA": "it needs recorded conversations and takes an hour",
     "docs/guides/operations.md:export POSTGRES_PASSWORD": "it needs Docker and a network",
     "docs/start/install.md:pip install enfold": "it installs packages",
+    "docs/start/install.md:uvx enfold demo": "it installs packages",
     "docs/start/install.md:pip install --no-deps": "it installs packages",
     "docs/start/cli.md:enfold profiles add": "it calls a model and needs a terminal",
 }

@@ -18,6 +18,9 @@ FRAGMENTS = [
     *("src/app.py:12:", "src/app.py:13:", "src/app.py-14-", "/home/a/b.py", "/home/a/c/d.py"),
     *("\x1b[32m", "\x1b[0m", "\x1b[", "\x1b[2K", "10%", "100%"),
     *('{"a": 1}', "[\n", "{\n", "]\n", "}\n", '  "a": [],\n', "[1, 2]", '"', "\\n"),
+    *("./a:\n", "./a/b:\n", "b.py\n", "\n\n", "a/b/c\n", "a/b/d\n", "a/b\n", "/a\n", "a/"),
+    *("-rw-r--r-- 1 me us 7 Oct 24  2024 a\n", "drwxr-xr-x 2 me us 40 Oct  2 10:05 b\n"),
+    *('  File "/a/b.py", line 3, in f\n', '  File "c/b.py", line 4, in <g>\n'),
     *("<a>", "</a>", "<a>1</a>", "<output>\n", "\n</output>", ": "),
     *("same line of a log, again and again", "⟨ the line above 3 more times ⟩", "⟨", "⟩"),
     *("é", "漢字", "→", "\u2028", "\ud800", "x", "word"),
@@ -36,9 +39,9 @@ def test_decoding_gives_back_what_was_encoded(name: str, text: str) -> None:
 
 @pytest.mark.parametrize("name", list(ENCODINGS))
 @given(text=texts)
-def test_an_encoding_is_only_used_where_it_makes_the_text_shorter(name: str, text: str) -> None:
+def test_an_encoding_never_makes_the_text_longer(name: str, text: str) -> None:
     found = encode(name, text)
-    assert found is None or len(found[0]) < len(text)
+    assert found is None or len(found[0]) <= len(text)
 
 
 @pytest.mark.parametrize("name", list(ENCODINGS))

@@ -49,15 +49,17 @@ def test_tags_around_an_output_become_labels() -> None:
     text = "<returncode>0</returncode>\n<output>\none\n</b>\ntwo\n</output>"
     found = encode_tags(text)
     assert found is not None
-    assert found[0] == "returncode: 0\noutput:\none\n</b>\ntwo"
+    assert found[0] == "returncode=0\none\n</b>\ntwo"
     assert decode_tags(*found) == text
+    old = "returncode: 0\noutput:\none\n</b>\ntwo"
+    assert decode_tags(old, [1, True]) == text  # as 0.1 wrote it
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "<status>ok</status>\n\n<id>a: b</id>\nrest",
-        "<output>\n</output>",
+        "<output>\n\n</output>",
         "<a></a>\n<b>\n\n</b>",
         "<x-y>1</x-y>",
     ],
@@ -70,7 +72,15 @@ def test_tags_come_back(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "plain", "<html>\n<body>", "<a>1</b>", "<output>\nnot closed", "<a href='x'>1</a>"],
+    [
+        "",
+        "plain",
+        "<html>\n<body>",
+        "<a>1</b>",
+        "<output>\nnot closed",
+        "<o>\n</o>",
+        "<a href='x'>1</a>",
+    ],
 )
 def test_other_tags_stay(text: str) -> None:
     assert encode_tags(text) is None

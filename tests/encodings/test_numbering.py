@@ -46,6 +46,38 @@ def test_bodies_are_the_lines_that_were_numbered(
     assert (run.start, run.stop) == (0, len(lines))
 
 
+@given(
+    st.lists(st.sampled_from(["", "x = 1", "    y\t", "7", "-"]), min_size=11, max_size=40),
+    st.integers(0, 100_000),
+    st.sampled_from([(6, "→"), (6, "\t"), (0, "\t")]),
+    st.sampled_from([[], ["", "an end"]]),
+)
+def test_every_fifth_number_of_a_long_run_tells_the_others(
+    lines: list[str], first: int, style: tuple[int, str], after: list[str]
+) -> None:
+    text = "\n".join([*numbered(lines, first, *style), *after])
+    found = encode_line_numbers(text)
+    assert found is not None
+    shown = found[0].split("\n")
+    assert [line.split("\t")[0] for line in shown[: len(lines) : 5]] == [
+        str(number) for number in range(first, first + len(lines), 5)
+    ]
+    assert shown[1:5] == lines[1:5]
+    assert decode_line_numbers(*found) == text
+    (run,) = runs(shown)
+    assert (run.start, run.first, run.every) == (0, first, 5)
+    assert bodies(shown, run) == lines[: run.stop]
+    assert len(lines) - run.stop < run.every
+    assert encode_line_numbers(found[0]) is None
+
+
+def test_lines_that_begin_with_numbers_of_their_own_keep_all_numbers() -> None:
+    text = "\n".join(numbered([f"{n}\tvalue" for n in range(30)], 1, 6, "\t"))
+    found = encode_line_numbers(text)
+    assert found is not None
+    assert found[0].split("\n")[3] == "4\t3\tvalue"
+
+
 @pytest.mark.parametrize(
     "lines",
     [

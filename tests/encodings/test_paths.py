@@ -2,7 +2,16 @@
 
 import pytest
 
-from enfold.encodings import decode_paths, encode_paths
+from enfold.encodings import (
+    decode_details,
+    decode_frames,
+    decode_paths,
+    decode_trees,
+    encode_details,
+    encode_frames,
+    encode_paths,
+    encode_trees,
+)
 
 
 def test_hits_of_a_search_stand_below_their_file() -> None:
@@ -29,27 +38,100 @@ def test_lines_around_hits_are_known_by_their_numbers_where_no_hit_is_shown() ->
     assert decode_paths(*found) == text
 
 
-def test_files_of_several_folders_stand_below_their_own() -> None:
-    text = "docs/a/b/one.md\ndocs/a/b/two.md\nsrc/c/d/three.py\nsrc/c/d/four.py\ntop/five.py"
+def test_hits_without_numbers_stand_below_their_file_and_a_colon() -> None:
+    text = "./src/a.py:import os\n./src/a.py:    os.exit()\n./src/b.py:import os"
     found = encode_paths(text)
     assert found is not None
-    assert found[0] == "docs/a/b/\n one.md\n two.md\nsrc/c/d/\n three.py\n four.py\ntop/five.py"
+    assert found[0] == "./src/a.py:\nimport os\n    os.exit()\n./src/b.py:import os"
     assert decode_paths(*found) == text
+
+
+def test_files_of_several_folders_stand_below_their_own() -> None:
+    text = "docs/a/b/one.md\ndocs/a/b/two.md\nsrc/c/d/three.py\nsrc/c/d/four.py\ntop/five.py"
+    found = encode_trees(text)
+    assert found is not None
+    shown = "docs/a/b/\n one.md\n two.md\nsrc/c/d/\n three.py\n four.py\ntop/five.py"
+    assert found[0] == shown
+    assert decode_trees(*found) == text
+    assert decode_paths(shown, [[0, 2, False], [3, 2, False]]) == text  # as 0.1 wrote it
+
+
+def test_folders_that_are_listed_with_their_names_are_a_tree() -> None:
+    text = ".:\nsrc\n\n./src:\na\nb.py\n\n./src/a:\n\n./src/a/deep/down:\nc.py\n\n./docs:\nd.md"
+    found = encode_trees(f"ls -R\n{text}\n\nThe end.")
+    assert found is not None
+    shown = ".: src\n src: a b.py\n  a:\n   deep/down: c.py\n docs: d.md"
+    assert found[0] == f"ls -R\n{shown}\n\nThe end."
+    assert decode_trees(*found) == f"ls -R\n{text}\n\nThe end."
+
+
+def test_a_folder_stands_above_what_is_in_it() -> None:
+    text = "/a/b/one\n/a/b/one/x.py\n/a/b/one/y.py\n/a/b/two:\n/a/b"
+    found = encode_trees(text)
+    assert found is not None
+    assert found[0] == "/a/b/one\n x.py\n y.py\n/a/b/two:\n/a/b"
+    assert decode_trees(*found) == text
+
+
+def test_what_most_listed_files_have_in_common_is_written_once() -> None:
+    text = (
+        "total 12\n"
+        "drwxr-xr-x  2 root  root  4096 Oct 24  2024 src\n"
+        "-rw-r--r--  1 root  root   120 Oct 24  2024 setup.cfg\n"
+        "-rw-r--r--  1 root  root    17 Oct 24  2024 two words.md\n"
+        "-rw-r--r-- 10 agent staff    3 Nov  2 10:05 new.py\n"
+    )
+    found = encode_details(text)
+    assert found is not None
+    assert found[0] == (
+        "total 12\n"
+        "-rw-r--r-- 1 root root Oct 24  2024:\n"
+        "drwxr-xr-x 2 4096 src\n"
+        "120 setup.cfg\n"
+        "17 two words.md\n"
+        "-rw-r--r-- 10 agent staff 3 Nov  2 10:05 new.py\n"
+    )
+    assert decode_details(*found) == text
+
+
+def test_frames_of_a_traceback_are_short_and_name_a_folder_once() -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/app/db/base.py", line 5, in <module>',
+        "    connect()",
+        '  File "/app/db/base.py", line 9, in connect',
+        '  File "/lib/base.py", line 2, in open',
+        '  File "/app/db/base.py", line 11, in retry',
+        "ValueError: no",
+    ]
+    found = encode_frames("\n".join(lines))
+    assert found is not None
+    assert found[0].split("\n") == [
+        "Traceback (most recent call last):",
+        "  /app/db/base.py:5 <module>",
+        "    connect()",
+        "  …/base.py:9 connect",
+        "  /lib/base.py:2 open",
+        "  /app/db/base.py:11 retry",
+        "ValueError: no",
+    ]
+    assert decode_frames(*found) == "\n".join(lines)
 
 
 def test_dates_in_names_are_no_line_numbers() -> None:
     text = "todo/2026-01-22-first.md\ntodo/2026-01-23-second.md\ntodo/2026-01-24-third.md"
-    found = encode_paths(text)
+    assert encode_paths(text) is None
+    found = encode_trees(text)
     assert found is not None
     assert found[0] == "todo/\n 2026-01-22-first.md\n 2026-01-23-second.md\n 2026-01-24-third.md"
 
 
 def test_a_list_of_paths_stands_below_its_folder() -> None:
     text = "Found:\n/home/me/app/x.py\n/home/me/app/y/z.py\n/home/me/app/w.py\nDone."
-    found = encode_paths(text)
+    found = encode_trees(text)
     assert found is not None
     assert found[0] == "Found:\n/home/me/app/\n x.py\n y/z.py\n w.py\nDone."
-    assert decode_paths(*found) == text
+    assert decode_trees(*found) == text
 
 
 @pytest.mark.parametrize(
@@ -69,9 +151,14 @@ def test_a_list_of_paths_stands_below_its_folder() -> None:
 )
 def test_what_shares_no_path_is_left_alone(text: str) -> None:
     assert encode_paths(text) is None
+    assert encode_trees(text) is None
 
 
 def test_equal_paths_are_told_apart_from_their_folder() -> None:
-    text = "/home/me/a\n/home/me/a\n/home/me/a/"
-    found = encode_paths(text)
-    assert found is None or decode_paths(*found) == text
+    text = "/home/me/a\n/home/me/a\n/home/me/a/\n/home/me/a"
+    found = encode_trees(text)
+    assert found is None or decode_trees(*found) == text
+
+
+def test_very_deep_paths_are_left_alone() -> None:
+    assert encode_trees("\n".join("a/" * depth + "b" for depth in range(1, 2_000))) is None

@@ -27,7 +27,8 @@ def test_calls_are_counted() -> None:
 
 def test_without_a_tokenizer_a_quarter_of_the_characters_is_taken() -> None:
     program = (
-        "import sys, warnings\n"
+        "import logging, sys, warnings\n"
+        "logging.basicConfig(format='%(name)s %(levelname)s %(message).24s', stream=sys.stdout)\n"
         "sys.modules['toktok'] = sys.modules['splintr'] = None\n"
         "from langchain_core.messages import HumanMessage\n"
         "from enfold.langgraph import count_tokens\n"
@@ -40,6 +41,8 @@ def test_without_a_tokenizer_a_quarter_of_the_characters_is_taken() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == [
+        "enfold.tokens ERROR counting failed: tokeniz",
+        "enfold.tokens WARNING no tokenizer library loa",
         f"{100 + STRUCTURE_TOKENS} {2 + STRUCTURE_TOKENS}",
         "RuntimeWarning",
     ]

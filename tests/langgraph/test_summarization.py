@@ -32,6 +32,7 @@ from enfold.langgraph import (
     SummarizationNode,
     SummarizationResult,
     asummarize_messages,
+    count_tokens,
     summarization,
     summarize_messages,
 )
@@ -403,7 +404,7 @@ def test_what_was_put_in_before_the_cut_is_not_lost() -> None:
 def test_more_than_the_model_may_read_loses_the_oldest_with_one_warning() -> None:
     model = said("First.", "Second.")
     first = fold(chat(7), model)
-    with pytest.warns(RuntimeWarning, match="fold_in_sequence=True"):
+    with pytest.warns(RuntimeWarning, match="summarize_in_parts=True"):
         second = fold(chat(15), model, first.running_summary)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -416,7 +417,7 @@ def test_more_than_the_model_may_read_loses_the_oldest_with_one_warning() -> Non
 def test_in_sequence_every_message_is_read() -> None:
     model = said("First.", "Second.", "Third.", "Fourth.")
     messages = [*chat(7), calls("8", "a", "b"), result("9", "a"), result("10", "b"), *chat(5, 11)]
-    done = fold(messages, model, max_tokens_before_summary=14, fold_in_sequence=True)
+    done = fold(messages, model, max_tokens_before_summary=14, summarize_in_parts=True)
     read = [id for asked in model.asked for id in ids(asked[:-1])]
     assert read == ids(messages[:14])
     assert [len(asked[:-1]) <= 5 for asked in model.asked] == [True] * len(model.asked)
@@ -432,6 +433,32 @@ def test_in_sequence_every_message_is_read() -> None:
 def in_words(messages: Any) -> int:
     """A counter by which a summary can be too long."""
     return sum(len(str(message.content).split()) for message in messages)
+
+
+@pytest.mark.parametrize(("words", "limit"), [(3, 60), (7, 60), (7, 200), (40, 200), (11, 1_000)])
+def test_enforced_summary_and_messages_fit_their_two_budgets(words: int, limit: int) -> None:
+    messages: list[AnyMessage] = [
+        HumanMessage("word " * words + str(number), id=str(number)) for number in range(120)
+    ]
+    reserved = limit // 3
+    running = None
+    for turn in range(10, 121, 10):  # max_tokens is exceeded again and again
+        done = fold(
+            messages[:turn],
+            said("a short summary"),
+            running,
+            max_tokens=limit,
+            max_summary_tokens=reserved,
+            token_counter=count_tokens,
+            enforce=True,
+            summarize_in_parts=True,
+        )
+        running = done.running_summary
+        assert count_tokens(done.messages) <= limit
+    assert running is not None
+    assert count_tokens(done.messages[1:]) <= limit - reserved
+    assert ids(done.messages[1:]) == ids(messages[-len(done.messages) + 1 :])
+    assert running.last_summarized_message_id == str(120 - len(done.messages))
 
 
 def test_a_summary_over_its_budget_is_asked_for_again() -> None:
@@ -544,7 +571,7 @@ def test_nothing_is_orphaned_lost_or_doubled(
                 running,
                 max_tokens=limit,
                 max_tokens_before_summary=trigger,
-                fold_in_sequence=sequence,
+                summarize_in_parts=sequence,
             )
         running = done.running_summary
         folded = set() if running is None else running.summarized_message_ids

@@ -13,11 +13,12 @@ from enfold.receipt import (
     Fate,
     Floors,
     ItemCount,
+    ItemFates,
+    ItemReview,
     Receipt,
     RestorableBy,
     make_receipt,
     shortfalls,
-    with_warnings,
 )
 from enfold.testing import assistant, system, user
 from enfold.text.grammar import ITEM_CLASSES, ItemClass
@@ -30,8 +31,11 @@ def made(
 ) -> Receipt:
     """A receipt with these counts."""
     none = dict.fromkeys(ITEM_CLASSES, ItemCount())
-    fates = {kind: dict(_fates(count)) for kind, count in {**none, **counts}.items()}
-    return Receipt(fates, {**none, **(stated or {})}, by)
+    items, words = (
+        {kind: dict(_fates(count)) for kind, count in {**none, **given}.items()}
+        for given in (counts, stated or {})
+    )
+    return Receipt(lambda: ItemFates(items, words, 0.0), by)
 
 
 def _fates(count: ItemCount) -> Iterator[tuple[str, Fate]]:
@@ -69,10 +73,11 @@ def test_missing_items_are_those_that_reach_the_floor() -> None:
 
 def test_warnings_are_part_of_the_receipt_without_items() -> None:
     paths = " ".join(f"src/secret_plan_{n}.py" for n in range(20))
-    poor = make_receipt([user(paths)], [system("A summary.")], restorable=True, by="store")
-    (warning,) = with_warnings(poor).warnings
+    review = ItemReview([user(paths)], [], restorable=True, by="store")
+    poor = review.checked_receipt("A summary.")
+    (warning,) = poor.warnings
     assert warning.startswith("0 of 20 (0%) path items in users' words")
-    assert with_warnings(poor).as_json()["warnings"] == [warning]
+    assert poor.as_json()["warnings"] == [warning]
     assert "secret_plan" not in warning
 
 

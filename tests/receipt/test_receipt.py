@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, text_of
-from enfold.receipt import ItemCount, make_receipt
+from enfold.receipt import ItemCount, ItemReview, make_receipt
 from enfold.testing import assistant, call, result, system, user
 from enfold.text.grammar import ITEM_CLASSES
 from tests.text.test_items import TEXTS
@@ -149,3 +151,29 @@ def test_keys_are_in_no_form_of_a_receipt(key: str) -> None:
     shown = f"{made!r}{made}{dumps(made.as_json(limit=None)).decode()}"
     assert "src/a.py" in shown
     assert key[:12] not in shown
+
+
+class _Unread(list[Message]):
+    """Messages that may not be read."""
+
+    def __iter__(self) -> Iterator[Message]:
+        raise AssertionError("read too early")
+
+
+def test_messages_are_read_when_somebody_looks_at_the_items() -> None:
+    made = make_receipt(_Unread(GONE), [system("A summary.")], restorable=True, by="store")
+    assert (made.restorable_by, made.warnings, made.invented) == ("store", (), ())
+    assert made.notes_as_json() == {"restorable_by": "store", "warnings": [], "invented": []}
+    with pytest.raises(AssertionError, match="read too early"):
+        _ = made.items
+
+
+@given(st.lists(TEXTS, max_size=4), st.lists(TEXTS, max_size=2), TEXTS)
+def test_a_summary_counts_as_a_part_of_the_view(
+    gone: list[str], kept: list[str], summary: str
+) -> None:
+    old, shown, view = (list(map(user, texts)) for texts in (gone, kept, [*kept, summary]))
+    whole = ItemReview(old, shown, restorable=True).receipt(summary)
+    assert whole.items == make_receipt(old, view, restorable=True).items
+    for name, found in whole.stated_fates.items():
+        assert found.items() <= whole.items[name].items()

@@ -91,7 +91,7 @@ def encoding(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def count(encoding: str) -> CountTexts:
-    return tokenizers.tiktoken_counter(encoding)
+    return tokenizers.TiktokenCounter(encoding, fast_after=0)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +99,7 @@ def count_without_toktok(encoding: str) -> CountTexts:
     """As on a machine for which toktok has no build."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "toktok", None)
-        return tokenizers.tiktoken_counter(encoding)
+        return tokenizers.TiktokenCounter(encoding)
 
 
 @pytest.fixture(scope="module")

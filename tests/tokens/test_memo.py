@@ -6,7 +6,8 @@ from sys import getsizeof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.tokens.tokenizers import UNKNOWN, Memo
+from enfold.text.memo import SHORT
+from enfold.tokens.tokenizers import UNKNOWN, Memo, _CountTable
 
 
 def test_what_was_kept_is_found_and_nothing_else() -> None:
@@ -29,7 +30,19 @@ def test_bytes_are_bounded() -> None:
     for number in range(10, 100):
         memo.keep({f"{text}{number}": number})
         assert len(memo) <= 20
-    assert memo.find([f"{text}99", f"{text}10"]) == [99, UNKNOWN]
+    # Those that were dropped are known by their digests.
+    assert memo.find([f"{text}99", f"{text}10", f"{text}9"]) == [99, 10, UNKNOWN]
+
+
+def test_the_table_of_digests_is_bounded_and_never_wrong() -> None:
+    table = _CountTable(slots=16)
+    long = "x" * SHORT
+    for number in range(1, 500):
+        table.keep(f"{long}{number}", number)
+        found = [table.find(f"{long}{each}") for each in range(1, number + 1)]
+        assert found[-1] == number
+        assert all(count in {each, UNKNOWN} for each, count in enumerate(found, 1))
+        assert sum(count != UNKNOWN for count in found) <= 16
 
 
 def test_wide_characters_take_more_room() -> None:

@@ -102,11 +102,17 @@ def failing(error: BaseException) -> Callable[[], CountTexts]:
     [ValueError("SECRET"), MemoryError("SECRET"), PanicException("SECRET")],
     ids=lambda error: type(error).__name__,
 )
-def test_a_failure_while_counting_is_worth_another_try(error: BaseException) -> None:
+def test_a_failure_while_counting_is_logged_and_worth_another_try(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
     tokenizer = Tokenizer("broken", failing(error))
     with pytest.raises(TokenCountError, match=f"broken.*{type(error).__name__}") as caught:
         tokenizer.count("SECRET")
     assert facts(caught.value).retryable
+    (line,) = caplog.messages
+    assert line == (
+        f"counting failed: tokenizer=broken texts=1 characters=6 cause={type(error).__name__}"
+    )
     assert "SECRET" not in str(caught.value)
 
 

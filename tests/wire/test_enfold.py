@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from enfold.errors import DialectError
 from enfold.jsontext import dump_text
@@ -27,9 +26,7 @@ from enfold.messages import (
     Unknown,
 )
 from enfold.wire import enfold
-from tests.wire import enfold_values
 from tests.wire.conversations import conversations, without_extras
-from tests.wire.round_trips import damaged, json_objects, json_values
 
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 TRIP: dict[str, Any] = {
@@ -111,27 +108,6 @@ def test_a_body_is_read_into_typed_values() -> None:
 
 
 # What goes out again
-
-
-@given(enfold_values.values)
-def test_what_is_not_touched_comes_back_as_it_was(value: Any) -> None:
-    before = deepcopy(value)
-    assert dump_text(enfold.render(enfold.parse(value))) == dump_text(before)
-    assert dump_text(value) == dump_text(before)
-
-
-@given(enfold_values.messages)
-def test_a_single_message_comes_back_as_it_was(raw: Any) -> None:
-    assert dump_text(enfold.render_message(enfold.parse_message(raw))) == dump_text(raw)
-
-
-@given(st.one_of(json_values, json_objects, damaged(enfold_values.values)))
-def test_any_json_comes_back_as_it_was_or_is_refused(value: Any) -> None:
-    try:
-        conversation = enfold.parse(value)
-    except DialectError:
-        return
-    assert dump_text(enfold.render(conversation)) == dump_text(value)
 
 
 @given(conversations)

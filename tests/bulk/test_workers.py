@@ -1,4 +1,4 @@
-"""Who does the work gives back what came of it, in this process or another."""
+"""Workers return results and errors, in this process or another."""
 
 from __future__ import annotations
 
