@@ -1,12 +1,15 @@
 """Compare enfold with other libraries in one run.
 
     python benchmarks/compare.py [--works count,turn,compress,prune,proxy] [--sizes 100,1000,…]
+    python benchmarks/compare.py --quick
 
-Prints Markdown. A run of all works also writes docs/benchmarks.md and its chart.
+Prints Markdown. A run of all works also writes docs/benchmarks.md and its chart. `--quick` takes
+about three minutes: small sizes, and only libraries that an earlier run installed.
 
 Each contender has its own process, and each other library its own environment, installed at the
 first run. Times are CPU times of all cores, to reduce the effect of other work on the machine;
-compare the ratios. A library that cannot be installed, fails, or takes too long is reported.
+compare the ratios. A library that cannot be installed, fails, or takes too long is reported. What
+is left after `--minutes` is not measured, and the report says so.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ import json
 import math
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +47,10 @@ SMALLEST = {"count": 100, "turn": 100, "compress": 1_000}
 """A compression needs more messages than those that stay."""
 LARGEST = {"count": 100_000, "turn": 1_000_000, "compress": 100_000}
 PROXY_SECONDS, PROXY_REQUESTS = 5.0, 100_000
+MINUTES, QUICK_MINUTES = 30.0, 3.0
+"""Time for measuring, without that for installing libraries."""
+QUICK_LIMIT = 20.0
+QUICK_SIZES = "100,1000,10000"
 DOCS = Path(__file__).parent.parent / "docs"
 OURS = [sys.executable, str(SCRIPTS / "enfold_work.py")]
 
@@ -58,9 +66,12 @@ class Contender:
     command: list[str]
     limit: float = LIMIT
 
-    def work(self, work: str, file: Path) -> Outcome:
-        """Run it on the messages of a file."""
-        return run_script([*self.command, work, self.name, str(file)], self.limit)
+    def work(self, work: str, file: Path, until: float) -> Outcome:
+        """Run it on the messages of a file, if there is time left before `until`."""
+        left = until - time.monotonic()
+        if left <= 0:
+            return "out of time"
+        return run_script([*self.command, work, self.name, str(file)], min(self.limit, left))
 
 
 @dataclass
@@ -81,16 +92,17 @@ class Contenders:
             self.of.setdefault(work, []).extend(Contender(each, command, limit) for each in names)
 
 
-def gather() -> Contenders:
-    """Return enfold and every library that can be installed."""
+def gather(*, quick: bool) -> Contenders:
+    """Return enfold and every library that can be installed; if `quick`, that is installed."""
     found = Contenders()
     found.add("enfold", OURS, PATIENCE)
     for peer in PEERS:
-        python = peer.environment()
+        python = peer.environment(installs=not quick)
         if isinstance(python, str):
             found.missing[peer.name] = python
         else:
-            found.add(peer.name, [str(python), str(SCRIPTS / peer.script)])
+            limit = QUICK_LIMIT if quick else LIMIT
+            found.add(peer.name, [str(python), str(SCRIPTS / peer.script)], limit)
     return found
 
 
@@ -104,7 +116,7 @@ def conversation(size: int) -> list[Message]:
 
 
 def grown(
-    contenders: Sequence[Contender], work: str, sizes: Sequence[int], folder: Path
+    contenders: Sequence[Contender], work: str, sizes: Sequence[int], folder: Path, until: float
 ) -> dict[str, dict[int, Outcome]]:
     """Measure every contender on every size, until a size is too large for it."""
     results: dict[str, dict[int, Outcome]] = {each.name: {} for each in contenders}
@@ -117,7 +129,7 @@ def grown(
             if any(isinstance(outcome, str) for outcome in earlier.values()):
                 continue
             print(f"  {work}: {contender.name}, {size:,} messages", file=sys.stderr)
-            earlier[size] = contender.work(work, file)
+            earlier[size] = contender.work(work, file, until)
     return results
 
 
@@ -149,7 +161,7 @@ def tell_growth(
     heads = [f"{size:,}" for size in sizes]
     yield "| | " + " | ".join([*heads, "× enfold", "growth", *further]) + " |"
     yield "|---|" + "--:|" * (len(sizes) + 1) + "---|" * (1 + len(further))
-    ours = results["enfold"]
+    ours = results.get("enfold", {})
     for name, outcomes in results.items():
         cells = [_milliseconds(outcomes.get(size)) for size in sizes]
         done = [size for size, outcome in outcomes.items() if not isinstance(outcome, str)]
@@ -179,20 +191,20 @@ def _three_digits(number: float) -> str:
     return f"{number:,.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
 
 
-def pruned_all(contenders: Sequence[Contender], folder: Path) -> Iterator[str]:
+def pruned_all(contenders: Sequence[Contender], folder: Path, until: float) -> Iterator[str]:
     """Yield the tables of a generated transcript and of a recorded one, if there is one."""
     file = folder / "agent.json"
     file.write_text(json.dumps(_transcript()), encoding="utf-8")
-    yield from pruned(contenders, file)
+    yield from pruned(contenders, file, until)
     recorded = longest_session(RECORDED)
     if recorded is not None:
         file.write_text(json.dumps(recorded), encoding="utf-8")
         size = f"{len(recorded):,} messages, {enfold.count(recorded):,} tokens"
         yield f"\nThe longest recorded session of a coding agent in the data ({size}):\n"
-        yield from pruned(contenders, file)
+        yield from pruned(contenders, file, until)
 
 
-def pruned(contenders: Sequence[Contender], file: Path) -> Iterator[str]:
+def pruned(contenders: Sequence[Contender], file: Path, until: float) -> Iterator[str]:
     """Yield a table of one long agent transcript, made smaller."""
     messages = json.loads(file.read_text(encoding="utf-8"))
     before = enfold.count(messages)
@@ -203,7 +215,7 @@ def pruned(contenders: Sequence[Contender], file: Path) -> Iterator[str]:
     yield "|---|--:|--:|--:|--:|---|"
     for contender in contenders:
         print(f"  prune: {contender.name}", file=sys.stderr)
-        outcome = contender.work("prune", file)
+        outcome = contender.work("prune", file, until)
         if isinstance(outcome, str):
             yield f"| {contender.name} | {outcome} | | | | |"
             continue
@@ -243,8 +255,8 @@ NOTES = {
     ),
     "compress": (
         "Milliseconds of processor time, with a model that answers at once; the newest 30,000 "
-        "tokens stay. enfold's time includes validation, a ledger that restores the input "
-        "exactly, and a receipt."
+        "tokens stay. enfold's time includes validation and a ledger that restores the input "
+        "exactly; the receipt is computed on first access, which is not measured."
     ),
     "prune": (
         "Generated; recorded sessions repeat less (benchmarks/lossless.py measures many). "
@@ -266,6 +278,7 @@ FURTHER: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
         "peak memory": lambda last: f"{last['peak'] / 2**20:,.0f} MiB",
     },
 }
+GOALS = "## Goals"
 HEAD = """\
 # Benchmarks
 
@@ -276,21 +289,25 @@ are those of one machine. Libraries that could not be measured are named at the 
 """
 
 
-def report(works: Sequence[str], sizes: Sequence[int], chart: Path) -> Iterator[str]:
+def report(
+    works: Sequence[str], sizes: Sequence[int], chart: Path, minutes: float, *, quick: bool
+) -> Iterator[str]:
     """Yield the report as Markdown, and write the chart."""
     yield HEAD
-    found = gather()
+    found = gather(quick=quick)
+    until = time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for work in works:
             yield f"## {TITLES[work]}\n\n{NOTES[work]}\n"
             if work == "proxy":
-                yield from proxy.report(PROXY_SECONDS, PROXY_REQUESTS, peers=True)
+                seconds = PROXY_SECONDS / 5 if quick else PROXY_SECONDS
+                yield from proxy.report(seconds, 0 if quick else PROXY_REQUESTS, peers=not quick)
             elif work == "prune":
-                yield from pruned_all(found.of[work], folder)
+                yield from pruned_all(found.of.get(work, ()), folder, until)
             else:
                 most = [size for size in sizes if SMALLEST[work] <= size <= LARGEST[work]]
-                results = grown(found.of[work], work, most, folder)
+                results = grown(found.of.get(work, ()), work, most, folder, until)
                 yield from tell_growth(results, FURTHER[work])
                 if work == "turn":
                     chart.write_text(_chart(results), encoding="utf-8")
@@ -318,23 +335,33 @@ def _chart(results: Mapping[str, Mapping[int, Outcome]]) -> str:
     return draw("Time of a turn as the history grows", drawn, "messages", "ms of CPU a turn")
 
 
+def _sizes(*, quick: bool) -> str:
+    return QUICK_SIZES if quick else "100,1000,10000,100000,1000000"
+
+
 def main() -> None:
     """Print the report; a complete one is also written to the documentation."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--works", default=",".join(TITLES))
-    parser.add_argument("--sizes", default="100,1000,10000,100000,1000000")
+    parser.add_argument("--sizes", default="")
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    works = options.works.split(",")
-    sizes = [int(size) for size in options.sizes.split(",")]
-    is_whole = works == list(TITLES)
+    works, quick = options.works.split(","), options.quick
+    sizes = [int(size) for size in (options.sizes or _sizes(quick=quick)).split(",")]
+    minutes = options.minutes or (QUICK_MINUTES if quick else MINUTES)
+    is_whole = works == list(TITLES) and not quick
     with tempfile.TemporaryDirectory() as folder:
         chart = (DOCS if is_whole else Path(folder)) / "benchmarks.svg"
         lines = []
-        for line in report(works, sizes, chart):
+        for line in report(works, sizes, chart, minutes, quick=quick):
             print(line, flush=True)
             lines.append(line)
     if is_whole:
-        (DOCS / "benchmarks.md").write_text("\n".join([*lines, ""]), encoding="utf-8")
+        page = DOCS / "benchmarks.md"
+        # The goals are set by hand, with what was measured for each.
+        _, heading, goals = page.read_text(encoding="utf-8").partition(GOALS)
+        page.write_text("\n".join([*lines, "", heading + goals]), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import os
 import random
 import string
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -21,7 +22,8 @@ from conversations import mixed
 
 from enfold.jsontext import dump_text, loads
 from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult
-from enfold.tokens import STRUCTURE_TOKENS, count_conversation, count_message, get, warm
+from enfold.tokens import count_conversation, count_message, get, warm
+from enfold.tokens.counts import collect
 from enfold.wire import openai
 
 MILLION = 1_000_000
@@ -104,14 +106,14 @@ def in_batch(peer: Any, conversation: Conversation) -> Callable[[], int] | None:
     if peer is None:
         return None
     texts = [text for message in conversation.messages for text in texts_of(message)]
-    structure = STRUCTURE_TOKENS * len(conversation.messages)
+    structure = sum(collect(message.parts, defaultdict(list)) for message in conversation.messages)
     return lambda: structure + sum(map(len, peer.encode_ordinary_batch(texts, num_threads=CORES)))
 
 
 def one_by_one(name: str, peer: Any, messages: Sequence[Message]) -> Work:
     """Count with one call per message."""
     texts = [text for message in messages for text in texts_of(message)]
-    structure = STRUCTURE_TOKENS * len(messages)
+    structure = sum(collect(message.parts, defaultdict(list)) for message in messages)
     return Work(
         name,
         lambda: sum(map(count_message, messages)),

@@ -35,7 +35,7 @@ class Peer:
             return python
         return run_script([str(python), str(SCRIPTS / self.script), *arguments], timeout)
 
-    def environment(self) -> Path | str:
+    def environment(self, *, installs: bool = True) -> Path | str:
         """Return the interpreter that has it, or the reason why there is none."""
         folder = FOLDER / self.name
         python = folder / "bin" / "python"
@@ -43,20 +43,34 @@ class Peer:
         wanted = "\n".join(self.requirements)
         if ready.exists() and ready.read_text() == wanted:
             return python
-        base = next(filter(None, map(shutil.which, self.pythons or (sys.executable,))), None)
+        if not installs:
+            return "is not installed; a whole run installs it"
+        base = next(filter(_runs, self.pythons or (sys.executable,)), None)
         if base is None:
-            return f"needs {' or '.join(self.pythons)}, which is not on PATH"
+            return f"needs {' or '.join(self.pythons)}, which does not run here"
         print(f"installing {self.name} …", file=sys.stderr)
-        subprocess.run([base, "-m", "venv", "--clear", str(folder)], check=True)
+        create = [base, "-m", "venv", "--clear", str(folder)]
         install = [str(python), "-m", "pip", "install", "--quiet", *self.requirements]
         try:
-            subprocess.run(install, check=True, capture_output=True, timeout=INSTALLING)
+            for command in (create, install):
+                subprocess.run(command, check=True, capture_output=True, timeout=INSTALLING)
         except subprocess.TimeoutExpired:
             return f"could not be installed within {INSTALLING} s"
         except subprocess.CalledProcessError as error:
             return f"could not be installed: {_last_line(error.stderr)}"
+        except OSError as error:
+            return f"could not be installed: {error}"
         ready.write_text(wanted)
         return python
+
+
+def _runs(python: str) -> bool:
+    """Return True if an interpreter runs. A name on PATH may belong to a shim without one."""
+    path = shutil.which(python)
+    if path is None:
+        return False
+    done = subprocess.run([path, "-c", "import venv"], capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def run_script(command: list[str], timeout: float) -> dict[str, Any] | str:
@@ -67,7 +81,12 @@ def run_script(command: list[str], timeout: float) -> dict[str, Any] | str:
         return f"over {timeout:g} s"
     except subprocess.CalledProcessError as error:
         return f"failed: {_last_line(error.stderr)}"
-    measured: dict[str, Any] = json.loads(done.stdout)
+    except OSError as error:
+        return f"failed: {error}"
+    try:
+        measured: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        return f"failed: it printed no JSON but {_last_line(done.stdout)}"
     return measured
 
 

@@ -1,13 +1,16 @@
 """The overhead of proxies: enfold, a bare pass-through, LiteLLM and headroom.
 
     python benchmarks/proxy.py [--seconds 5] [--no-peers] [--requests 100000]
+    python benchmarks/proxy.py --cpu [--times 400]
 
 The upstream does nothing. Upstream, proxies and load are separate processes on loopback; the proxy
 has one core if the system allows it. Bodies: a short one, 100 messages, 100,000 and a million
 tokens, for a model with a larger window, so nothing is compressed. Each is sent a few times,
 followed by a pause, so that a turn of a known conversation is measured. All proxies run at once and
 are measured in turns. Every response is checked. `--requests` sends this many different requests
-and measures the memory.
+and measures the memory. `--cpu` only compares the CPU time of enfold and of the pass-through for a
+request, background work included: it is the same on a busy machine. There a conversation grows,
+too: each request has the reply before and a new message.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import KEY, Figures, measure, request, send_all
+from load import KEY, REST, Figures, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -70,6 +73,10 @@ def _body(messages: int, text: str, mark: str = "") -> bytes:
     return json.dumps({"model": MODEL, "messages": [*history, asked]}).encode()
 
 
+class NotStartedError(Exception):
+    """A server does not answer."""
+
+
 @contextmanager
 def running(command: list[str], port: int, core: int | None, **variables: str) -> Iterator[int]:
     """Start a server; yield its process id when it answers on the port."""
@@ -98,7 +105,7 @@ def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 300) -> 
             time.sleep(0.2)
         else:
             return
-    sys.exit(f"nothing answers on port {port}")
+    raise NotStartedError(f"nothing answers on port {port}")
 
 
 def free_port() -> int:
@@ -185,12 +192,16 @@ def measured(
     core = 0 if (os.cpu_count() or 1) > 1 else None
     ports = {DIRECT: upstream, **{proxy.name: proxy.port for proxy in proxies}}
     with ExitStack() as stack:
-        processes = {
-            proxy.name: stack.enter_context(
-                running(proxy.command, proxy.port, core, **proxy.variables)
-            )
-            for proxy in proxies
-        }
+        processes: dict[str, int] = {}
+        for proxy in proxies:
+            server = running(proxy.command, proxy.port, core, **proxy.variables)
+            try:
+                processes[proxy.name] = stack.enter_context(server)
+            except (NotStartedError, OSError) as error:
+                if proxy.name in {BARE, ENFOLD}:
+                    raise
+                print(f"  proxy: {proxy.name} was left out: {error}", file=sys.stderr)
+                del ports[proxy.name]
         for name, body in bodies().items():
             print(f"  proxy: {name}", file=sys.stderr)
             alone = 200 if len(body) < 1_000_000 else 50
@@ -231,6 +242,57 @@ def remembered(proxy: Proxy, requests: int) -> Iterator[str]:
             yield f"| {(look + 1) * batch:,} | {memory(process):.0f} |"
 
 
+def cpu_seconds(process: int) -> float:
+    """Return the CPU time of a process."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def growing(conversations: int, turns: int) -> Iterator[bytes]:
+    """Yield the bodies of conversations: each adds the reply and a message to the one before."""
+    for conversation in range(conversations):
+        messages: list[dict[str, str]] = []
+        for turn in range(turns):
+            text = f"{conversation}.{turn}: {'a few words ' * 8}"
+            messages.append({"role": "user", "content": text})
+            yield json.dumps({"model": MODEL, "messages": messages}).encode()
+            messages.append({"role": "assistant", "content": "pong"})
+
+
+def compared(proxies: list[Proxy], times: int) -> Iterator[str]:
+    """Yield a table of the CPU time for a request."""
+    works = {name: [body] * times for name, body in bodies().items() if name != "1M tokens"}
+    works["conversation that grows"] = list(growing(max(1, times // 40), 40))
+    yield "| body | bare ms of CPU | enfold ms of CPU | × bare |"
+    yield "|---|--:|--:|--:|"
+    with ExitStack() as stack:
+        processes = [
+            (each, stack.enter_context(running(each.command, each.port, None, **each.variables)))
+            for each in proxies
+        ]
+        for name, sent in works.items():
+            requests = list(map(request, sent))
+            taken: dict[str, float] = {}
+            for proxy, process in processes:
+                uvloop.run(send_all(proxy.port, requests[:3], 1))
+                time.sleep(REST)  # background work of the requests before
+                before = cpu_seconds(process)
+                uvloop.run(send_all(proxy.port, requests, 1))
+                time.sleep(REST)
+                taken[proxy.name] = (cpu_seconds(process) - before) * 1000 / len(requests)
+            bare, ours = taken[BARE], taken[ENFOLD]
+            yield f"| {name} | {bare:.2f} | {ours:.2f} | {ours / max(bare, 1e-6):.2f} |"
+
+
+def report_cpu(times: int) -> Iterator[str]:
+    """Yield the comparison of CPU times."""
+    upstream = free_port()
+    target = f"http://127.0.0.1:{upstream}"
+    command = [sys.executable, str(HERE), "upstream", str(upstream)]
+    with tempfile.TemporaryDirectory() as folder, running(command, upstream, None):
+        yield from compared(list(ours(folder, target)), times)
+
+
 def report(seconds: float, requests: int, *, peers: bool) -> Iterator[str]:
     """Yield the report as Markdown."""
     upstream = free_port()
@@ -259,8 +321,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--cpu", action="store_true")
+    parser.add_argument("--times", type=int, default=400)
     options = parser.parse_args()
-    for line in report(options.seconds, options.requests, peers=options.peers):
+    lines = report(options.seconds, options.requests, peers=options.peers)
+    for line in report_cpu(options.times) if options.cpu else lines:
         print(line, flush=True)
 
 

@@ -10,8 +10,9 @@ Every conversation with questions is stored and asked each of them once. Evidenc
 Only evidence of at least three content words counts, because "Yeah, exactly." occurs anywhere. A
 question's share is the share of its evidence that is found; the table has the mean over questions.
 
-BM25 ranks whole messages (k1 1.2, b 0.75, lower-case words without function words) and takes each
-message with its two neighbours, in the order of rank, as long as their lines fit the tokens.
+BM25 ranks whole messages (k1 1.2, b 0.75, stems without function words) and takes each message with
+one, two or four neighbours on each side, in the order of rank, as long as their lines fit the
+tokens.
 """
 
 from __future__ import annotations
@@ -36,12 +37,15 @@ from enfold.evaluation import cases
 from enfold.evaluation.measures import says_something
 from enfold.messages import Message, text_of
 from enfold.text.cues import is_content_word
+from enfold.text.questions import stem
 from enfold.text.words import texts_of_terms
 from enfold.tokens import get
 
 TOKENIZER = "o200k_base"
 IN_A_ROW = 25
 K1, B = 1.2, 0.75
+NEIGHBOURS = (1, 2, 4)
+"""Neighbours on each side that BM25 takes."""
 
 
 class Found:
@@ -81,14 +85,16 @@ class Bm25:
         self._mean = mean(self._lengths) or 1
         self._holders = Counter(word for each in self._terms for word in each)
 
-    def answer(self, question: str, tokens: int) -> list[str]:
+    def answer(self, question: str, tokens: int, neighbours: int) -> list[str]:
         """Return the best messages with their neighbours, within the tokens."""
         scores = [self._score(at, set(_words(question))) for at in range(len(self.texts))]
         chosen: set[int] = set()
         for at in sorted(range(len(scores)), key=lambda at: -scores[at]):
             if not scores[at]:
                 break
-            for near in (at, at - 1, at + 1):
+            for near in sorted(
+                range(at - neighbours, at + neighbours + 1), key=lambda n: abs(n - at)
+            ):
                 if 0 <= near < len(scores) and near not in chosen and self.costs[near] <= tokens:
                     chosen.add(near)
                     tokens -= self.costs[near]
@@ -105,8 +111,13 @@ class Bm25:
         return score
 
 
+def _nearest(at: int, neighbours: int) -> list[int]:
+    """Return a place and its neighbours on both sides, the nearest first."""
+    return [at, *(at + step * side for step in range(1, neighbours + 1) for side in (-1, 1))]
+
+
 def _words(text: str) -> list[str]:
-    return [word for word in texts_of_terms(text) if is_content_word(word)]
+    return [stem(word) for word in texts_of_terms(text) if is_content_word(word)]
 
 
 async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
@@ -133,8 +144,10 @@ async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
                         cpu += time.process_time() - start
                         answers = {
                             "recall": Found([passage.text for passage in answer.passages]),
-                            "BM25": Found(peer.answer(probe.question, tokens)),
                         }
+                        for near in NEIGHBOURS:
+                            texts = peer.answer(probe.question, tokens, near)
+                            answers[f"BM25, {near}"] = Found(texts)
                         for who, found in answers.items():
                             for rule in (Found.has_whole, Found.has_row):
                                 share = mean(rule(found, message) for message in wanted)

@@ -16,7 +16,9 @@ results left out.
   a view that shows the sentence outside its tool result or file: in another message, in an excerpt
   of the message, or below a heading of the summary that speaks of the user, rules or constraints.
 - recognised: the rules and 105 other sentences (`rules/plain.txt`) given to `find_rules` one by one
-  and inside a text. False alarms are counted against all that is kept.
+  and inside a text; and 155 sentences in 20 languages of `tests/text/rule_sentences_later.tsv`,
+  which neither the cues nor the weights were made with. False alarms are counted against all that
+  is kept.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from enfold.messages import Message, Text, ToolResult
 from enfold.tokens import count_messages
 
 RULES = Path(__file__).parent / "rules"
+LATER = RULES.parents[1] / "tests" / "text" / "rule_sentences_later.tsv"
 COMPRESSIONS = 10
 MOST_PARTS = 24
 """Parts of a session at most: a session that is never compressed ends too."""
@@ -56,6 +59,7 @@ LONG = 6_000
 """Characters of a long text of the person before a rule, and of a quoted file."""
 PLACES = ("start", "middle", "end", "own paragraph", "after long", "end", "start")
 HEADING = re.compile(r"user|rule|constraint|instruction|standing|preference", re.IGNORECASE)
+LONGEST_HEADING = 60
 SUMMARY = "[Previous conversation summary]"
 
 
@@ -323,12 +327,20 @@ def state(view: Sequence[Message], planted: Planted, original: Message) -> str:
 
 
 def _below_heading(text: str, sentence: str) -> bool:
-    """True if the nearest heading above the sentence speaks of the user or of rules."""
+    """True if the nearest heading above the sentence, or its own line, names the user or rules.
+
+    A heading begins with a number sign or is short and ends with a colon. Of the sentence's own
+    line the label counts, which precedes the first quotation mark.
+    """
     before = text[: max(0, text.find(sentence))]
     line = text[text.rfind("\n", 0, len(before)) + 1 : len(before)]
-    lines = before.splitlines()
-    headings = [each for each in lines if each.startswith("#") or each.rstrip().endswith(":")]
-    return bool(HEADING.search(line)) or bool(headings and HEADING.search(headings[-1]))
+    label = re.split(r"[`\"“]", line, maxsplit=1)[0]
+    headings = [each for each in before.splitlines() if _is_heading(each)]
+    return bool(HEADING.search(label)) or bool(headings and HEADING.search(headings[-1]))
+
+
+def _is_heading(line: str) -> bool:
+    return line.startswith("#") or (line.rstrip().endswith(":") and len(line) <= LONGEST_HEADING)
 
 
 def recognise() -> dict[str, Any]:
@@ -356,7 +368,10 @@ def recognise() -> dict[str, Any]:
                 missed[how].append(rule)
             alarms[how] += [text[a:b] for a, b in spans if (a, b) not in inside]
     alarms["alone"] += [each for each in plain if find_rules(each)]
+    later = [line.split("\t") for line in LATER.read_text(encoding="utf-8").splitlines()]
+    kept = Counter(kind for kind, _, text in later if find_rules(text))
     return {
+        "later": {"rules": sum(kind == "rule" for kind, *_ in later), "kept": dict(kept)},
         "rules": len(rules),
         "plain": len(plain),
         "missed": missed,
@@ -409,6 +424,11 @@ def print_recognised(recognised: dict[str, Any]) -> None:
         print("\nNo classifier of rules.")
         return
     print()
+    later, kept = recognised["later"], recognised["later"]["kept"]
+    print(
+        f"recognised in twenty languages: {kept['rule'] / later['rules']:.1%}; false alarms "
+        f"{kept.get('other', 0) / sum(kept.values()):.1%} of what is kept."
+    )
     for how, missed in recognised["missed"].items():
         hits = recognised["rules"] - len(missed)
         alarms = len(recognised["alarms"][how])
