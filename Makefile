@@ -3,16 +3,23 @@
 # the newest suitable one.
 
 PYTHON ?=
+PORT ?= 8787
 TEST ?= tests
 PYTEST_ARGS ?=
+# One process more than there are cores: tests also wait for servers, browsers and databases.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 BENCH ?= compare
+BENCH_ARGS ?=
 METRICS ?= $(wildcard ../shared/data/*.jsonl)
 
 SETUP = "$(or $(PYTHON),python3)" scripts/setup.py $(if $(PYTHON),--python "$(PYTHON)")
 BIN = .venv/bin
 
+# Tests start hundreds of Python processes, which load compiled modules in two thirds of the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run demo browser test coverage test-model test-agents lint types fmt docs bench metrics check clean
+.PHONY: help setup setup-run run demo browser test coverage test-model test-agents lint types fmt docs bench torture guard metrics mutants check release clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -23,8 +30,8 @@ setup: ## Install everything for development into .venv
 setup-run:
 	@$(SETUP) run
 
-run: setup-run ## Start enfold with a sample conversation, on http://127.0.0.1:8787
-	@$(BIN)/enfold serve --sample
+run: setup-run ## Start enfold with sample conversations, on http://127.0.0.1:8787 (PORT=8788 takes another)
+	@$(BIN)/enfold serve --sample --port $(PORT)
 
 demo: setup-run ## Show what enfold does, in the terminal
 	@$(BIN)/enfold demo
@@ -33,10 +40,10 @@ browser: ## Install a browser for the tests of the web UI, if the system allows 
 	@$(SETUP) browser
 
 test: setup browser ## Run the test suite (TEST=path and PYTEST_ARGS=... select a part)
-	$(BIN)/python -m pytest -n auto $(PYTEST_ARGS) $(TEST)
+	$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS) $(TEST)
 
 coverage: setup browser ## Run the test suite with coverage; takes twice as long
-	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(PYTEST_ARGS) $(TEST)
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term $(PYTEST_ARGS) $(TEST)
 
 test-model: ## Run the tests with a small model on this machine
 	@$(SETUP) model
@@ -45,6 +52,9 @@ test-model: ## Run the tests with a small model on this machine
 test-agents: setup ## Run real coding agents through enfold, against a scripted provider
 	@$(BIN)/python -m scripts.agents
 	$(BIN)/python -m pytest -m agents -n 2 $(PYTEST_ARGS) tests/agents
+
+mutants: setup ## Change rules one at a time, and see if the tests notice (a sample, half an hour)
+	$(BIN)/python -m scripts.mutants
 
 lint: setup ## Check rules and formatting with ruff
 	$(BIN)/ruff check .
@@ -60,13 +70,22 @@ fmt: setup ## Format the code and fix what ruff can fix
 docs: setup ## Build the documentation site in build/documentation/site
 	$(BIN)/python -m scripts.docs
 
-bench: setup ## Compare with other libraries (BENCH="importing counting" runs other scripts)
-	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+bench: setup ## Compare with other libraries (BENCH_ARGS=--quick; BENCH="importing counting" runs others)
+	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py $(BENCH_ARGS) || exit 1; done
+
+guard: setup ## Check that nothing has become much slower
+	$(BIN)/python benchmarks/guard.py
+
+torture: setup ## Kill processes in the middle of their work; nothing may be missing (some minutes)
+	$(BIN)/python -m tests.torture $(TORTURE_ARGS)
 
 metrics: setup-run ## Measure the project's goals (METRICS="files" selects conversations)
 	@$(BIN)/enfold eval --metrics $(METRICS)
 
 check: lint types test ## Run lint, types and test; required for every change
+
+release: setup ## Build wheel and source archive in dist, and check them in fresh environments
+	$(BIN)/python -m scripts.release
 
 clean: ## Remove .venv and all build and cache files
 	rm -rf .venv .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist htmlcov

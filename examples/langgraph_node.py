@@ -40,7 +40,7 @@ def build(checkpointer: SqliteSaver) -> Any:
         max_tokens=600,
         max_summary_tokens=200,
         final_prompt=FENCED_FINAL_SUMMARY_PROMPT,  # a summary is reference, not an instruction
-        fold_in_sequence=True,  # every message is summarized, in several calls if needed
+        summarize_in_parts=True,  # every message is summarized, in several calls if needed
         enforce=True,  # an error is raised if a budget is exceeded
         memory_flush_hook=remembered.extend,  # in the background, for long-term memory
     )

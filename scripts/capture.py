@@ -22,6 +22,7 @@ from rich.text import Text
 ROOT = Path(__file__).resolve().parent.parent
 ENFOLD = Path(sys.executable).with_name("enfold")
 COLUMNS = 100
+SECONDS_PER_LINE = 0.25
 PICTURES = {"demo.svg": ("demo",)}
 """File -> the command's arguments."""
 
@@ -69,7 +70,20 @@ def draw(output: str, title: str) -> str:
     console = Console(record=True, width=COLUMNS, file=io.StringIO(), color_system="truecolor")
     console.print(Text.from_ansi(output.strip("\n")))
     template = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    return console.export_svg(title=title, theme=MONOKAI, code_format=template, unique_id="enfold")
+    svg = console.export_svg(title=title, theme=MONOKAI, code_format=template, unique_id="enfold")
+    return animate(svg)
+
+
+def animate(svg: str) -> str:
+    """Return the picture with lines that appear one after the other, once."""
+    style = "@keyframes appear { from { opacity: 0 } to { opacity: 1 } }"
+
+    def delayed(found: re.Match[str]) -> str:
+        seconds = int(found[1]) * SECONDS_PER_LINE
+        return f'{found[0]} style="animation: appear 0.2s {seconds:.2f}s both"'
+
+    moving = re.sub(r'clip-path="url\(#enfold-line-(\d+)\)"', delayed, svg)
+    return moving.replace("</style>", f"    {style}\n    </style>", 1)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,15 @@ from pathlib import Path
 
 from playwright.async_api import Page, async_playwright, expect
 
+import enfold
+from enfold.records import UsageEvent
+
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SERVE = (sys.executable, "-m", "enfold.cli", "serve", "--port", "0", "--sample")
+REPLIES = 24
+"""Requests after the summary, on the picture of the dashboard."""
 Act = Callable[[Page], Awaitable[None]]
 
 
@@ -57,14 +62,15 @@ class Picture:
 
 
 PICTURES = {
-    "ui-chat.png": Picture("/"),
-    "ui-context.png": Picture("/", explain),
-    "ui-phone.png": Picture("/", width=390, height=800, dark=True),
-    "ui-summary.png": Picture("/", summarize),
-    "ui-dark.png": Picture("/", dark=True),
+    "ui-setup.png": Picture("/setup"),
+    "ui-chat.png": Picture("/s/sample"),
+    "ui-context.png": Picture("/s/sample", explain),
+    "ui-phone.png": Picture("/s/sample", width=390, height=800, dark=True),
+    "ui-summary.png": Picture("/s/sample", summarize),
+    "ui-dark.png": Picture("/s/sample", dark=True),
     "ui-history.png": Picture("/s/sample/history"),
     "ui-settings.png": Picture("/settings"),
-    "ui-dashboard.png": Picture("/dashboard"),
+    "ui-dashboard.png": Picture("/dashboard", height=1240),
 }
 """File -> picture, in the order they are taken: a summary stays for the next one."""
 
@@ -73,10 +79,23 @@ def main() -> None:
     """Take all pictures, or those named on the command line."""
     wanted = sys.argv[1:] or list(PICTURES)
     with tempfile.TemporaryDirectory() as folder, serving(Path(folder)) as address:
-        asyncio.run(take({name: PICTURES[name] for name in wanted}, address))
+        asyncio.run(take({name: PICTURES[name] for name in wanted}, address, Path(folder)))
 
 
-async def take(pictures: dict[str, Picture], address: str) -> None:
+async def record_replies(folder: Path) -> None:
+    """Record requests after the summary, as a model would have answered them."""
+    async with enfold.open(f"sqlite:///{folder / 'chats.db'}") as engine:
+        session = await engine.session("sample")
+        first = (await session.history(limit=1))[0]
+        await session.pin(first.id)
+        for number in range(REPLIES):
+            tokens = 3_500 + 90 * number
+            cached = tokens * number // REPLIES
+            used = UsageEvent("reply", input_tokens=tokens, cached_tokens=cached)
+            await session.record_usage(used)
+
+
+async def take(pictures: dict[str, Picture], address: str, folder: Path) -> None:
     """Open the pages and write the pictures."""
     found = next(filter(None, map(shutil.which, BROWSERS)), None)
     async with async_playwright() as playwright:
@@ -88,10 +107,15 @@ async def take(pictures: dict[str, Picture], address: str) -> None:
                 device_scale_factor=2 if picture.width < 600 else 1,  # noqa: PLR2004 - a phone
             )
             page = await context.new_page()
+            if picture.path == "/dashboard":
+                await record_replies(folder)
             await page.goto(address + picture.path)
             await page.get_by_role("banner").wait_for()
-            await page.wait_for_timeout(1_500)  # counts come after the page, charts grow
+            if re.fullmatch(r"/s/[^/]+", picture.path):
+                await page.locator(".ef-share").wait_for()  # counts come after the page
+            await page.wait_for_timeout(1_500)  # charts grow
             await picture.act(page)
+            await page.mouse.move(0, 0)  # no tooltip
             await page.wait_for_timeout(800)
             await page.screenshot(path=DOCS / name)
             await context.close()

@@ -17,6 +17,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -26,7 +27,7 @@ VENV_PYTHON = VENV / "bin" / "python"
 STAMP = VENV / "enfold-installed"
 
 OLDEST, NEWEST_TRIED = (3, 11), (3, 13)
-REQUIREMENTS = {"run": ".[ui]", "dev": ".[all,dev]"}
+REQUIREMENTS = {"run": ".[ui,keys,chat]", "dev": ".[all,dev]"}
 COVERED_BY = {"run": ("run", "dev"), "dev": ("dev",)}
 """A development environment also serves for running."""
 
@@ -39,6 +40,9 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 """Browsers for the tests of the web UI."""
 BROWSER_SECONDS = 600
 """Time limit for installing a browser, in seconds."""
+
+PROGRESS_SECONDS = 10
+"""Time between two lines about an installation, where no terminal shows it."""
 
 PROBE = (
     "import sys, importlib.util as find; "
@@ -164,13 +168,13 @@ def install(needs: str, uv: str | None) -> None:
     """Install, then write the stamp."""
     STAMP.unlink(missing_ok=True)
     project = ["--constraint", "constraints.txt", "--editable", REQUIREMENTS[needs]]
-    run([*installer(uv), *project])
+    run_with_progress([*installer(uv), *project])
     STAMP.write_text(f"{needs}\n{fingerprint()}\n{ROOT}", encoding="utf-8")
 
 
 def fetch_model(uv: str | None) -> None:
     """Download the model's weights into .venv/model."""
-    run([*installer(uv), "--no-deps", "--target", str(MODEL_FOLDER), MODEL])
+    run_with_progress([*installer(uv), "--no-deps", "--target", str(MODEL_FOLDER), MODEL])
 
 
 def install_browser() -> None:
@@ -211,10 +215,39 @@ def succeeds(command: list[str]) -> bool:
 
 
 def installer(uv: str | None) -> list[str]:
-    """Return the installing command, which prints only errors."""
+    """Return the installing command."""
     pip = [str(VENV_PYTHON), "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
-    tool = [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
-    return [*tool, "--quiet", "--quiet"]
+    return [uv, "pip", "install", "--python", str(VENV_PYTHON)] if uv else pip
+
+
+def run_with_progress(command: list[str]) -> None:
+    """Run an installation, and print its progress; exit with its last lines if it fails.
+
+    A terminal shows one line that changes. Elsewhere a line is printed now and then.
+    """
+    started = shown_at = time.monotonic()
+    lines: list[str] = []
+    packages = 0
+    with subprocess.Popen(
+        command, cwd=str(ROOT), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as process:
+        for line in process.stdout or ():
+            lines.append(line.decode("utf-8", "replace").rstrip())
+            packages += lines[-1].startswith(("Collecting ", "Downloading "))
+            now = time.monotonic()
+            if sys.stderr.isatty():
+                text = f"enfold: {now - started:.0f} s, {lines[-1].strip()}"
+                print(f"\r\x1b[K{text[:78]}", end="", file=sys.stderr, flush=True)
+            elif now - shown_at >= PROGRESS_SECONDS:
+                shown_at = now
+                noun = "package" if packages == 1 else "packages"
+                say(f"still installing after {now - started:.0f} s, {packages} {noun} so far")
+    if sys.stderr.isatty():
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+    if process.returncode != 0:
+        output = "\n".join(lines[-20:])
+        stop(f"exit code {process.returncode} from: {' '.join(command)}\n{output}")
+    say(f"installed in {time.monotonic() - started:.0f} s")
 
 
 def run(command: list[str]) -> None:

@@ -1,0 +1,238 @@
+"""Measure the tests: change one rule at a time in a copy of the package, and see if they fail.
+
+`make mutants` takes a sample of the changes, by a seed, and stops after a time. A mutant that no
+test notices is printed with its place; it needs a test, or a reason why it changes nothing. Every
+mutant is tried in a child process that has all libraries loaded, but nothing of enfold. Tests of
+PostgreSQL are left out: they repeat those of SQLite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+RULES = {
+    "budget.py": ("tests/test_budget.py",),
+    "retention.py": ("tests/test_retention.py",),
+    "pipeline.py": ("tests/test_planning.py", "tests/engine/test_session.py"),
+    "condensation.py": ("tests/test_condensation.py", "tests/strategies/test_contract.py"),
+    "ledger.py": ("tests/test_ledger.py", "tests/test_recipes.py"),
+    "history.py": ("tests/test_history.py",),
+    "identity.py": ("tests/test_identity.py",),
+    "store/tree.py": ("tests/store/test_tree.py", "tests/store/test_nodes.py"),
+    "store/snapshots.py": ("tests/store/test_snapshots.py", "tests/store/test_views.py"),
+    "engine/compression.py": ("tests/engine/test_session.py",),
+    "engine/recall.py": ("tests/engine/test_recall.py", "tests/engine/test_excerpts.py"),
+    "strategies/truncation.py": ("tests/strategies/test_truncation.py",),
+    "strategies/lossless/results.py": (
+        "tests/strategies/lossless/test_repeats.py",
+        "tests/strategies/lossless/test_obsolete.py",
+    ),
+    "receipt.py": ("tests/receipt",),
+    "llm/costs.py": (
+        "tests/llm/test_costs.py",
+        "tests/llm/test_comparison.py",
+        "tests/llm/test_prices.py",
+        "tests/llm/test_models.py",
+    ),
+    "summaries/fence.py": ("tests/summaries/test_fencing.py",),
+    "engine/access.py": ("tests/store/test_access.py", "tests/server/test_access.py"),
+    "server/proxy/turn.py": ("tests/server/proxy/test_turn.py",),
+}
+"""Modules with rules, and the tests beside them."""
+
+EXPLAINED = {
+    (
+        "strategies/truncation.py",
+        "if isinstance(call.arguments, str) and len(call.arguments) <= self._shortest_param:",
+    ): "saves time only: arguments of just that length are not shortened anyway",
+    (
+        "receipt.py",
+        "if len(items) > _FEW:",
+    ): "chooses between two ways to the same answer",
+}
+"""Changes that change nothing: module and line, and the reason."""
+
+COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.FloorDiv,
+}
+
+
+class Mutant(NamedTuple):
+    """One change of one module."""
+
+    module: str
+    line: int
+    change: str
+    source: str
+
+
+def mutants_of(module: str, most: int, chosen: random.Random) -> Iterator[Mutant]:
+    """Yield a sample of the mutants of a module."""
+    text = (ROOT / "src" / "enfold" / module).read_text("utf-8")
+    count = sum(1 for _ in _places(ast.parse(text)))
+    for number in chosen.sample(range(count), min(most, count)):
+        tree = ast.parse(text)
+        node, change = list(_places(tree))[number]
+        _mutate(node)
+        yield Mutant(module, getattr(node, "lineno", 0), change, ast.unparse(tree))
+
+
+def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
+    functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
+    seen: set[int] = set()
+    for node in (inner for function in functions for inner in ast.walk(function)):
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        match node:
+            case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
+                yield node, f"{type(op).__name__} -> {COMPARISONS[type(op)].__name__}"
+            case ast.BoolOp(op=ast.And() | ast.Or()):
+                yield node, "and <-> or"
+            case ast.BinOp(op=op) if type(op) in OPERATORS:
+                yield node, f"{type(op).__name__} -> {OPERATORS[type(op)].__name__}"
+            case ast.IfExp() | ast.If():
+                yield node, "condition negated"
+
+
+def _mutate(node: ast.AST) -> None:
+    match node:
+        case ast.Compare(ops=[op]):
+            node.ops = [COMPARISONS[type(op)]()]
+        case ast.BoolOp():
+            node.op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
+        case ast.BinOp(op=op):
+            node.op = OPERATORS[type(op)]()
+        case ast.IfExp(test=test) | ast.If(test=test):
+            negated = ast.UnaryOp(ast.Not(), test)
+            node.test = ast.fix_missing_locations(ast.copy_location(negated, test))
+
+
+def load_libraries() -> None:
+    """Load what tests and package need, and forget both: children load them with a mutant."""
+    for point in entry_points(group="pytest11"):
+        point.load()
+    for name in ("enfold.server", "enfold.wiring", "tests.conftest"):
+        importlib.import_module(name)
+    for name in [name for name in sys.modules if name.split(".")[0] in {"enfold", "tests"}]:
+        del sys.modules[name]
+
+
+def is_noticed(mutant: Mutant, folder: Path, seconds: float) -> bool:
+    """Return True if a test beside the module fails, or does not end in time."""
+    file = folder / "enfold" / mutant.module
+    original = file.read_text("utf-8")
+    file.write_text(mutant.source, "utf-8")
+    try:
+        child = os.fork()
+        if child == 0:
+            _run_tests(RULES[mutant.module], folder)
+        end = time.monotonic() + seconds
+        while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            if time.monotonic() > end:
+                os.killpg(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                return True
+            time.sleep(0.1)
+        _, status = os.waitpid(child, 0)
+    finally:
+        file.write_text(original, "utf-8")
+    return status != 0
+
+
+def _run_tests(tests: tuple[str, ...], folder: Path) -> None:
+    """Run the tests with the package of the folder, and end the process whatever happens."""
+    try:
+        code = int(_tests_code(tests, folder))
+    except BaseException:  # noqa: BLE001 - the child must not go on as the parent
+        code = 1
+    os._exit(code)
+
+
+def _tests_code(tests: tuple[str, ...], folder: Path) -> int:
+    os.setpgid(0, 0)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nothing, stream)
+    os.chdir(ROOT)
+    sys.dont_write_bytecode = True
+    sys.path[:0] = [str(folder), str(ROOT)]
+    os.environ["PYTHONPATH"] = str(folder)
+    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgresql"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plugins are loaded
+    return pytest.main([*options, "-o", f"pythonpath={folder} {ROOT}", *tests])
+
+
+def main() -> int:
+    """Run a sample and print the share that is noticed; 1 if it is below 95 %."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sample", type=int, default=60, help="mutants at most")
+    parser.add_argument("--minutes", type=float, default=30, help="time limit")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--module", action="append", choices=RULES, help="only this module")
+    given = parser.parse_args()
+    chosen = random.Random(given.seed)  # noqa: S311 - a sample, no secret
+    modules = given.module or list(RULES)
+    each = max(1, given.sample // len(modules))
+    sample = [one for module in modules for one in mutants_of(module, each, chosen)]
+    chosen.shuffle(sample)
+    end = time.monotonic() + given.minutes * 60
+    tried, explained, survivors = 0, 0, list[Mutant]()
+    load_libraries()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        shutil.copytree(ROOT / "src" / "enfold", folder / "enfold")
+        for mutant in sample[: given.sample]:
+            if time.monotonic() > end:
+                break
+            where = f"{mutant.module}:{mutant.line}: {mutant.change}"
+            lines = (folder / "enfold" / mutant.module).read_text("utf-8").splitlines()
+            reason = EXPLAINED.get((mutant.module, lines[mutant.line - 1].strip()))
+            tried += 1
+            if is_noticed(mutant, folder, 300):
+                print(f"noticed: {where}", flush=True)
+            elif reason is not None:
+                explained += 1
+                print(f"explained: {where}: {reason}", flush=True)
+            else:
+                survivors.append(mutant)
+                print(f"survived: {where}", flush=True)
+    share = 1 - len(survivors) / tried if tried else 0.0
+    noticed = tried - len(survivors) - explained
+    print(f"{noticed} of {tried} mutants noticed, {explained} explained ({share:.0%})")
+    return 0 if share >= 0.95 else 1  # noqa: PLR2004 - the share that is asked for
+
+
+if __name__ == "__main__":
+    sys.exit(main())
