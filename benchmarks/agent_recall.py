@@ -37,8 +37,7 @@ from enfold.engine import Session
 from enfold.evaluation import cases
 from enfold.evaluation.measures import typed_sentences
 from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
-from enfold.text.cues import Cue, telling_words, word_cues
-from enfold.text.sentences import whole_sentences
+from enfold.text.sentences import Cue, telling_words, whole_sentences, word_cues
 from enfold.text.words import texts_of_terms
 
 SETS = (

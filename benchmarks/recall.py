@@ -36,8 +36,8 @@ from enfold.engine.recall import recall_found
 from enfold.evaluation import cases
 from enfold.evaluation.measures import says_something
 from enfold.messages import Message, text_of
-from enfold.text.cues import is_content_word
 from enfold.text.questions import stem
+from enfold.text.sentences import is_content_word
 from enfold.text.words import texts_of_terms
 from enfold.tokens import get
 

@@ -5,8 +5,8 @@ import struct
 
 import pytest
 
-from enfold.estimates import estimate
 from enfold.messages import Attachment, Message, Part, Reasoning, Text, ToolResult
+from enfold.wire import estimate
 
 
 def png(width: int, height: int) -> Attachment:

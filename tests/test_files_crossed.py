@@ -21,11 +21,11 @@ from tests.source import PACKAGE
 MODEL = "test:small"
 KEPT = 20
 """The most files that `prepare` may cross if nothing is compressed."""
-COMPRESSING = 59
+COMPRESSING = 55
 """The most files that `prepare` may cross if it compresses."""
 PROXY_KEPT = 30
 """The most files that a proxied request may cross if nothing is compressed."""
-PROXY_COMPRESSED = 81
+PROXY_COMPRESSED = 77
 """The most files that a proxied request may cross if it is compressed."""
 
 

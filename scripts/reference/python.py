@@ -26,8 +26,11 @@ AROUND: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     },
     "LangGraph": {
         "enfold.langgraph.node": ("SummarizationNode",),
-        "enfold.langgraph.running_summary": ("RunningSummary",),
-        "enfold.langgraph.summarization": ("summarize_messages", "asummarize_messages"),
+        "enfold.langgraph.summarization": (
+            "summarize_messages",
+            "asummarize_messages",
+            "RunningSummary",
+        ),
     },
     "Adapters": {
         "enfold.adapters.langchain": ("EnfoldMiddleware",),

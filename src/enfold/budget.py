@@ -45,7 +45,7 @@ MAX_CONDENSE_THRESHOLD = 100
 TOKEN_BUFFER_PERCENTAGE = 0.1
 """Share of the window that the hard guard leaves free beside the reply."""
 DEFAULT_MAX_TOKENS = 8_192
-"""What the hard guard reserves for a reply where the request names no maximum."""
+"""Tokens that the hard guard reserves for a reply if the request names no maximum."""
 
 Action: TypeAlias = Literal["keep", "should", "must"]
 Reason: TypeAlias = Literal[
@@ -60,7 +60,7 @@ class Limits:
     max_input: int
     max_output: int
     correction: float = 1.0
-    """How many of the model's tokens one counted token stands for."""
+    """The model's tokens for each counted token."""
 
     @property
     def window(self) -> int:
@@ -84,7 +84,7 @@ class Load:
     files: int = 0
     pending: int = 0
     estimate: int = 0
-    """What has no exact count, in or beside the history."""
+    """Estimated tokens of content without an exact count, in or beside the history."""
 
     @property
     def reserved(self) -> int:
@@ -105,7 +105,7 @@ class Threshold:
     """Share of the limit at which a compression is due, 0.05 to 1."""
     source: str
     note: str = ""
-    """What was passed over on the way to it, and why."""
+    """The settings that were passed over on the way to it, with reasons."""
 
     def __post_init__(self) -> None:
         lowest, highest = MIN_CONDENSE_THRESHOLD / 100, MAX_CONDENSE_THRESHOLD / 100
@@ -161,13 +161,13 @@ class Decision:
     early_tokens: int
     """The tokens above which one may start in the background."""
     hard_tokens: int
-    """What the hard guard's absolute arm allows the history."""
+    """Largest history that the hard guard's absolute limit allows."""
     guard: Reason
     """The guard that sets `threshold_tokens`: `threshold`, `max_tokens` or `window`."""
     ceiling: int
-    """What the model can take of the history beside the rest and the reply."""
+    """Largest history that fits the model beside the rest and the reply."""
     goal: int
-    """Where a compression should end, in tokens of the history, estimate included."""
+    """The goal of a compression, in tokens of the history, estimate included."""
     threshold: Threshold
     load: Load
     correction: float

@@ -72,11 +72,11 @@ class Plan:
     is_due: bool = False
     """True if the target must be reached: another strategy takes over if the first misses it."""
     zones: Zones | None = None
-    """Where messages may be edited. None: in the middle of the split."""
+    """Places at which messages may be edited. None: in the middle of the split."""
     static_tokens: int = 0
     """Tokens sent with every request besides the view: system prompt and tools."""
     restorable_by: RestorableBy | None = None
-    """How content that leaves the view can be restored. None: not at all."""
+    """The way to restore content that leaves the view. None: there is none."""
     originals: Mapping[int, Message] = field(default_factory=dict, repr=False)
     """Messages as they were before an earlier compression edited them, by index."""
     excerpts: Mapping[int, EditedMessage] = field(default_factory=dict, repr=False)
@@ -237,7 +237,7 @@ class Condensation:
     invented: tuple[Invention, ...] = ()
     """Items and quotations of its summaries that their inputs do not have."""
     receipt: Receipt | None = None
-    """What became of the exact items; set when the answer is accepted."""
+    """The fate of the exact items; set when the answer is accepted."""
 
     def tokens(self, plan: Plan) -> int:
         """Return the tokens of the view after the condensation."""

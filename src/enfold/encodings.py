@@ -367,7 +367,7 @@ _ARROW = "→"
 _TAB = "\t"
 _TABBED = re.compile(r" *\d+\t")
 SPARSE = 5
-"""How far apart the lines of a long run are that keep their numbers."""
+"""Distance between the lines of a long run that keep their numbers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,11 +380,11 @@ class Run:
     first: int
     """The number of the first line."""
     width: int
-    """How wide the numbers are, padded with blanks on the left. 0: no wider than their digits."""
+    """Width of the numbers, padded with blanks on the left. 0: no wider than their digits."""
     separator: str
-    """What stands between the number and the line."""
+    """Text between the number and the line."""
     every: int = 1
-    """How far apart the lines are that have numbers; the first has one."""
+    """Distance between the lines that have numbers; the first has one."""
 
 
 def is_numbered(text: str) -> bool:
@@ -498,7 +498,7 @@ def _end_of_sparse(lines: Sequence[str], start: int, first: int) -> int:
 
 
 def _end_of_run(lines: Sequence[str], run: Run) -> int:
-    """Where the numbers stop counting; more lines at a time the longer they have gone on."""
+    """Return the line at which the numbers stop counting, in steps that grow."""
     prefixes = map(f"%{run.width or ''}d{run.separator}".__mod__, count(run.first + 1))
     at = run.stop
     while at < len(lines):
@@ -513,7 +513,7 @@ def _end_of_run(lines: Sequence[str], run: Run) -> int:
 _HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
 _BARE_HIT = re.compile(r"(?=[^\s:]*/)[^\s:]*\.\w+:(?!\d+:)")
 _CONTEXT_LINE = re.compile(r"-(?=([0-9]{1,9})-)")
-"""What follows the path of a line that a search shows beside a hit, and the line's number."""
+"""Separator after the path and the number of a line that a search shows beside a hit."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
 """Of a file: what ends like a folder may be a heading."""
 _START = 40
@@ -646,7 +646,7 @@ def _encode(text: str, *, as_tables: bool) -> tuple[str, Any] | None:
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Where JSON may be: from a line that opens it to the one that closes it, or on one line."""
+    """Return places of possible JSON: from an opening line to a closing one, or on one line."""
     if not text.startswith(("{", "[")) and "\n{" not in text and "\n[" not in text:
         return
     opened: int | None = None
@@ -688,7 +688,7 @@ def _value(block: str) -> Any:
 
 
 def _style(block: str, value: Any) -> dict[str, Any] | None:
-    """How the block was written, if one of the usual ways gives the same text."""
+    """Return the form of the block, if one of the usual forms gives the same text."""
     layouts = list(_layouts_of(block))
     escapings = (False, True) if "\\u" in block else (False,)
     for (indent, tight), is_ascii in product(layouts, escapings):

@@ -83,7 +83,7 @@ class FieldDescription:
     unit: str = ""
     group: str = ""
     unset: str = ""
-    """What applies while the field is unset. Empty if it always has a value."""
+    """The value that applies while the field is unset. Empty if it always has a value."""
     is_advanced: bool = False
     expected: str = ""
     """Replaces the description of valid values that type and bounds give."""

@@ -27,22 +27,22 @@ from enfold.messages import Data, Message, Text, ToolCall, ToolResult
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How lines are written: bare, behind a sign, behind their numbers, or escaped as in JSON."""
+    """The form of lines: bare, behind a sign, behind their numbers, or escaped as in JSON."""
 
     sign: str = ""
-    """What stands before every line, as `+` in a patch."""
+    """Prefix of every line, as `+` in a patch."""
     separator: str = ""
-    """What stands between a line's number and the line. Empty: lines have no numbers."""
+    """Text between a line's number and the line. Empty: lines have no numbers."""
     width: int = 0
-    """How wide numbers are, with the blanks before them. 0: as wide as their digits."""
+    """Width of numbers, with the blanks before them. 0: as wide as their digits."""
     every: int = 1
-    """How far apart the lines are that have numbers."""
+    """Distance between lines that have numbers."""
     phase: int = 0
-    """What is left of those numbers when they are divided by `every`."""
+    """Remainder of those numbers when they are divided by `every`."""
     escaped: bool = False
-    """Whether the lines are inside a JSON string."""
+    """True if the lines are inside a JSON string."""
     is_ascii: bool = False
-    """Whether that string escapes all that is not ASCII."""
+    """True if that string escapes all that is not ASCII."""
 
     def bare(self, text: str) -> list[str]:
         """The lines of a text in this form, without what the form adds."""
@@ -88,7 +88,7 @@ class CopiedPiece:
     """A range of a text in view, whose lines may be in another form."""
 
     source: int
-    """Which of the recipe's sources; `ITSELF` is the shortened text."""
+    """Index of the recipe's source; `ITSELF` is the shortened text."""
     start: int
     stop: int
     of: Form = BARE
@@ -242,7 +242,7 @@ VERSION = 1
 Place: TypeAlias = tuple[int, Path]
 """A message of the condensed conversation, and a value inside it."""
 Edits: TypeAlias = Mapping[int, Sequence[Shortening]]
-"""What was shortened in each message, by its index before the condensation."""
+"""Recipes of each shortened message, by its index before the condensation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,7 @@ class TextChange:
     place: Place
     recipe: Recipe
     sources: tuple[Place, ...] = ()
-    """Where the other texts are that the recipe takes pieces from."""
+    """Places of the other texts that the recipe takes pieces from."""
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
@@ -301,14 +301,14 @@ class Ledger:
 
     digest: str
     length: int
-    """How many messages the condensed conversation has."""
+    """Number of messages of the condensed conversation."""
     changes: tuple[Change, ...] = ()
     texts: tuple[TextChange, ...] = ()
     version: int = VERSION
     digests: tuple[str, ...] = ()
     """The digest of each message of the condensed conversation. Empty in older ledgers."""
     references: tuple[ContentReference, ...] = ()
-    """Where the content of shortened texts is shown."""
+    """Places that show the content of shortened texts."""
 
     def as_json(self) -> dict[str, Any]:
         """For a file."""
@@ -476,7 +476,7 @@ def _edited(
 
 
 def _places(after: Sequence[Any], edits: Edits) -> dict[str, list[Place]]:
-    """Where the texts are that recipes speak of."""
+    """Places of the texts that recipes refer to."""
     wanted = {each.shown for shortenings in edits.values() for each in shortenings}
     wanted |= {
         source.text
@@ -499,7 +499,7 @@ def _text_changes(
     shortenings: Sequence[Shortening],
     places: Mapping[str, Sequence[Place]],
 ) -> list[TextChange] | None:
-    """How the message after becomes the one before; None if recipes alone do not say it."""
+    """Return recipes that restore the message; None if recipes alone cannot."""
     by_texts = {(each.original, each.shown): each for each in shortenings}
     changed: list[TextChange] = []
     for path, was, now in _differences(old, after[at]):

@@ -16,7 +16,7 @@ from enfold.retention import DEFAULT_RETENTION_TOKENS
 from enfold.tokens import correction
 
 Source: TypeAlias = Literal["api", "library", "manual", "default"]
-"""Who said so: the provider, the metadata library, a person, or nobody."""
+"""The source of a limit: the provider, the metadata library, a person, or none."""
 
 OwnValue: TypeAlias = Literal["threshold", "retention_tokens"]
 OWN_VALUES: tuple[OwnValue, ...] = get_args(OwnValue)

@@ -110,7 +110,7 @@ class Request:
     """The messages with their counts, and the summary that the view shows now."""
     strategy: Strategy
     retention: Retention
-    """What stays verbatim."""
+    """The retention: messages that stay verbatim."""
     goal: int
     """Exact tokens at or below which the view should end."""
     target: int | None = None
@@ -147,7 +147,7 @@ class Request:
     reply_start: int | None = None
     """The index of the last reply, which the summarizer must not read: another may replace it."""
     restorable_by: RestorableBy | None = "store"
-    """How content that leaves the view can be restored. None: not at all."""
+    """The way to restore content that leaves the view. None: there is none."""
     author: str = ""
     """The name of the summarizer."""
     timeout: float | None = None
@@ -223,7 +223,7 @@ class Outcome:
     seconds: float = 0.0
     """Duration in seconds."""
     receipt: Receipt | None = None
-    """What became of the exact items that left the view. None if nothing left it."""
+    """The fate of the exact items that left the view. None if nothing left it."""
     steps: tuple[Step, ...] = ()
     """Tokens before and after each step."""
     operations: tuple[str, ...] = ()
@@ -233,7 +233,7 @@ class Outcome:
     cost: float | None = 0.0
     """Cost of the model calls in US dollars. None is unknown."""
     saved: float | None = None
-    """What every later request saves in US dollars. None is unknown."""
+    """Saving of every later request in US dollars. None is unknown."""
 
     @property
     def report(self) -> Report:

@@ -45,7 +45,7 @@ from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.harness import spans
 from enfold.text.inventions import Invention, SourceText, find_inventions
 from enfold.text.items import ItemsByClass, extract_all, items_of, texts, without_headings
-from enfold.text.memo import TextMemo
+from enfold.text.words import TextMemo
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
 FATES: tuple[Fate, ...] = ("kept", "restorable", "lost")

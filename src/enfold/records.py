@@ -35,11 +35,11 @@ def new_id() -> str:
 
 
 KEY_NAMESPACE = "key-"
-"""How the namespaces of proxy clients without an access token begin; a hash of the key follows."""
+"""Prefix of the namespaces of proxy clients without an access token; a hash of the key follows."""
 KEY_NAMESPACES_END = "key."
 """The first text after all of these namespaces."""
 _CONVERSATION = "c-"
-"""How the names of recognised conversations begin."""
+"""Prefix of the names of recognised conversations."""
 
 
 def listing_namespace(namespace: str) -> str:

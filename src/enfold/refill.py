@@ -202,7 +202,7 @@ _GRADES: tuple[Callable[[Message], bool], ...] = (
     lambda message: message.role == "user",
     lambda message: message.role == "system",
 )
-"""What is shown in part first: results and replies, then texts of users, then instructions."""
+"""Order of shortening: results and replies, then texts of users, then instructions."""
 
 
 def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan:

@@ -24,7 +24,7 @@ class Report:
     seconds: float
     steps: tuple[Step, ...] = ()
     operations: tuple[str, ...] = ()
-    """What ran and what was left out: `<id>_completed`, `skip_<id>`."""
+    """Steps that ran and steps that were left out: `<id>_completed`, `skip_<id>`."""
     warnings: tuple[str, ...] = ()
     cost: float | None = None
     """Of the condensation, in US dollars. None is unknown; without a model it is 0."""

@@ -25,7 +25,7 @@ Measure: TypeAlias = Literal["tokens", "ratio", "messages", "percent"]
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How much of the newest part stays, and how many of the first messages."""
+    """Size of the newest part that stays, and number of first messages that stay."""
 
     by: Measure = "tokens"
     amount: float = DEFAULT_RETENTION_TOKENS
@@ -33,7 +33,7 @@ class Retention:
     keep_first: int = 0
     """Messages at the beginning that stay. `standing.after_instructions` adds leading ones."""
     is_default: bool = False
-    """True if nobody chose the amount, so that a large limit may keep more."""
+    """True if the amount is the default, so that a large limit may keep more."""
 
     def __post_init__(self) -> None:
         highest = {"tokens": None, "ratio": 1, "messages": None, "percent": 100}
@@ -89,7 +89,7 @@ class Zones:
 
 
 def zones(counts: Sequence[int], retention: Retention) -> Zones:
-    """Where a policy lets messages be edited: unlike a cut, an edit may stand inside a tool group.
+    """Return the messages that a policy allows to edit; unlike a cut, inside tool groups too.
 
     `counts` are the messages' tokens, as for `split`.
     """
@@ -158,4 +158,4 @@ _MEASURES: Mapping[Measure, Callable[[Sequence[int], float], tuple[int, int]]] =
     "messages": lambda tails, number: _newest(tails, int(number)),
     "percent": lambda tails, percent: _newest(tails, int((len(tails) - 1) * percent / 100)),
 }
-"""What a measure asks for: the first message to keep, and the tokens that makes."""
+"""Returns the first message to keep, and the tokens from there."""

@@ -48,9 +48,9 @@ class View:
     summary_at: int = 0
     """The summary stands before the message of this index."""
     settled: int = 0
-    """So many of the messages shown were left by the last fold: to fold them brings nothing new."""
+    """Shown messages that the last compression left; compressing them again saves nothing."""
     covered: int = 0
-    """So many of the messages shown stand at or before the snapshot's cutoff."""
+    """Number of shown messages at or before the snapshot's cutoff."""
     cutoff: str | None = None
     """The last message that the snapshot covers, shown or not."""
     summary_role: Role = "system"

@@ -76,7 +76,7 @@ async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> Non
         words, values = await ask(client, "compress")
         assert values["outcome"] == "compressed"
         assert values["tokens_after"] < values["tokens_before"]
-        assert f"{values['messages_folded']} messages summarized" in words
+        assert f"{values['messages_summarized']} messages summarized" in words
         assert FACT not in [text_of(each.parts) for each in (await session.prepare()).messages]
         _, found = await ask(client, "search_history", query="anchor")
         (hit,) = found["hits"]

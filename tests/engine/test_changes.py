@@ -39,9 +39,9 @@ async def test_what_was_folded_is_on_one_side_only(bench: Bench) -> None:
     await talk(session, 20)
     done = await session.compress()
     found = await compare(bench, session.key, done.snapshot)
-    assert [stretch.fate for stretch in found.stretches] == ["folded", "kept"]
-    assert found.number("folded") == done.messages
-    assert found.number("folded") + found.number("kept") == 40
+    assert [stretch.fate for stretch in found.stretches] == ["summarized", "kept"]
+    assert found.number("summarized") == done.messages
+    assert found.number("summarized") + found.number("kept") == 40
     assert (found.summary_before, found.summary_after) == (None, "They agreed on the plan.")
     assert found.is_summary_new
     first = found.stretches[0].pairs[0]
@@ -61,7 +61,7 @@ async def test_a_second_compression_is_compared_with_the_first(bench: Bench) -> 
     assert found.earlier == first.messages
     assert found.summary_before == "They agreed on the plan."
     assert found.summary_after == "They went on."
-    assert found.number("folded") == second.messages
+    assert found.number("summarized") == second.messages
 
 
 async def test_other_words_are_compared_with_what_the_compression_began_with(bench: Bench) -> None:
@@ -71,7 +71,7 @@ async def test_other_words_are_compared_with_what_the_compression_began_with(ben
     edited = await session.edit_summary("In other words.")
     found = await compare(bench, session.key, edited.id)
     assert found.summary_before is None
-    assert found.number("folded") == done.messages
+    assert found.number("summarized") == done.messages
 
 
 async def test_a_message_with_other_content_has_both(bench: Bench) -> None:
@@ -94,7 +94,7 @@ async def test_what_was_undone_can_still_be_compared(bench: Bench) -> None:
     await talk(session, 20)
     done = await session.compress()
     await session.undo()
-    assert (await compare(bench, session.key, done.snapshot)).number("folded") == done.messages
+    assert (await compare(bench, session.key, done.snapshot)).number("summarized") == done.messages
 
 
 async def test_a_snapshot_that_is_not_there_is_an_error(bench: Bench) -> None:
@@ -124,9 +124,9 @@ async def test_what_a_summary_stands_for_is_folded_and_the_rest_shown(bench: Ben
     found = await places(bench, session)
     standings = [found.standing(depth) for depth in range(1, 41)]
     assert found.snapshot == done.snapshot
-    assert standings.count("folded") == done.messages
+    assert standings.count("summarized") == done.messages
     assert standings[:2] == ["shown", "shown"]
-    assert standings[2] == "folded"
+    assert standings[2] == "summarized"
     assert standings[-1] == "shown"
 
 
@@ -137,7 +137,7 @@ async def test_edited_messages_are_shortened(bench: Bench) -> None:
     found = await places(bench, session)
     standings = [found.standing(depth) for depth in range(1, 25)]
     assert standings.count("shortened") == done.edited > 0
-    assert "folded" not in standings
+    assert "summarized" not in standings
 
 
 async def test_a_branch_that_the_compression_was_not_made_on_shows_everything(bench: Bench) -> None:

@@ -13,7 +13,7 @@ from enfold.evaluation.measures import (
     typed_sentences,
 )
 from enfold.testing import assistant, user
-from enfold.text.cues import telling_words
+from enfold.text.sentences import telling_words
 
 LONG = (
     "The harbour master closed the northern pier at dawn because the lighthouse beam had failed "

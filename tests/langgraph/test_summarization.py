@@ -327,7 +327,7 @@ def test_a_system_message_that_fills_the_budget_does_not_stop_folding() -> None:
         return sum(counter.get(message.id, 1) for message in messages)
 
     messages = [SystemMessage("Be kind.", id="0"), *chat(9)]
-    with pytest.warns(RuntimeWarning, match="take more than max_tokens"):
+    with pytest.warns(RuntimeWarning, match="need more than max_tokens"):
         done = fold(messages, token_counter=count)
     assert ids(done.messages) == ["0", None, "9"]
 

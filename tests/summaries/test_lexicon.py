@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from enfold.summaries.local.lexicon import Lexicon, TokenKind, read_token
-from enfold.text.cues import Cue
+from enfold.text.sentences import Cue
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text.periods import Period, period_of
+from enfold.text.questions import Period, period_of
 
 TODAY = date(2026, 11, 17)  # a Tuesday
 NEWEST = date(2026, 6, 1)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text.cues import is_content_word
 from enfold.text.questions import (
     MAX_PHRASES,
     Aim,
@@ -16,6 +15,7 @@ from enfold.text.questions import (
     stem,
     sub_questions,
 )
+from enfold.text.sentences import is_content_word
 
 
 def looked_for(question: str) -> list[str]:

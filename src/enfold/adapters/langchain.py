@@ -24,7 +24,6 @@ from enfold.adapters.engines import of_extra
 from enfold.budget import AUTO_FLOOR, Decision, Limits, Load, Policy, decide
 from enfold.engine.stateless import CondenseOptions, condense
 from enfold.errors import SummaryError
-from enfold.estimates import estimate
 from enfold.flush import Hook, hand_over
 from enfold.messages import Conversation, text_of
 from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT
@@ -35,6 +34,7 @@ from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.summaries.checks import refuse_no_summary
 from enfold.summaries.prompts import build
 from enfold.text.secrets import hide
+from enfold.wire import estimate
 from enfold.wire import langchain as dialect
 from enfold.wire.langchain import parse_message
 
@@ -105,7 +105,7 @@ def record_of(messages: Sequence[AnyMessage], shown: Sequence[AnyMessage]) -> Re
     }
 
 
-def folded(
+def summarized_messages(
     messages: Sequence[AnyMessage], before: Sequence[AnyMessage], after: Sequence[AnyMessage]
 ) -> list[AnyMessage]:
     """The messages that were shown before and are no longer, not even shortened."""
@@ -203,7 +203,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         keep_tokens: So many of the newest tokens stay verbatim. None: what the strategy says.
         model: A chat model that writes summaries. None: the built-in summarizer, without a model.
         tokenizer: Counts tokens.
-        memory_flush_hook: Is given the messages that were folded, in a thread of its own.
+        memory_flush_hook: Receives the summarized messages, in a thread of its own.
     """
 
     state_schema = EnfoldState
@@ -261,7 +261,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
             _log.warning("nothing was condensed: %s", "; ".join(report.warnings))
             return turn.as_it_is()
         if self._hook is not None:
-            hand_over(self._hook, folded(request.messages, turn.view, shown))
+            hand_over(self._hook, summarized_messages(request.messages, turn.view, shown))
         _log.info("%d tokens condensed to %d", report.tokens_before, report.tokens_after)
         return _Prepared(request.override(messages=shown), record_of(request.messages, shown))
 
@@ -302,7 +302,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         return Limits(window, reply)
 
     def _options(self, decision: Decision) -> CondenseOptions:
-        """Where to end: far enough below that the next time is far away."""
+        """Return the goal: far enough below the trigger that the next compression is far away."""
         return CondenseOptions(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
 
 

@@ -46,7 +46,7 @@ with of_extra("llama-index"):
 
 Result = TypeVar("Result")
 Work: TypeAlias = Callable[[Session], Coroutine[Any, Any, Result]]
-"""What is done with a session."""
+"""An operation on a session."""
 
 _WHOLE = "llama_index"
 """The field of a stored message with all of it as LlamaIndex has it, where ours say less."""

@@ -112,13 +112,13 @@ class CompressedSession:
     outcome: str
     tokens_before: int
     tokens_after: int
-    messages_folded: int
+    messages_summarized: int
     """The number of summarized messages."""
     warnings: list[str]
 
     def __str__(self) -> str:
         result = (
-            f"{self.outcome.replace('_', ' ')}: {self.messages_folded} messages summarized, "
+            f"{self.outcome.replace('_', ' ')}: {self.messages_summarized} messages summarized, "
             f"{self.tokens_before:,} tokens before, {self.tokens_after:,} after"
         )
         return "; ".join((result, *self.warnings))
@@ -126,7 +126,7 @@ class CompressedSession:
 
 @dataclass(frozen=True)
 class SessionStatus:
-    """How full a session's context is."""
+    """The used part of a session's context."""
 
     session: str
     model: str

@@ -19,12 +19,10 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
-from enfold import wire
 from enfold.adapters.engines import of_extra
 from enfold.budget import DEFAULT_THRESHOLD, SAFETY_MARGIN
 from enfold.engine.stateless import Condensed, CondenseOptions, condense
 from enfold.errors import ConfigError
-from enfold.estimates import estimate
 from enfold.messages import (
     Attachment,
     Conversation,
@@ -42,7 +40,10 @@ from enfold.messages import (
 from enfold.settings import Settings
 from enfold.summaries import HEADING, Summarizer
 from enfold.tokens import DEFAULT, count_conversation
+from enfold.wire import estimate
 from enfold.wiring import NATIVE, local_summarizer, make_strategy
+
+from enfold import wire
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -54,7 +55,7 @@ _ROLES: Mapping[str, Role] = {
     "tool-return": "tool",
     "retry-prompt": "tool",
 }
-"""Who speaks in the parts of a request. Parts of other kinds say nothing to fold: they steer."""
+"""Roles of the parts of a request. Parts of other kinds are not summarized."""
 _ERRORS = ("failed", "retried")
 
 
@@ -205,7 +206,7 @@ _READERS: Mapping[str, Callable[[Any], tuple[Part, ...]]] = {
     "file": lambda part: _content(part.content),
     "speech": lambda part: (Text(part.transcript or ""),),
 }
-"""What a part of each kind says; nothing, if it has no row."""
+"""Text of a part of each kind; empty for kinds without a row."""
 
 
 if TYPE_CHECKING:
@@ -215,11 +216,11 @@ if TYPE_CHECKING:
     from pydantic_ai.tools import ToolDefinition
 
 _REMEMBERED = 64
-"""So many conversations that were folded are remembered at once."""
+"""Number of condensed conversations that are remembered at once."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Fold:
+class _CondensedBeginning:
     """The condensed beginning of a conversation."""
 
     covered: list[ModelMessage]
@@ -233,7 +234,7 @@ class HistoryProcessor:
     `summarizer` writes summaries, the built-in one if none is given. `on_condensed` is told of
     every condensation: its report, and the ledger that leads back.
 
-    A beginning that was folded stays folded the same way as long as the conversation goes on, so
+    A beginning that was condensed stays so in the same way while the conversation goes on, so
     that the provider's prompt cache keeps hitting.
     """
 
@@ -252,7 +253,7 @@ class HistoryProcessor:
         self._allowed = int(window * (1 - SAFETY_MARGIN) * DEFAULT_THRESHOLD)
         self._strategy = make_strategy(Settings(strategy=NATIVE), summarizer or local_summarizer())
         self._on_condensed = on_condensed
-        self._folds: deque[_Fold] = deque(maxlen=_REMEMBERED)
+        self._beginnings: deque[_CondensedBeginning] = deque(maxlen=_REMEMBERED)
 
     async def __call__(self, messages: list[Any]) -> list[Any]:
         """The messages to send, for `ProcessHistory`."""
@@ -274,8 +275,8 @@ class HistoryProcessor:
         return Hooks(before_model_request=fit)
 
     async def _fit(self, messages: list[ModelMessage], static: Conversation) -> list[ModelMessage]:
-        fold = self._fold_of(messages)
-        view = [*fold.shown, *messages[len(fold.covered) :]]
+        beginning = self._find_beginning(messages)
+        view = [*beginning.shown, *messages[len(beginning.covered) :]]
         entries = translate(view)
         contents = tuple(entry.message for entry in entries if entry.message is not None)
         conversation = replace(static, messages=contents)
@@ -290,23 +291,27 @@ class HistoryProcessor:
             self._on_condensed(done)
         reach = 1 + max(changed)
         shown = _shown(view[:reach], [each for each in entries if each.owner < reach], outcome)
-        covered = len(fold.covered) + max(0, reach - len(fold.shown))
-        self._folds.append(_Fold(messages[:covered], [*shown, *view[reach : len(fold.shown)]]))
+        covered = len(beginning.covered) + max(0, reach - len(beginning.shown))
+        self._beginnings.append(
+            _CondensedBeginning(messages[:covered], [*shown, *view[reach : len(beginning.shown)]])
+        )
         return [*shown, *view[reach:]]
 
     def _tokens(self, conversation: Conversation) -> int:
         counted = count_conversation(conversation, self._options.tokenizer).total
         return counted + sum(map(estimate, conversation.messages))
 
-    def _fold_of(self, messages: list[ModelMessage]) -> _Fold:
-        """The fold that reaches furthest into this conversation."""
-        fitting = (each for each in self._folds if messages[: len(each.covered)] == each.covered)
-        return max(fitting, key=lambda each: len(each.covered), default=_Fold([], []))
+    def _find_beginning(self, messages: list[ModelMessage]) -> _CondensedBeginning:
+        """Return the condensed beginning that reaches furthest into this conversation."""
+        fitting = (
+            each for each in self._beginnings if messages[: len(each.covered)] == each.covered
+        )
+        return max(fitting, key=lambda each: len(each.covered), default=_CondensedBeginning([], []))
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Which of our messages stay, by id, and the summary of the others."""
+    """Return the messages that stay, by id, and the summary of the others."""
 
     kept: frozenset[str | None]
     edited: Mapping[str | None, Message]
@@ -374,7 +379,9 @@ def _file(item: Any) -> bool:
 
 def _outcome(conversation: Conversation, done: Condensed) -> _Outcome:
     """Return what became of the messages; kept ones have an id, the summary has none."""
-    before = {message.id: wire.enfold.render_message(message) for message in conversation.messages}
+    before = {
+        message.id: wire.enfold.render_message(message) for message in conversation.messages
+    }
     left = done.messages["messages"]
     kept = {each["id"]: each for each in left if "id" in each}
     return _Outcome(

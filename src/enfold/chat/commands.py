@@ -74,7 +74,7 @@ _PLACEHOLDERS: Mapping[type[Part], Callable[[Any], str]] = {
     Attachment: lambda part: f"[attachment {part.name or part.mime or 'without a name'}]",
     Data: lambda _: "[data]",
 }
-"""How parts without text are shown."""
+"""Texts for parts without text."""
 _LISTED_CHARACTERS = 240
 """Characters of a message in a list."""
 _LISTED_MESSAGES = 10

@@ -78,7 +78,7 @@ class Check:
     """A `note` is about something optional; only `broken` is an error."""
     detail: str
     remedy: str = ""
-    """How to mend it, or how to install it."""
+    """Instructions to mend or install it."""
 
 
 @dataclass(frozen=True, slots=True)

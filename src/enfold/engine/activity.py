@@ -48,9 +48,9 @@ class Saving:
     strategy: str
     model: str
     tokens: int
-    """How many left the view."""
+    """Tokens that left the view."""
     spared: int
-    """How many were not sent again since."""
+    """Tokens that were not sent again since."""
     dollars: float | None
     """The price of those, less the price of the cache that was discarded. None is unknown."""
     cost: float = 0.0
@@ -177,7 +177,7 @@ class Activity:
 
     @property
     def failed(self) -> int:
-        """How many compressions failed."""
+        """Number of compressions that failed."""
         return sum(each.failures for each in self.failures)
 
     @property
@@ -218,7 +218,7 @@ class Activity:
 
     @property
     def unknown_costs(self) -> int:
-        """How many calls for summaries have no known cost."""
+        """Number of calls for summaries without a known cost."""
         return sum(each.unknown_costs for each in self._used("summary"))
 
     def with_verdict(self, *verdicts: Verdict) -> list[Saving]:
@@ -255,7 +255,7 @@ class Activity:
         return _most_first(_totals(self.savings, lambda saving: saving.client or ""))
 
     def failures_by_day(self) -> Mapping[date, int]:
-        """How many failed on each day on which some did."""
+        """Number of failures on each day that had some."""
         found: dict[date, int] = {}
         for each in self.failures:
             day = day_of(each.day)
@@ -281,7 +281,7 @@ class PromptFigures:
     """The summaries that one prompt made while another one was on trial."""
 
     summaries: int = 0
-    """How many were written."""
+    """Number of summaries written."""
     tokens_before: int = 0
     """The tokens of the contexts before."""
     tokens_after: int = 0

@@ -102,8 +102,8 @@ def _summary(snapshot: records.Snapshot | None) -> Iterator[Message]:
         yield Message("system", (Text(snapshot.text),))
 
 
-Fate: TypeAlias = Literal["kept", "edited", "folded", "shown"]
-"""What became of a message: as it was, with other content, no longer there, or there again."""
+Fate: TypeAlias = Literal["kept", "edited", "summarized", "shown"]
+"""The fate of a message: as it was, with other content, summarized, or in view again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Pair:
         if self.before is None:
             return "shown"
         if self.after is None:
-            return "folded"
+            return "summarized"
         return "kept" if self.before == self.after else "edited"
 
 
@@ -145,7 +145,7 @@ class Comparison:
     summary_before: str | None
     stretches: tuple[MessageRun, ...]
     earlier: int
-    """How many messages neither of them shows: they were folded before."""
+    """Number of messages that neither of them shows: they were summarized before."""
 
     @property
     def summary_after(self) -> str | None:
@@ -158,7 +158,7 @@ class Comparison:
         return self.summary_after is not None and self.summary_after != self.summary_before
 
     def number(self, fate: Fate) -> int:
-        """How many messages have that fate."""
+        """Return the number of messages with that fate."""
         return sum(len(stretch.pairs) for stretch in self.stretches if stretch.fate == fate)
 
 
@@ -190,12 +190,12 @@ def _pairs(
             yield Pair(row.id, row.depth, originals[row.id], before.get(row.id), after.get(row.id))
 
 
-Standing: TypeAlias = Literal["shown", "shortened", "folded"]
+Standing: TypeAlias = Literal["shown", "shortened", "summarized"]
 
 
 @dataclass(frozen=True, slots=True)
 class MessagePlaces:
-    """How the messages of a branch stand, by their place on it; the first is 1."""
+    """The states of a branch's messages, by their place on it; the first is 1."""
 
     snapshot: str | None = None
     """The id of the compression that applies. None if none does: everything is shown."""
@@ -206,16 +206,16 @@ class MessagePlaces:
     shortened: frozenset[int] = frozenset()
 
     def standing(self, depth: int) -> Standing:
-        """How the message at a place stands."""
+        """Return the state of the message at a place."""
         if depth in self.shortened:
             return "shortened"
-        return "shown" if depth > self.cutoff or depth in self.shown else "folded"
+        return "shown" if depth > self.cutoff or depth in self.shown else "summarized"
 
 
 def read_message_places(
     db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel], tip: str | None = None
 ) -> MessagePlaces:
-    """How the messages of the branch that ends at `tip` stand, or of the current branch.
+    """Return the states of the messages of the branch that ends at `tip`, or of the current branch.
 
     The cost follows the size of the view, not that of the history.
     """

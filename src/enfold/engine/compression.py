@@ -29,7 +29,6 @@ from enfold.errors import (
     TokenCountError,
     facts,
 )
-from enfold.estimates import estimate
 from enfold.events import (
     CompressionFailed,
     CompressionFinished,
@@ -64,6 +63,7 @@ from enfold.summaries import summary_tokens
 from enfold.summaries.request import OnPart
 from enfold.tokens import count_message
 from enfold.view import ShownMessage, View
+from enfold.wire import estimate
 
 ADDED = snapshots.ADDED
 WARNINGS = "warnings"
@@ -73,7 +73,7 @@ CANCELLED = "cancelled"
 ACCEPTED = "the risk was acknowledged: sent without the compression that is due"
 PASSED = "sent without the compression that is due: it failed, and on_failure is pass"
 LEASE_SECONDS = 10.0
-"""How long other processes wait for one that died. A living process renews its lease."""
+"""Seconds that other processes wait for one that died. A living process renews its lease."""
 _POLL_SECONDS = 0.05
 
 _log = logging.getLogger("enfold.engine")

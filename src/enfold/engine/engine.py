@@ -105,7 +105,7 @@ class Engine:
     async def search(
         self, query: str, *, namespace: str = "", limit: int = 20, best_first: bool = False
     ) -> Sequence[records.Hit]:
-        """Where in all sessions the words occur."""
+        """Return the places in all sessions at which the words occur."""
         return await self.store.read(
             search.search,
             query,

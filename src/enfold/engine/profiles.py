@@ -93,14 +93,14 @@ class Roster:
     summarizers: Mapping[str, Summarizer]
     """Those that are no profiles, by name; `local` is one."""
     used: list[UsageEvent] = field(default_factory=list)
-    """What the summaries that were written through it have used."""
+    """Usage of the summaries that were written through it."""
     known_prices: dict[str, Prices | None] = field(default_factory=dict)
     """Of those who may write, by the name under which they do."""
     written: WrittenParts = field(default_factory=WrittenParts)
     """Parts of summaries that were not completed."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
-        """Where the profile's model is, with its key; `ConfigError` says what is missing."""
+        """Return the connection to the profile's model; `ConfigError` names what is missing."""
         provider_facts = provider(profile.provider)
         sealed = self.stored.sealed.get(profile.name)
         key = self.keys.find(profile.key, provider_facts, owner=profile.name, sealed=sealed)

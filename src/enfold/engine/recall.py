@@ -48,17 +48,16 @@ from enfold.store.search import (
     texts,
 )
 from enfold.summaries.fence import escape
-from enfold.text.cues import is_content_word, telling_words
-from enfold.text.periods import period_of
 from enfold.text.questions import (
     Aim,
     aim_of,
     file_names,
     names_something,
+    period_of,
     phrases_about,
     sub_questions,
 )
-from enfold.text.sentences import whole_sentences
+from enfold.text.sentences import is_content_word, telling_words, whole_sentences
 from enfold.text.words import Phrase, texts_of_terms
 from enfold.tokens import get
 

@@ -44,7 +44,7 @@ from enfold.store.store import Store
 BY_CUTOFF = {"share_across_branches": True}
 """A client can send another branch at any time: a summary serves every branch with its cutoff."""
 _CACHE_SECONDS = 1.0
-"""How long changes of another process may go unnoticed. This process's changes hold at once."""
+"""Seconds that changes of another process may go unnoticed. This process's changes hold at once."""
 _MAX_CACHED_MODELS = 1_000
 _MAX_CACHED_NAMESPACES = 10_000
 CLIENT_WINDOWS = {"Claude Code": 200_000}

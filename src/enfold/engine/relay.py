@@ -1,7 +1,7 @@
 """The relay: events of this process told to the others that share its database, and theirs here.
 
 A notice says what an event says and in which namespace, never what was said in the session. One
-that cannot be sent or heard is missed, as by a listener that was not there yet: whoever needs to
+that cannot be sent or received is missed, as by a later listener: a process that needs to
 know how a session stands asks for it.
 """
 

@@ -17,8 +17,8 @@ from itertools import accumulate
 from operator import itemgetter
 
 from enfold.records import MessageLocation, PhraseOccurrences
-from enfold.text.cues import PAIR
 from enfold.text.questions import stem
+from enfold.text.sentences import PAIR
 from enfold.text.words import Phrase, texts_of_terms
 
 _REACH = 400.0

@@ -23,7 +23,7 @@ class Prepared:
     decision: Decision
     """Of the view as it is sent."""
     compression: Outcome | None = None
-    """What was compressed on the way, if anything."""
+    """The compression that was made on the way, if any."""
     pending: tuple[Message, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -88,7 +88,7 @@ class StandingMessage:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How full a session's context is."""
+    """The used part of a session's context."""
 
     needs_compression: bool
     """True if a compression is due before the next request."""

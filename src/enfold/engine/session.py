@@ -81,7 +81,7 @@ _KEPT: Mapping[_Trigger, tuple[Action, ...]] = {
 
 
 _KEPT_IN_STEPS: KeepAmount = ("messages", 2)
-"""What stays verbatim in a step of a long compression, until the next step."""
+"""Tokens that stay verbatim in a step of a long compression, until the next step."""
 
 
 class _Decided(NamedTuple):
@@ -105,10 +105,10 @@ class Session:
             record.namespace, records.listing_namespace(record.namespace)
         )
         self.key = record.key
-        """What the store knows it by."""
+        """The session's key in the store."""
         self.id = record.id
         self.tip = tip
-        """Where the branch ends that this works on. None: the one that the session is on."""
+        """The tip of the branch. None: the session's current branch."""
         self.namespace = record.namespace
 
     def __repr__(self) -> str:
@@ -282,7 +282,7 @@ class Session:
         tools: Iterable[Tool] = (),
         **settings: Any,
     ) -> Status:
-        """How full the context is, and what a compression would keep."""
+        """Return the used part of the context, and the part that a compression would keep."""
         given = as_messages(() if pending is None else (pending,))
         options = CallOptions(given, system, tuple(tools), settings=settings)
         state, model, view, decision = await self._decide(options)
@@ -332,7 +332,7 @@ class Session:
     async def history(
         self, *, before: str | None = None, after: str | None = None, limit: int = 50
     ) -> tuple[records.StoredMessage, ...]:
-        """A page of the branch as it was said, folded or not; the last one by default."""
+        """Return a page of the branch, with summarized messages; the last one by default."""
         return await self._store.read(
             tree.page, self.key, self.tip, before=before, after=after, limit=limit
         )

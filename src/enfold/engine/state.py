@@ -21,7 +21,6 @@ from enfold.budget import (
 )
 from enfold.engine.presets import expand
 from enfold.errors import InputError
-from enfold.estimates import estimate
 from enfold.identity import content_hash
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
@@ -59,6 +58,7 @@ from enfold.store.database import Database
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
+from enfold.wire import estimate
 
 MessageInput: TypeAlias = Message | Mapping[str, Any] | str
 """A message; a message of a dialect; or a text, which a user says."""
@@ -81,7 +81,7 @@ class CallOptions:
     """The rest of a request besides the history, and options of this call."""
 
     pending: tuple[Message, ...] = ()
-    """What the user says next; not stored yet."""
+    """The user's next input; not stored yet."""
     system: str = ""
     tools: tuple[Tool, ...] = ()
     max_output: int | None = None
@@ -89,7 +89,7 @@ class CallOptions:
     static_tokens: tuple[int, int] = (0, 0)
     """Tokens of a system prompt and of tools that somebody has counted already."""
     client_model: ClientModel | None = None
-    """Who writes where neither a setting nor a profile says so."""
+    """The summarizer if neither a setting nor a profile names one."""
     writer: Connection | None = None
     """The model that writes the summary of this call, with the caller's key."""
     discards_cache: bool = False
@@ -97,9 +97,9 @@ class CallOptions:
     must_pay: bool = False
     """True if a compression that frees too little is not recorded."""
     restorable_by: RestorableBy = "store"
-    """How the caller can get back what leaves the view."""
+    """The way in which the caller can restore what leaves the view."""
     requested_at: int | None = None
-    """When it was asked for, if nobody waits: a summary made since will do as well."""
+    """Time of a background request: a summary made since then serves as well."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
         """Return the tokens of the whole request, for a history of this size."""
@@ -143,7 +143,7 @@ _LONGEST_SEARCH_TEXT = 1_000_000
 _LARGEST_WINDOW = 2_000_000
 """Tokens of the window of a model that is not configured, at most."""
 _DECODED = 4_096
-"""How many decoded messages are kept at hand."""
+"""Number of decoded messages in the cache."""
 
 
 def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, ...]:
@@ -237,7 +237,7 @@ def uncounted_bodies(rows: ViewRows, tokenizer: str) -> list[bytes]:
 
 
 def _settled(rows: ViewRows, entries: int) -> int:
-    """How many of the entries the last fold left; all of them where the snapshot does not say."""
+    """Number of entries that the last compression left; all if the snapshot does not say."""
     return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
 
 
@@ -253,7 +253,7 @@ def _shown(row: StoredMessage | Edit) -> ShownMessage:
 
 SettingsLevel: TypeAlias = tuple[str, Mapping[str, Any]]
 KeepAmount: TypeAlias = tuple[Measure, float]
-"""How much of the newest part stays in one run."""
+"""Size of the newest part that stays verbatim in one run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +264,7 @@ class SessionState:
     settings: Settings
     model_id: str
     model: ModelConfig | None
-    """None while nobody has configured the model."""
+    """None while the model has no config."""
     threshold: Threshold
     undo: Undo | None
     """The last undo on the branch."""
@@ -273,7 +273,7 @@ class SessionState:
     own_prices: Mapping[str, Any] | None = None
     """Those that the profile states itself."""
     notes: tuple[str, ...] = ()
-    """What there is to say of the settings, such as that a preset is gone."""
+    """Warnings about the settings, such as a preset that is gone."""
 
 
 def read_state(
@@ -457,7 +457,7 @@ def threshold_of(
 ) -> Threshold:
     """The levels in the order call, session, profile, model, everything that holds for all models.
 
-    A model whose threshold nobody has set has none of its own.
+    A model without a threshold that somebody set has none.
     """
     share, source = settings.threshold, settings.sources["threshold"]
     of_profile = profile.get("threshold")
@@ -475,7 +475,7 @@ def threshold_of(
 
 
 def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = False) -> Policy:
-    """How it is decided; `suspended` while nothing is to be folded unasked."""
+    """Return the decision; `suspended` while automatic compression pauses."""
     automatic = settings.auto_compress and not suspended
     if settings.trigger_ratio is not None:
         threshold = Threshold(settings.trigger_ratio, settings.sources["trigger_ratio"])
@@ -491,7 +491,7 @@ def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = Fal
 
 
 def _is_suspended(state: SessionState) -> bool:
-    """After an undo nothing is folded unasked until the user has said something more."""
+    """Automatic compression pauses after an undo until the next message of the user."""
     undo = state.undo
     return undo is not None and not any(
         row.role == "user" for row in state.rows.after if row.depth > undo.depth
@@ -506,20 +506,20 @@ class EffectiveThreshold:
     tokens: int
     """The tokens of history above which a compression is due: what the lowest guard allows."""
     limit: int
-    """What a history may take at all: the largest input without the safety margin."""
+    """The largest history that is possible: the largest input without the safety margin."""
     max_input: int
     share: float | None
     """Of the limit. None where an absolute number of tokens is set."""
     setting: str
-    """What is set: `threshold`, `trigger_ratio` or `max_tokens`."""
+    """The setting: `threshold`, `trigger_ratio` or `max_tokens`."""
     source: str
-    """Who: session, profile, model, database, config file, environment or default."""
+    """Its source: session, profile, model, database, config file, environment or default."""
     is_automatic: bool
     """False: it is not acted on, only the hard limit is."""
     is_window_guard: bool = False
     """True if the room for a reply in the window runs out before the setting is reached."""
     note: str = ""
-    """What was passed over on the way to it, and why."""
+    """The settings that were passed over on the way to it, with reasons."""
 
 
 def read_effective(

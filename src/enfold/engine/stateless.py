@@ -46,7 +46,7 @@ _MESSAGE_FIELDS = ("messages", "input", "contents")
 
 @dataclass(frozen=True, slots=True)
 class CondenseOptions:
-    """How far to condense a conversation."""
+    """The goal of a condensation."""
 
     tokenizer: str = "o200k_base"
     target: int | None = None
@@ -101,7 +101,7 @@ class Condensed:
     report: Report
     ledger: Ledger = field(repr=False)
     receipt: Receipt = field(repr=False)
-    """What is in the ledger counts as restorable: a program can put it back, the model cannot."""
+    """Content of the ledger counts as restorable: a program can put it back, the model cannot."""
 
 
 async def condense(

@@ -25,9 +25,8 @@ from enfold.settings import Settings
 from enfold.strategies.contract import Strategy
 from enfold.summaries.fence import escape
 from enfold.summaries.request import transcript
-from enfold.text.cues import telling_words
 from enfold.text.harness import person_text
-from enfold.text.sentences import whole_sentences
+from enfold.text.sentences import telling_words, whole_sentences
 from enfold.text.words import texts_of_terms
 from enfold.tokens import count_conversation, count_messages, get
 
@@ -483,7 +482,7 @@ async def measure_rules(
     """Return the share of planted rules in view after each compression of a chain.
 
     Each rule is added to a message that a person typed in the first part of the case. None if the
-    case is too short or nobody typed there.
+    case is too short or has no typed words.
     """
     parts = _parts(case.messages)
     typed = [i for i, each in enumerate(parts[0] if parts else ()) if person_text(each)]

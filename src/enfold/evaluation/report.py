@@ -55,7 +55,7 @@ class MethodSummary:
     decay_in_view: tuple[float, ...]
     decay_reachable: tuple[float, ...]
     first_fold: tuple[Mapping[str, Reach], Mapping[str, Reach]]
-    """Of questions about the first third, the evidence after the first fold and after the last."""
+    """Questions about the first third: evidence after the first compression and after the last."""
     answers: float | None
     """The mean mark of a model's answers."""
     unmarked: int
@@ -235,7 +235,7 @@ def shown_share(value: float | None) -> str:
 
 
 TWICE, REACHABLE = 2.0, 0.85
-"""What is aimed at: in the view twice what the newest messages give; in it or by one search."""
+"""The goals: in the view twice the share of the newest messages; in it or by one search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,14 +247,14 @@ class RuleSummary:
     rule: str
     questions: int
     newest: float | None
-    """What the newest messages in the same budget hold. None where they were not measured."""
+    """The share in the newest messages of the same budget. None where it was not measured."""
     in_view: float
     by_search: float
     reachable: float
 
     @property
     def times(self) -> float | None:
-        """How many times the newest messages' share is in the view."""
+        """The share in the view, divided by the newest messages' share."""
         return self.in_view / self.newest if self.newest else None
 
     @property
@@ -373,7 +373,7 @@ def _bar(top: int, share: float | None, colour: str) -> str:
 
 def _decay(chained: Sequence[MethodSummary], top: int) -> Iterator[str]:
     """Left to right the compressions, bottom to top the share that is left."""
-    yield _text(_LEFT, top + 16, "items of the first fold: in the view (dashed), reachable (line)")
+    yield _text(_LEFT, top + 16, "first compression: items in the view (dashed), reachable (line)")
     base = top + 30
     for share in (0.0, 0.5, 1.0):
         y = base + _CHART * (1 - share)

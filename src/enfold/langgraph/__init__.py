@@ -6,12 +6,13 @@ verbatim, an empty summary is refused, and a history that was cut back or trimme
 """
 
 from enfold.langgraph.node import SummarizationNode
-from enfold.langgraph.running_summary import RunningSummary, SummarizationResult
 from enfold.langgraph.summarization import (
     DEFAULT_EXISTING_SUMMARY_PROMPT,
     DEFAULT_FINAL_SUMMARY_PROMPT,
     DEFAULT_INITIAL_SUMMARY_PROMPT,
     FENCED_FINAL_SUMMARY_PROMPT,
+    RunningSummary,
+    SummarizationResult,
     TokenCounter,
     asummarize_messages,
     count_tokens,

@@ -12,13 +12,13 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from enfold.flush import Hook
-from enfold.langgraph.running_summary import SummarizationResult
 from enfold.langgraph.summarization import (
     DEFAULT_EXISTING_SUMMARY_PROMPT,
     DEFAULT_FINAL_SUMMARY_PROMPT,
     DEFAULT_INITIAL_SUMMARY_PROMPT,
     Summarization,
     SummarizationOptions,
+    SummarizationResult,
     TokenCounter,
     aask,
     ask,
@@ -31,7 +31,7 @@ _RUNNING = "running_summary"
 
 
 class SummarizationNode(Runnable[Any, dict[str, Any]]):
-    """A node that folds a state's oldest messages into a summary; see `summarize_messages`.
+    """A node that summarizes a state's oldest messages; see `summarize_messages`.
 
     It reads `input_messages_key` and writes `output_messages_key`, and keeps its `RunningSummary`
     under `context`. If both keys are the same, the state's messages are replaced.

@@ -1,14 +1,14 @@
 """Summarization: LangMem's two functions, with its parameters, defaults and outcomes.
 
-What is new has a default that changes nothing: `summarize_in_parts`, `enforce` and
-`memory_flush_hook`.
+The parameters `summarize_in_parts`, `enforce` and `memory_flush_hook` are additions; their defaults
+change nothing.
 """
 
 from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import accumulate
@@ -27,25 +27,99 @@ from langchain_core.messages.utils import convert_to_messages, trim_messages
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config, set_config_context
+from langgraph.checkpoint.serde import _msgpack
 from langgraph.constants import TAG_NOSTREAM
 
 from enfold import tokens
 from enfold.errors import SummaryError, UncompressibleError
 from enfold.flush import Hook, hand_over
-from enfold.langgraph.running_summary import RunningSummary, SummarizationResult
 from enfold.messages import Message, text_of
 from enfold.retention import Retention, Split, split
 from enfold.summaries import fence
 from enfold.summaries.request import runs
 from enfold.wire.langchain import parse_message
 
+
+@dataclass(slots=True)
+class RunningSummary:
+    """The summary so far, and which messages it stands for.
+
+    Not frozen, because LangMem's is not and programs change it.
+    """
+
+    summary: str
+    summarized_message_ids: set[str]
+    """All that were ever summarized on this branch."""
+    last_summarized_message_id: str | None
+    first_summarized_message_id: str | None = None
+    """Says, where the branch was cut back, whether its messages can be summarized anew."""
+
+    def __post_init__(self) -> None:
+        self.summarized_message_ids = set(self.summarized_message_ids)
+
+    def as_json(self) -> dict[str, Any]:
+        """With nothing in it that JSON cannot say; `from_any` reads it."""
+        return {
+            "summary": self.summary,
+            "summarized_message_ids": sorted(self.summarized_message_ids),
+            "last_summarized_message_id": self.last_summarized_message_id,
+            "first_summarized_message_id": self.first_summarized_message_id,
+        }
+
+    @classmethod
+    def from_any(cls, value: Any) -> RunningSummary | None:
+        """The summary in a state: of this class, of LangMem's, or as the dict of either.
+
+        LangMem's is found in checkpoints that were written before the import was changed, and comes
+        as a dict where LangMem is no longer installed.
+        """
+        if value is None or isinstance(value, cls):
+            return value
+        names = (field.name for field in fields(cls))
+        values = (
+            value if isinstance(value, Mapping) else {n: getattr(value, n, None) for n in names}
+        )
+        summary, ids = values.get("summary"), values.get("summarized_message_ids")
+        if not isinstance(summary, str) or ids is None:
+            raise ValueError(
+                f"expected a RunningSummary, found {type(value).__name__}; give what the last "
+                "summarization returned, or None"
+            )
+        last = values.get("last_summarized_message_id")
+        return cls(summary, set(ids), last, values.get("first_summarized_message_id"))
+
+
+@dataclass(slots=True)
+class SummarizationResult:
+    """The messages to send, and the running summary for the next turn."""
+
+    messages: list[AnyMessage]
+    """The summary, if there is one, and the messages that it does not stand for."""
+    running_summary: RunningSummary | None = None
+
+
+def _let_checkpoints_load_it() -> None:
+    """Add the class to those that LangGraph's checkpointers load without a warning.
+
+    They have a list of types that are safe to make, and no way to add to it for checkpointers that
+    somebody else makes. Without this, loading logs a warning, or gives a dict in strict mode.
+    """
+    values = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
+    if isinstance(values, frozenset):
+        own = (RunningSummary.__module__, RunningSummary.__name__)
+        _msgpack.SAFE_MSGPACK_TYPES = values | {own}
+
+
+_let_checkpoints_load_it()
+
+
 TokenCounter: TypeAlias = Callable[[list[BaseMessage]], int]
 
 
 def count_tokens(messages: Iterable[MessageLikeRepresentation]) -> int:
-    """The tokens of the messages by `cl100k_base`.
+    """Return the tokens of the messages by `cl100k_base`.
 
-    Where no tokenizer can be loaded a quarter of the characters is taken instead, with one warning.
+    If no tokenizer loads, a quarter of the characters is the estimate, with one warning.
     """
     tokenizer = tokens.get("cl100k_base", fallback="chars4")
     parsed = [parse_message(message) for message in convert_to_messages(list(messages))]
@@ -76,7 +150,7 @@ class SummarizationOptions:
 
     @classmethod
     def of(cls, node: object) -> SummarizationOptions:
-        """The options that a node has as its attributes, which a program may have changed."""
+        """Return the options from a node's attributes, which a program may have changed."""
         return cls(**{field.name: getattr(node, field.name) for field in fields(cls)})
 
     @property
@@ -127,7 +201,7 @@ FENCED_FINAL_SUMMARY_PROMPT: Runnable[dict[str, Any], list[BaseMessage]] = Runna
 
 
 def fill(prompt: Runnable[dict[str, Any], Any], **values: Any) -> list[BaseMessage]:
-    """The messages of a prompt with its placeholders filled in."""
+    """Return the messages of a prompt with its placeholders filled in."""
     filled: Any = prompt.invoke(values)
     messages: Sequence[BaseMessage] = getattr(filled, "messages", filled)
     return list(messages)
@@ -135,26 +209,26 @@ def fill(prompt: Runnable[dict[str, Any], Any], **values: Any) -> list[BaseMessa
 
 @dataclass(frozen=True, slots=True)
 class GraphMessages:
-    """A state's messages, as a summarization finds them."""
+    """The messages of a state before a summarization."""
 
     system: tuple[BaseMessage, ...]
     """The system message that leads them; none, or one."""
     live: tuple[BaseMessage, ...]
-    """Those that no summary stands for."""
+    """Messages without a summary."""
     running: RunningSummary | None
     """The summary that applies to them."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSelection:
-    """The live messages, divided."""
+    """The messages without a summary, divided."""
 
-    folded: tuple[BaseMessage, ...]
+    summarized: tuple[BaseMessage, ...]
     kept: tuple[BaseMessage, ...]
-    folded_tokens: int
+    summarized_tokens: int
     kept_tokens: int
     is_due: bool
-    """True if there are enough of them that some should be folded."""
+    """True if there are enough of them that some should be summarized."""
 
 
 def read(
@@ -171,14 +245,14 @@ def read(
     return GraphMessages(system, tuple(_unsummarized(rest, applying)), applying)
 
 
-def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSelection:
-    """The oldest of the live messages until what is left fits, if there are enough of them."""
-    live, count = standing.live, options.token_counter
+def select(state: GraphMessages, options: SummarizationOptions) -> MessageSelection:
+    """Select the oldest of the messages without a summary until the others fit."""
+    live, count = state.live, options.token_counter
     counts = [count([message]) for message in live]
     total = count(list(live)) if live else 0
-    room = options.room - (count(list(standing.system)) if standing.system else 0)
+    room = options.room - (count(list(state.system)) if state.system else 0)
     trigger = options.trigger
-    limit = room if standing.running else room + options.max_summary_tokens
+    limit = room if state.running else room + options.max_summary_tokens
     if options.enforce and limit < total < trigger:
         trigger = 0  # the messages and the summary before them no longer fit
     wanted = _wanted(counts, total, trigger, room)
@@ -191,28 +265,28 @@ def select(standing: GraphMessages, options: SummarizationOptions) -> MessageSel
         kept_tokens = sum(counts[index] for index in divided.kept)
         wanted = _wanted(counts, total, trigger, room - kept_tokens)
         divided = _split(parsed, counts, wanted, room)
-    folded = divided.summarized
-    kept = sorted(set(range(len(live))).difference(folded))
+    summarized = divided.summarized
+    kept = sorted(set(range(len(live))).difference(summarized))
     return MessageSelection(
-        tuple(live[index] for index in folded),
+        tuple(live[index] for index in summarized),
         tuple(live[index] for index in kept),
-        sum(counts[index] for index in folded),
+        sum(counts[index] for index in summarized),
         sum(counts[index] for index in kept),
         is_due=True,
     )
 
 
 def _split(messages: Sequence[Message], counts: Sequence[int], wanted: int, room: int) -> Split:
-    """The division next to the wanted one that the rules allow."""
+    """Return the legal split next to the wanted one."""
     policy = Retention("messages", len(messages) - wanted)
     return split(messages, counts, policy, room=max(0, room))
 
 
 def _wanted(counts: Sequence[int], total: int, trigger: int, room: int) -> int:
-    """How many of the oldest to fold: up to where the trigger is reached and the rest fits.
+    """Return how many of the oldest to summarize: the trigger is reached and the rest fits.
 
-    Where the rest never fits, because the system message alone is too large, it is all of them: the
-    rules about what must stay have the last word anyway. 0 if the trigger is not reached.
+    If the rest never fits, because the system message alone is too large, it is all of them: the
+    split still keeps the messages that must stay. 0 if the trigger is not reached.
     """
     sums = list(accumulate(counts))
     reached = [number for number, tokens in enumerate(sums, 1) if tokens >= trigger]
@@ -223,9 +297,10 @@ def _wanted(counts: Sequence[int], total: int, trigger: int, room: int) -> int:
 def _applies(running: RunningSummary, messages: Sequence[BaseMessage]) -> bool:
     """Return True if the summary describes the past of these messages.
 
-    It no longer does where the branch was cut back into what was summarized: it would tell what
-    never happened here. Then the messages themselves are still there to be summarized anew, if the
-    first of them is; if it is not, the summary is all there is of the beginning, and stays.
+    It no longer does if the branch was cut back into the summarized messages: the summary would
+    describe messages that are not on this branch. If the first summarized message is present, the
+    messages are summarized again; otherwise the summary stays, because nothing else is left of the
+    beginning.
     """
     present = {message.id for message in messages if message.id is not None}
     if running.last_summarized_message_id in present:
@@ -236,7 +311,7 @@ def _applies(running: RunningSummary, messages: Sequence[BaseMessage]) -> bool:
 def _shown(
     running: RunningSummary | None, final_prompt: Runnable[dict[str, Any], Any]
 ) -> list[tuple[str, Any]]:
-    """How the turn before showed the summary: it may be among the messages now."""
+    """Return the messages in which the last turn showed the summary."""
     if running is None:
         return []
     shown = fill(final_prompt, system_message=[], summary=running.summary, messages=[])
@@ -246,7 +321,7 @@ def _shown(
 def _unsummarized(
     messages: Sequence[BaseMessage], running: RunningSummary | None
 ) -> list[BaseMessage]:
-    """The messages that the summary does not stand for."""
+    """Return the messages that the summary does not cover."""
     if any(message.id is None for message in messages):
         raise ValueError(
             "Messages are required to have ID field. Give each message an `id`, or let a graph's "
@@ -267,35 +342,35 @@ def _unsummarized(
 
 
 Asking: TypeAlias = Generator[list[BaseMessage], Any, str]
-"""Yields what to ask, is sent replies, and comes to a summary."""
+"""Yields prompts, receives replies, and returns a summary."""
 Summarization: TypeAlias = Generator[list[BaseMessage], Any, SummarizationResult]
 
 
 def summarization(
     messages: Sequence[BaseMessage], running: Any, options: SummarizationOptions
 ) -> Summarization:
-    """The steps of one summarization; asks nothing where nothing is due."""
+    """Run the steps of one summarization; yield no prompt if nothing is due."""
     before = RunningSummary.from_any(running)
-    standing = read(messages, before, options.final_prompt)
-    if not standing.live and standing.running is before:
+    state = read(messages, before, options.final_prompt)
+    if not state.live and state.running is before:
         return SummarizationResult(_as_list(messages), before)
-    selection = select(standing, options)
-    _refuse_what_cannot_fit(standing, selection, options)
-    now = standing.running
-    if selection.folded:
-        text = yield from _write(standing, selection, options)
-        now = _remember(messages, standing.running, selection, text)
+    selection = select(state, options)
+    _refuse_what_cannot_fit(state, selection, options)
+    now = state.running
+    if selection.summarized:
+        text = yield from _write(state, selection, options)
+        now = _remember(messages, state.running, selection, text)
         if options.memory_flush_hook is not None:
-            hand_over(options.memory_flush_hook, selection.folded)
+            hand_over(options.memory_flush_hook, selection.summarized)
     if now is None:
-        return SummarizationResult(_as_list((*standing.system, *selection.kept)))
+        return SummarizationResult(_as_list((*state.system, *selection.kept)))
     shown = fill(
         options.final_prompt,
-        system_message=list(standing.system),
+        system_message=list(state.system),
         summary=now.summary,
         messages=list(selection.kept),
     )
-    if selection.folded and options.token_counter(shown) > options.max_tokens:
+    if selection.summarized and options.token_counter(shown) > options.max_tokens:
         _warn_of_size()
     return SummarizationResult(_as_list(shown), now)
 
@@ -305,12 +380,12 @@ def _as_list(messages: Sequence[BaseMessage]) -> list[Any]:
 
 
 def _refuse_what_cannot_fit(
-    standing: GraphMessages, selection: MessageSelection, options: SummarizationOptions
+    state: GraphMessages, selection: MessageSelection, options: SummarizationOptions
 ) -> None:
     """Raise `UncompressibleError` if the kept messages are too large, before a model is called."""
     if not (options.enforce and selection.is_due):
         return
-    system = options.token_counter(list(standing.system)) if standing.system else 0
+    system = options.token_counter(list(state.system)) if state.system else 0
     if system + selection.kept_tokens > options.room:
         raise UncompressibleError(
             f"{system + selection.kept_tokens:,} tokens must stay verbatim, and there is room for "
@@ -325,11 +400,11 @@ def _remember(
     selection: MessageSelection,
     text: str,
 ) -> RunningSummary:
-    """The new summary with all that it stands for, first and last by their place in the state.
+    """Return the new summary with the ids that it covers.
 
-    A message that stayed behind as the last user's is folded later than those that came after it.
+    The user's last message stays, so it is summarized later than messages that came after it.
     """
-    ids = {message.id for message in selection.folded if message.id is not None}
+    ids = {message.id for message in selection.summarized if message.id is not None}
     found = ids if running is None else ids | running.summarized_message_ids
     present = [message.id for message in messages if message.id in found]
     first = present[0] if running is None else running.first_summarized_message_id
@@ -337,10 +412,10 @@ def _remember(
 
 
 def _write(
-    standing: GraphMessages, selection: MessageSelection, options: SummarizationOptions
+    state: GraphMessages, selection: MessageSelection, options: SummarizationOptions
 ) -> Asking:
-    """The summary of all that is folded, on top of the one that applies."""
-    text = None if standing.running is None else standing.running.summary
+    """Write the summary of the selected messages, as a continuation of the current one."""
+    text = None if state.running is None else state.running.summary
     for piece in _pieces(text, selection, options):
         text = yield from _write_piece(piece, text, options)
     if text is None:
@@ -374,11 +449,11 @@ def _write_piece(
 
 
 def _text_of(reply: Any) -> str:
-    """The words of a model's reply: a text, or the text among its blocks; never its reasoning."""
+    """Return the text of a model's reply, without its reasoning."""
     text = reply if isinstance(reply, str) else text_of(parse_message(reply).parts)
     if not text.strip():
         raise SummaryError(
-            "the model gave no text as a summary; nothing was folded, and the next turn tries again"
+            "the model returned no text; nothing was summarized, and the next turn tries again"
         )
     return text
 
@@ -390,17 +465,17 @@ def _pieces(
     room = options.max_tokens
     if existing is not None:
         room -= options.token_counter([SystemMessage(existing)])
-    if selection.folded_tokens <= room:
-        return [selection.folded]
+    if selection.summarized_tokens <= room:
+        return [selection.summarized]
     if options.summarize_in_parts:
-        return _runs(selection.folded, min(room, options.room), options)
-    return [_newest(selection.folded, room, options)]
+        return _runs(selection.summarized, min(room, options.room), options)
+    return [_newest(selection.summarized, room, options)]
 
 
 def _runs(
     messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
 ) -> list[Sequence[BaseMessage]]:
-    """The messages in runs that fit; a unit that is more than fits is a run of its own."""
+    """Return the messages in runs that fit; a unit that is too large is a run by itself."""
     sizes = [options.token_counter([message]) for message in messages]
     parsed = [parse_message(message) for message in messages]
     return [messages[first:last] for first, last in runs(parsed, sizes, room)]
@@ -409,7 +484,7 @@ def _runs(
 def _newest(
     messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
 ) -> Sequence[BaseMessage]:
-    """The newest of the messages that fit; all of them where none does."""
+    """Return the newest messages that fit; all of them if none fits."""
     _warn_of_loss()
     trimmed: list[BaseMessage] = trim_messages(
         list(messages),
@@ -422,12 +497,12 @@ def _newest(
     return trimmed or messages
 
 
-@cache  # so that the process hears it once
+@cache  # one warning for the process
 def _warn_of_loss() -> None:
     warnings.warn(
         "more is summarized than max_tokens lets the model read at once: the oldest messages are "
-        "left out of its input and so of the summary; pass summarize_in_parts=True to have all of "
-        "them summarized, in several calls",
+        "left out of its input and of the summary; pass summarize_in_parts=True to summarize all "
+        "of them in several calls",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -436,8 +511,8 @@ def _warn_of_loss() -> None:
 @cache
 def _warn_of_size() -> None:
     warnings.warn(
-        "messages and summary take more than max_tokens: too much must stay, or the "
-        "summary is longer than max_summary_tokens; pass enforce=True to have that refused",
+        "messages and summary need more than max_tokens: too much must stay, or the "
+        "summary is longer than max_summary_tokens; pass enforce=True to refuse that",
         RuntimeWarning,
         stacklevel=2,
     )
@@ -458,7 +533,7 @@ def ask(
 async def aask(
     model: LanguageModelLike, steps: Summarization, config: RunnableConfig | None = None
 ) -> SummarizationResult:
-    """`ask`, without holding up the event loop while the model writes."""
+    """Run the steps without blocking the event loop while the model writes."""
     step = _next(steps)
     while isinstance(step, list):
         with set_config_context(_quiet(config)) as context:
@@ -468,9 +543,9 @@ async def aask(
 
 
 def _next(steps: Summarization, reply: Any = None) -> list[BaseMessage] | SummarizationResult:
-    """The next question, or the result.
+    """Return the next prompt, or the result.
 
-    Only here the end of the steps is caught: a model may raise `StopIteration` on its own account.
+    The end of the steps is caught only here: a model may raise `StopIteration` itself.
     """
     try:
         return steps.send(reply)
@@ -484,7 +559,7 @@ async def _reply(model: LanguageModelLike, question: list[BaseMessage]) -> Any:
 
 
 def _as_input(question: list[BaseMessage]) -> Any:
-    """A list of messages is what models take; its type says that any kind of message may be in."""
+    """Return the messages with the type that models accept."""
     return question
 
 
@@ -509,37 +584,38 @@ def summarize_messages(  # noqa: PLR0913 - LangMem's parameters
     enforce: bool = False,
     memory_flush_hook: Hook | None = None,
 ) -> SummarizationResult:
-    """Fold the oldest messages into a summary once there are too many tokens of them.
+    """Summarize the oldest messages once all messages have too many tokens.
 
-    Tool calls stay together with their results, and the user's last message stays verbatim. What
-    the model raises is raised; then nothing is folded, and the next call tries again.
+    Tool calls stay together with their results, and the user's last message stays verbatim. Errors
+    of the model are raised; then nothing is summarized, and the next call tries again.
 
     Args:
-        messages: All of them, each with an id. A system message that leads them is never folded.
-        running_summary: What the last call returned, or None. Messages that it stands for are
-            passed over. If nothing new is folded, it is shown again.
-        model: Writes summaries. An error of it is raised as it is.
-        max_tokens: What the result should take at most, and what the model is given at once.
-        max_tokens_before_summary: From how many tokens on there is something to fold; reaching it
-            is enough. `max_tokens` if None.
-        max_summary_tokens: How much of `max_tokens` is kept free for the summary. The model is not
-            told; bind a limit to it, or see `enforce`.
+        messages: All messages, each with an id. A leading system message is never summarized.
+        running_summary: The last call's running summary, or None. Messages that it covers are
+            skipped. If nothing new is summarized, it is shown again.
+        model: Writes summaries. Its errors are raised unchanged.
+        max_tokens: Maximum tokens of the result, and of the messages in one call of the model.
+        max_tokens_before_summary: Number of tokens at which messages are summarized.
+            `max_tokens` if None.
+        max_summary_tokens: Tokens of `max_tokens` that are reserved for the summary. The model does
+            not know them; bind a limit to it, or use `enforce`.
         token_counter: Counts messages. Exact by `cl100k_base` unless given.
-        initial_summary_prompt: Asks for the first summary; placeholder `messages`.
-        existing_summary_prompt: Asks for the next; also `existing_summary`.
-        final_prompt: What is returned; placeholders `system_message`, `summary` and `messages`.
-        summarize_in_parts: What is more than the model is given at once is summarized in several
-            calls. Otherwise the oldest of it is left out, as LangMem does, with one warning.
-        enforce: Hold the budgets: a summary over `max_summary_tokens` is asked for again, shorter,
-            and `SummaryError` if that does not help; `UncompressibleError`, before the model is
-            asked, if what must stay is too large. Otherwise there is one warning.
-        memory_flush_hook: Is given the messages that were folded, in a thread of its own, after
-            their summary is there. It may be a coroutine function; nobody waits for it.
+        initial_summary_prompt: Prompt for the first summary; placeholder `messages`.
+        existing_summary_prompt: Prompt for the next summary; also `existing_summary`.
+        final_prompt: Form of the result; placeholders `system_message`, `summary` and `messages`.
+        summarize_in_parts: Summarize messages that exceed one call in several calls. Otherwise
+            the oldest of them are left out, as LangMem does, with one warning.
+        enforce: Enforce the budgets: a summary over `max_summary_tokens` is requested again,
+            shorter, and `SummaryError` is raised if that does not help; `UncompressibleError` is
+            raised before a call if the messages that must stay are too large. Otherwise: one
+            warning.
+        memory_flush_hook: Receives the summarized messages in a thread of its own, after their
+            summary is written. It may be a coroutine function; the call does not wait for it.
 
     Raises:
-        ValueError: Messages without ids, an id that was summarized before and is there again, or
+        ValueError: Messages without ids, an id that was summarized before and occurs again, or
             `max_summary_tokens` not below `max_tokens`.
-        SummaryError: The model's reply holds no text.
+        SummaryError: The model's reply has no text.
     """
     options = SummarizationOptions(
         max_tokens=max_tokens,
@@ -572,7 +648,7 @@ async def asummarize_messages(  # noqa: PLR0913 - LangMem's parameters
     enforce: bool = False,
     memory_flush_hook: Hook | None = None,
 ) -> SummarizationResult:
-    """`summarize_messages`, without holding up the event loop while the model writes."""
+    """Run `summarize_messages` without blocking the event loop while the model writes."""
     options = SummarizationOptions(
         max_tokens=max_tokens,
         max_tokens_before_summary=max_tokens_before_summary,

@@ -299,7 +299,7 @@ _MODEL_FIELDS = frozenset({"contextWindow", "maxOutputTokens", "supportsPromptCa
     "profileId",
     "profileName",
 }
-"""What another system's profile says of its model, and its names: ours is given apart."""
+"""Fields and names that another system's profile has for its model."""
 
 
 def model_limits(fields: Mapping[str, Any]) -> dict[str, int]:

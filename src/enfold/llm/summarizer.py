@@ -5,7 +5,7 @@ system prompt, tools and messages, then the instruction, so that the provider's 
 nearly all of it.
 
 An answer that is empty, cut off, a refusal or a call of a tool is never passed on. One that is too
-long is: whoever asked then asks again, for less.
+long is: the caller then asks again, for less.
 """
 
 from __future__ import annotations

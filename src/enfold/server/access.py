@@ -29,9 +29,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from enfold.engine.access import AccessRegistry
 from enfold.errors import AccessError, TokenError, TooLargeError, TooManyError
 from enfold.records import AccessToken, AuditDraft, check_name
-from enfold.server.callers import ON_THIS_MACHINE, Caller, caller_in, remember
+from enfold.server.callers import ON_THIS_MACHINE, Caller, caller_in, find, remember
 from enfold.server.failures import request_id
-from enfold.server.headers import find
 
 HEADER = b"x-enfold-token"
 NAMESPACE = b"x-enfold-namespace"
@@ -44,7 +43,7 @@ OWN = ("/api/", "/metrics")
 """Paths whose `Authorization` header is for enfold; elsewhere it is for the provider."""
 _PATH = "/t/"
 _CACHE_SECONDS = 5.0
-"""How long a token stays valid here after another process has deleted it."""
+"""Seconds that a token stays valid here after another process has deleted it."""
 _CACHE_SIZE = 10_000
 _MAX_CALLERS = 10_000
 """Callers with a bucket. The least recently used bucket is dropped."""

@@ -12,8 +12,8 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import InputError, TooLargeError, TooSlowError
+from enfold.server.callers import find
 from enfold.server.connections import is_whole
-from enfold.server.headers import find
 from enfold.server.load import HeldBytes, held_bytes
 
 SECONDS = 30.0

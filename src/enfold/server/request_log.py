@@ -23,9 +23,8 @@ from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
-from enfold.server.callers import Caller
+from enfold.server.callers import Caller, find, name_in
 from enfold.server.failures import error_response, internal_error, request_id
-from enfold.server.headers import find, name_in
 from enfold.server.metrics import Metrics
 from enfold.text.secrets import hide_in_log
 

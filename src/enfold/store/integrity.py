@@ -41,7 +41,7 @@ class IntegrityFault:
     id: str
     """The row's id."""
     detail: str
-    """What does not fit."""
+    """Description of the fault."""
     session: str | None = None
     """The session's name. None if the row belongs to no session."""
 

@@ -58,7 +58,7 @@ class Reduction:
     tokens_before: int
     tokens_after: int
     steps: tuple[Step, ...] = ()
-    """What each step would make of it, where a strategy has several."""
+    """The result of each step, for strategies with several."""
 
     @property
     def share(self) -> float:

@@ -135,14 +135,14 @@ _LEFT_OUT = (
     "written. They are stored, and can be looked up.)"
 )
 _EVERYTHING_OLD = TruncationConfig(preserve_recent_count=0, preserve_first_count=0)
-"""What is old, the plan says itself."""
+"""The plan names the old messages."""
 _WAYS_BACK = "nothing is lost: undo shows it again, regenerate writes the summary that is missing"
 
 
 def truncated(plan: Plan, reason: str) -> Condensation:
     """The plan without its old content; the gentler answer if it reaches the target.
 
-    The receipt is part of it: whoever chose the last resort chose to go below the floors.
+    The receipt shows it: the last resort may go below the floors.
     """
     answer = cut_short(plan, _EVERYTHING_OLD)
     if plan.target is not None and answer.tokens(plan) > plan.target:
@@ -183,8 +183,8 @@ def _left_out(plan: Plan) -> Condensation:
     notice = _LEFT_OUT.format(number=len(indexes))
     previous, words = ("", ()) if plan.previous is None else take_words(plan.previous)
     text = add_words(f"{previous}\n\n{notice}", (*words, *plan.quotes.values()))
-    folded = SummarizedMessages(indexes, text, summary_tokens(text, plan.tokenizer), KIND.id)
+    summarized = SummarizedMessages(indexes, text, summary_tokens(text, plan.tokenizer), KIND.id)
     answer = Condensation(
-        KIND.id, with_middle_summarized(plan, folded), operations=("leave_out_completed",)
+        KIND.id, with_middle_summarized(plan, summarized), operations=("leave_out_completed",)
     )
     return replace(answer, steps=(Step("leave_out", plan.tokens, answer.tokens(plan)),))

@@ -34,12 +34,12 @@ _FEW_CHARACTERS = 400
 """Characters that are counted first to decide if a marker saves tokens."""
 
 Edit: TypeAlias = Callable[[str], str]
-"""What becomes of a text; the very same text if nothing does."""
+"""Returns the text to show; the same object if nothing changes."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextLimits:
-    """How much of a text stays. None is no limit."""
+    """The part of a text that stays. None is no limit."""
 
     lines: int | None = None
     chars: int | None = None
@@ -130,7 +130,7 @@ def _map_items(items: list[Any], edit: Edit, most: int | None) -> list[Any]:
 
 
 def _gap(text: str, limits: TextLimits) -> tuple[int, int]:
-    """Where what goes begins and ends."""
+    """Return the start and the end of the part that is left out."""
     tail_lines = (limits.lines or 0) // 3 if limits.head_and_tail else 0
     tail_chars = (limits.chars or 0) // 3 if limits.head_and_tail else 0
     start = _head_end(

@@ -20,7 +20,7 @@ _CALLS = {
 }
 
 Issued: TypeAlias = Mapping[str, Any]
-"""What the provider has written before: the reasoning, by call id and by signature."""
+"""The provider's earlier reasoning, by call id and by signature."""
 Rules: TypeAlias = Callable[[Mapping[str, Any], Issued], Iterator[str]]
 
 

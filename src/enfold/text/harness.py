@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.messages import Attachment, Message, Part, Text
-from enfold.text.memo import TextMemo
+from enfold.text.words import TextMemo
 
 SpanKind: TypeAlias = Literal["person", "harness", "context"]
 

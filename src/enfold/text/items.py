@@ -25,8 +25,8 @@ from enfold.text.grammar import (
     number_parts,
     tokens_of,
 )
-from enfold.text.memo import TextMemo
 from enfold.text.secrets import KEY, assigned_values
+from enfold.text.words import TextMemo
 
 ItemsByClass: TypeAlias = dict[ItemClass, dict[str, None]]
 """The distinct items of each class, in the order of their first occurrence."""

@@ -21,11 +21,9 @@ from itertools import islice
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.text import harness
-from enfold.text.cues import is_content_word
 from enfold.text.likeness import likeness
-from enfold.text.memo import TextMemo
 from enfold.text.questions import stem
-from enfold.text.sentences import whole_sentences
+from enfold.text.sentences import is_content_word, whole_sentences
 from enfold.text.words import (
     COLONS,
     COMMAS,
@@ -35,6 +33,7 @@ from enfold.text.words import (
     UNSPACED,
     UNSPACED_PAUSES,
     UNSPACED_STOPS,
+    TextMemo,
     texts_of_terms,
 )
 

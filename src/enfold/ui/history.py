@@ -32,7 +32,7 @@ _MOST_HITS = 50
 _STATES: Mapping[Standing, tuple[str, Tone, str]] = {
     "shown": ("in context", "good", "The model is sent this message unchanged."),
     "shortened": ("shortened", "warm", "The model is sent a shortened form."),
-    "folded": ("summarized", "plain", "The model is sent a summary in its place."),
+    "summarized": ("summarized", "plain", "The model is sent a summary in its place."),
 }
 
 

@@ -51,7 +51,6 @@ from enfold.wire.fields import (
     text_field,
     with_defaults,
 )
-from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
@@ -67,6 +66,12 @@ from enfold.wire.replies import (
     mappings_in,
     sum_integers,
     visible_blocks,
+)
+from enfold.wire.request_additions import (
+    DESCRIPTION,
+    append_tool,
+    declared_names,
+    parameters_schema,
 )
 from enfold.wire.translation import describe_file, translate_to_turn, translate_to_turns
 
@@ -557,7 +562,7 @@ OVERFLOW_WORDINGS = (
     r"input length and `max_tokens` exceed",
     r"dimensions exceed max allowed size",
 )
-"""What the provider says of a request that is too long for the model."""
+"""The provider's wordings for a request that is too long for the model."""
 
 WIRE = Wire(
     dialect=NAME,

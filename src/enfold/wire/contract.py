@@ -82,7 +82,7 @@ class RecallFormat:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponses:
-    """How requests refer to responses that the provider has stored."""
+    """The fields with which requests refer to responses that the provider has stored."""
 
     previous_key: str
     """The field that names the response to continue from."""

@@ -46,7 +46,6 @@ from enfold.wire.fields import (
     split_body,
     text_field,
 )
-from enfold.wire.recall_tool import DESCRIPTION, parameters_schema
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
@@ -63,6 +62,7 @@ from enfold.wire.replies import (
     mappings_in,
     sum_integers,
 )
+from enfold.wire.request_additions import DESCRIPTION, parameters_schema
 from enfold.wire.translation import pair_calls, translate_to_turn, translate_to_turns
 
 NAME = "gemini"
@@ -610,7 +610,7 @@ OVERFLOW_WORDINGS = (
     r"input token count",
     r"request payload size exceeds",
 )
-"""What the provider says of a request that is too long for the model."""
+"""The provider's wordings for a request that is too long for the model."""
 
 WIRE = Wire(
     dialect=NAME,

@@ -48,7 +48,6 @@ from enfold.wire.fields import (
     text_field,
     with_defaults,
 )
-from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
@@ -63,6 +62,12 @@ from enfold.wire.replies import (
     join_usage,
     joined_usage,
     mappings_in,
+)
+from enfold.wire.request_additions import (
+    DESCRIPTION,
+    append_tool,
+    declared_names,
+    parameters_schema,
 )
 from enfold.wire.translation import (
     describe_file,
@@ -727,7 +732,7 @@ OVERFLOW_WORDINGS = (
     r"(request|payload|body|entity|content)( entity)?( is)? too large",
     r"(request|payload|body).{0,40}exceeds.{0,40}(size|limit|bytes|mb)\b",
 )
-"""What the provider and compatible servers say of a request that is too long for the model."""
+"""Wordings of the provider and of compatible servers for a request that is too long."""
 ADDRESS = "https://api.openai.com"
 
 WIRE = Wire(

@@ -51,7 +51,6 @@ from enfold.wire.openai import (
     render_parsed_block,
     usage_of,
 )
-from enfold.wire.recall_tool import DESCRIPTION, append_tool, declared_names, parameters_schema
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
@@ -66,6 +65,12 @@ from enfold.wire.replies import (
     joined_usage,
     mappings_in,
     visible_blocks,
+)
+from enfold.wire.request_additions import (
+    DESCRIPTION,
+    append_tool,
+    declared_names,
+    parameters_schema,
 )
 from enfold.wire.translation import portable_tools, single_entry, translate_to_items
 

@@ -138,7 +138,7 @@ def sum_integers(first: Any, *others: Any) -> int | None:
 
 
 _OUTPUT_FIELDS = ("output", "completion", "candidates", "thoughts", "server_tool_use")
-"""How the fields of a usage object begin that count what the model wrote or used."""
+"""Prefixes of usage fields that count tokens which the model wrote or used."""
 _TOTAL_FIELDS = ("total_tokens", "totalTokenCount")
 
 

@@ -12,7 +12,7 @@ import anthropic
 import httpx
 import pytest
 
-from enfold.server.proxy.user_agents import client_session, has_compacted
+from enfold.server.proxy.client import client_session, has_compacted
 from tests.server.proxy.stage import Stage, question, stage
 from tests.server.proxy.voices import Say, Use, script
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from enfold.errors import DialectError
-from enfold.estimates import estimate
 from enfold.identity import content_hash
 from enfold.server.proxy.bodies import MessageFacts, MessageFactsCache, parse_message
 from enfold.tokens import count_message
+from enfold.wire import estimate
 
 RAWS = [json.dumps({"role": "user", "content": f"message {i}"}).encode() for i in range(30)]
 

@@ -15,7 +15,7 @@ from enfold.server.proxy import bodies
 from enfold.server.proxy.bodies import RequestBody
 from enfold.summaries import HEADING, fence
 from enfold.wire import WIRES, Wire
-from enfold.wire.cache_marks import remove_cache_marks, restore_cache_marks
+from enfold.wire.request_additions import remove_cache_marks, restore_cache_marks
 from tests.server.proxy.stage import question, stage
 
 MARK = {"type": "ephemeral"}

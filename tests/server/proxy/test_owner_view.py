@@ -16,8 +16,8 @@ from starlette.responses import JSONResponse, Response
 
 from enfold.engine import Engine
 from enfold.records import KEY_NAMESPACE, SearchScope
+from enfold.server.proxy.client import client_name
 from enfold.server.proxy.routes import open_proxy
-from enfold.server.proxy.user_agents import client_name
 from enfold.server.request_log import JsonLines
 from enfold.store import access, search, sessions, tree
 from enfold.store.database import Database

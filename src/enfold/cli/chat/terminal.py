@@ -56,7 +56,7 @@ class PromptInput(TextArea):
         self.border_subtitle = "Enter sends · Ctrl-J new line · Ctrl-C stops or quits"
         self._sent: list[str] = []
         self._recalled = 0
-        """How many sent messages back the text comes from; 0 if it was typed."""
+        """Position of the text in the sent messages, newest first; 0 if it was typed."""
 
     def give_back(self, text: str) -> None:
         """Put back a text that was not stored. If the box is in use, Up brings the text back."""

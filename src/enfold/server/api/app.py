@@ -24,7 +24,6 @@ from enfold.server.api import (
     sessions,
     tokens,
     usage,
-    verification,
 )
 from enfold.server.api.shapes import ErrorBody
 from enfold.server.failures import (
@@ -51,7 +50,6 @@ ROUTERS = (
     context.events_router,
     compression.router,
     tokens.router,
-    verification.router,
 )
 BODY_LIMIT = ServerSettings().body_limit
 _METHOD_NOT_ALLOWED = 405

@@ -25,8 +25,7 @@ from enfold.server.api.shapes import (
     checked,
     example,
 )
-from enfold.server.callers import require_owner
-from enfold.server.headers import name_in
+from enfold.server.callers import name_in, require_owner
 from enfold.settings import SettingValue, setting_values
 from enfold.strategies import contract, presets
 from enfold.strategies.contract import AnyStrategyKind
@@ -173,11 +172,11 @@ class ListedStrategy:
     name: str
     """Its name for people."""
     description: str
-    """What it does."""
+    """Description."""
     version: str
     """Its version."""
     capabilities: Mapping[str, Any]
-    """What it can do: `lossless`, `batch`, `individual`, `speed` and others."""
+    """Capabilities: `lossless`, `batch`, `individual`, `speed` and others."""
     config_schema: Mapping[str, Any]
     """The JSON schema of its config."""
 

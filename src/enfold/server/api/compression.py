@@ -78,7 +78,7 @@ def _camel(owner: str, *names: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ContextCheck:
-    """How full the context is. `utilizationPercentage` is a share: 1 is full."""
+    """The used part of the context. `utilizationPercentage` is a share: 1 is full."""
 
     JSON_FIELDS: ClassVar = (
         *_camel(

@@ -27,10 +27,9 @@ from enfold.errors import TooLargeError
 from enfold.jsontext import json_fields, loads, to_json
 from enfold.server.access import Tokens
 from enfold.server.bodies import too_large, unpacked
-from enfold.server.callers import Caller, caller_in, require_owner
+from enfold.server.callers import Caller, caller_in, name_in, require_owner
 from enfold.server.failures import Json
 from enfold.server.feed import Feeds
-from enfold.server.headers import name_in
 from enfold.server.load import held_bytes
 from enfold.settings import check
 

@@ -23,7 +23,7 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.server.headers import name_in
+from enfold.server.callers import name_in
 
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 

@@ -1,13 +1,16 @@
-"""Usage and costs of model calls, and the tokens that compressions saved."""
+"""Usage, costs and savings; and verification of all that is stored."""
 
 from __future__ import annotations
 
+from asyncio import Lock
 from collections.abc import Mapping
 from typing import Annotated, TypeAlias
 
 from fastapi import APIRouter, Query
 
 from enfold.engine.activity import Activity, PromptFigures, read_activity, read_prompt_trial
+from enfold.engine.verification import Verification, verify
+from enfold.errors import TooManyError
 from enfold.records import UsageSummary
 from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine, TheSession
 
@@ -43,3 +46,27 @@ async def show_prompt_trial(
 async def show_activity(engine: TheEngine, caller: TheCaller, since: Since = 0) -> Activity:
     """Return the savings of compressions in all your sessions; amounts of money are estimates."""
     return await read_activity(engine, caller.namespace, since=since)
+
+
+# Verification.
+
+
+_RETRY_SECONDS = 10.0
+_running = Lock()
+"""Held while a verification runs: it reads the whole database, so one runs at a time."""
+
+
+@router.get("/verify", name="verify", summary="Verify the store")
+async def verify_store(
+    engine: TheEngine,
+    caller: TheCaller,
+    session: Annotated[
+        str | None, Query(max_length=256, description="Check one session only.")
+    ] = None,
+) -> Verification:
+    """Check every row of your sessions; for the owner, of the whole database."""
+    if _running.locked():
+        raise TooManyError("a verification runs already; retry later", retry_after=_RETRY_SECONDS)
+    async with _running:
+        namespace = None if caller.is_owner else caller.namespace
+        return await verify(engine.store, namespace=namespace, session=session)

@@ -28,7 +28,7 @@ from enfold.view import (
     puts_summary_in_user_message,
     summary_message,
 )
-from enfold.wire.cache_marks import remove_cache_marks
+from enfold.wire.request_additions import remove_cache_marks
 
 MARKER_COPIED = "marker-in-tool-arguments"
 

@@ -53,7 +53,7 @@ _log = logging.getLogger("enfold.proxy")
 
 @dataclass(frozen=True, slots=True)
 class SessionPace:
-    """How fast a session grows."""
+    """Growth of a session."""
 
     at: float
     """The monotonic time of the last reply."""

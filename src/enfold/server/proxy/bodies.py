@@ -32,12 +32,11 @@ from typing import (
 
 from enfold import wire
 from enfold.errors import InputError
-from enfold.estimates import estimate
 from enfold.identity import content_hash
 from enfold.jsontext import dumps, fields, items, loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages
-from enfold.wire import Wire
+from enfold.wire import Wire, estimate
 
 if TYPE_CHECKING:
     from hashlib import _Hash

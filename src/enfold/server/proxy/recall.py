@@ -26,7 +26,7 @@ from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, Un
 from enfold.identity import content_hash
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, Text, ToolCall
-from enfold.server.headers import Header
+from enfold.server.callers import Header
 from enfold.server.proxy.bodies import RequestBody, parse_message
 from enfold.server.proxy.client import error_response
 from enfold.server.proxy.upstream import (
@@ -37,8 +37,8 @@ from enfold.server.proxy.upstream import (
 )
 from enfold.wire import Wire
 from enfold.wire.contract import StreamJoiner
-from enfold.wire.recall_tool import add_recall_tool
 from enfold.wire.replies import EventParser, Reply, ReplyParser, ServerSentEvent
+from enfold.wire.request_additions import add_recall_tool
 
 CallUpstream: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[UpstreamResponse]]
 """Sends the client's request with another body."""

@@ -21,7 +21,7 @@ from enfold.errors import InputError, StoreError
 from enfold.llm.costs import Prices, prices
 from enfold.llm.summarizer import cost_of_call
 from enfold.records import UsageEvent
-from enfold.server.headers import Header
+from enfold.server.callers import Header
 from enfold.wire import Wire
 from enfold.wire.replies import Reply, reply_reader
 

@@ -20,7 +20,7 @@ from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import EnfoldError, InputError, StoreError
 from enfold.records import UsageEvent, check_name
 from enfold.server.bodies import unpacked
-from enfold.server.headers import Header
+from enfold.server.callers import Header
 from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
 from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.bodies import (
@@ -36,6 +36,9 @@ from enfold.server.proxy.client import (
     ClientResponse,
     HttpRequest,
     ProxyNamespaces,
+    client_name,
+    client_session,
+    client_window,
     error_response,
     is_overflow_response,
     read_http_request,
@@ -63,7 +66,6 @@ from enfold.server.proxy.upstream import (
     buffer_response,
     is_stream,
 )
-from enfold.server.proxy.user_agents import client_name, client_session, client_window
 from enfold.settings import ServerSettings, upstreams
 from enfold.wire import Wire
 from enfold.wire.replies import Reply

@@ -59,6 +59,7 @@ from enfold.server.proxy.bodies import (
     parse_messages,
 )
 from enfold.server.proxy.chains import is_complete_reply, save_response
+from enfold.server.proxy.client import has_compacted
 from enfold.server.proxy.recall import (
     RecallContext,
     RecallOffer,
@@ -71,13 +72,12 @@ from enfold.server.proxy.summary_request import (
     ForwardedConversation,
     can_be_continued_by_instruction,
 )
-from enfold.server.proxy.user_agents import has_compacted
 from enfold.server.request_log import compression_cause, log_decision
 from enfold.strategies import presets
 from enfold.summaries import HEADING
 from enfold.tokens import DEFAULT
-from enfold.wire.cache_marks import has_cache_marks, restore_cache_marks
 from enfold.wire.replies import Reply
+from enfold.wire.request_additions import has_cache_marks, restore_cache_marks
 
 ForwardDecision: TypeAlias = Literal["keep", "reused", "compressed"]
 Result = TypeVar("Result")

@@ -93,7 +93,7 @@ class LosslessConfig(CamelModel):
 ToolKind: TypeAlias = Literal["read", "edit", "list", "search", "command", "todo", "other"]
 
 OPERATIONS: frozenset[ToolKind] = frozenset({"list", "search", "command"})
-"""What is consolidated when it was done again."""
+"""Operations that are consolidated when they are repeated."""
 
 _NAMES: tuple[tuple[ToolKind, tuple[str, ...]], ...] = (
     ("todo", ("todo", "update_plan", "tasklist", "task_list")),
@@ -103,7 +103,7 @@ _NAMES: tuple[tuple[ToolKind, tuple[str, ...]], ...] = (
     ("command", ("bash", "shell", "exec", "run", "command", "terminal")),
     ("read", ("read", "view", "open", "cat")),
 )
-"""What names of tools contain, the more telling first."""
+"""Words in names of tools, the more telling first."""
 _NOTES = frozenset(
     {"description", "explanation", "justification", "timeout", "timeout_ms", "yield_time_ms"}
 )

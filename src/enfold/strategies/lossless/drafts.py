@@ -35,7 +35,7 @@ class StepContext:
     names: Names
     """The names of the texts for markers."""
     keep_last: bool = False
-    """Whether the last of several equal texts stays in view, and not the first."""
+    """True if the last of several equal texts stays in view, not the first."""
 
     def pays(self, text: str, marker: str) -> bool:
         """Return True if a marker in place of the text saves enough tokens."""
@@ -65,14 +65,14 @@ class TextDraft:
 
     was: ResultText
     text: str
-    """What holes are cut into: the original, or another encoding of it."""
+    """The text that holes are cut into: the original, or another encoding of it."""
     right: EditRight
     encodings: list[tuple[str, Any]] = field(default_factory=list)
     holes: list[Replacement] = field(default_factory=list)
     is_whole: bool = False
-    """Whether others point to all of it, so that it must be shown in full."""
+    """True if others point to all of it, so that it must be shown in full."""
     is_named: bool = False
-    """Whether others are superseded by it, so that it must be shown."""
+    """True if it supersedes others, so that it must be shown."""
     superseded_by: int | None = None
     """The draft that supersedes it."""
 
@@ -107,13 +107,13 @@ class TextDraft:
         return "".join([*pieces, self.text[at:]])
 
     def shown_at(self, place: int) -> int:
-        """Where a character of the text that is in no hole is shown."""
+        """Return the place that shows a character that is in no hole."""
         before = self.holes[: bisect_right(self.holes, place, key=lambda hole: hole.start)]
         return place - sum(hole.stop - hole.start - len(hole.marker) for hole in before)
 
 
 def shortening(drafts: Sequence[TextDraft], index: int, shown: Sequence[str]) -> Shortening:
-    """How a draft's original comes back; `shown` are the texts that all drafts come to."""
+    """Return the recipe for a draft's original; `shown` are the final texts of all drafts."""
     draft = drafts[index]
     sources: dict[int, int] = {}
     pieces: list[Piece] = []

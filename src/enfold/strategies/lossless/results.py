@@ -34,7 +34,7 @@ _FIRST_LINE = ("offset", "start_line", "line_start", "start")
 _LEAST_OF_ENCODING = 4
 """Tokens that another encoding must save."""
 _MOST_READS = 16
-"""How many later reads of a file are compared with."""
+"""Number of later reads of a file that are compared."""
 
 
 @dataclass(frozen=True, slots=True)

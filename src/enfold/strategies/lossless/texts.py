@@ -39,7 +39,7 @@ class ResultText:
     call: ToolCall | None = None
     """The call that it was given to, or that it answers."""
     is_result: bool = False
-    """Whether a tool returned it."""
+    """True if a tool returned it."""
     is_error: bool = False
 
 

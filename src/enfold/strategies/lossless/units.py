@@ -22,7 +22,7 @@ JOINED, LINKED, ANCHOR, PIECE = 1, 2, 4, 8
 looking for; is not a whole line."""
 
 _OF_PIECE = 0x2545F4914F6CDD1D
-"""What keys of pieces are changed by, so that they are not taken for those of lines."""
+"""Added to keys of pieces, so that they differ from those of lines."""
 _LONG = 300
 """Characters from which on a line is divided."""
 _SHORTEST_ANCHOR = 6
@@ -45,7 +45,7 @@ class Units:
     starts: array[int] = field(default_factory=lambda: array("I"))
     stops: array[int] = field(default_factory=lambda: array("I"))
     keys: array[int] = field(default_factory=lambda: array("q"))
-    """What is the same for units that say the same, whatever their forms add."""
+    """Equal for units with the same content, whatever their forms add."""
     forms: array[int] = field(default_factory=lambda: array("H"))
     """Each unit's form: its place in `kinds`."""
     flags: bytearray = field(default_factory=bytearray)
@@ -233,7 +233,7 @@ class BlockMatch:
     source: int
     at: int
     is_raw: bool
-    """Whether they are the same as they stand there, and not only without numbers and signs."""
+    """True if they are equal with their numbers and signs."""
 
 
 class UnitIndex:
@@ -250,7 +250,7 @@ class UnitIndex:
         self._kinds: list[Form] = []
         self._latest: dict[int, int] = {}
         self._last_entered = 0
-        """Where in the last text the last new unit ends that is remembered."""
+        """The end of the last remembered unit of the last text."""
 
     def add(self, text: str, units: Units) -> None:
         """Add a text; its units can be found only after `enter` or `match`."""

@@ -36,7 +36,7 @@ class Truncate(CamelModel):
 
 
 class Summarize(CamelModel):
-    """How a text is summarized."""
+    """Options for summarizing a text."""
 
     api_profile: str | None = Field(
         default=None, description="Profile of the model that summarizes"
@@ -145,7 +145,7 @@ class Override(CamelModel):
 
 
 class IndividualConfig(CamelModel):
-    """How messages are processed one by one."""
+    """Options for processing messages one by one."""
 
     defaults: Operations = Field(description="Operations for every selected message")
     overrides: tuple[Override, ...] = Field(
@@ -154,7 +154,7 @@ class IndividualConfig(CamelModel):
 
 
 class SummarizationConfig(CamelModel):
-    """How the messages of a batch become one summary."""
+    """Options for the summary of a batch."""
 
     api_profile: str | None = Field(
         default=None, description="Profile of the model that summarizes"
@@ -168,7 +168,7 @@ class SummarizationConfig(CamelModel):
 
 
 class BatchConfig(CamelModel):
-    """How messages are processed together."""
+    """Options for processing messages together."""
 
     operation: Literal["keep", "summarize"] = Field(
         description="The operation", examples=["summarize"]

@@ -452,7 +452,7 @@ class WorkingView:
         return min(first, previous_at) if self.plan.previous is not None else first
 
     def _place(self, index: int) -> int:
-        """How many of the messages shown stand before an index."""
+        """Return the number of shown messages before an index."""
         return bisect_left(self.shown, index)
 
 

@@ -36,8 +36,7 @@ from enfold.summaries.local.units import (
     replaced,
 )
 from enfold.summaries.request import AGENT_SECTIONS, Style, SummaryRequest, day_of
-from enfold.text.cues import Cue
-from enfold.text.sentences import TextForm, TextPiece, phrases
+from enfold.text.sentences import Cue, TextForm, TextPiece, phrases
 from enfold.text.words import PAUSES, UNSPACED_ENDS
 from enfold.tokens import Tokenizer
 

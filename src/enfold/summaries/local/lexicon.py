@@ -14,14 +14,14 @@ from itertools import chain
 from operator import add
 from typing import Literal, NamedTuple, TypeAlias
 
-from enfold.text.cues import (
+from enfold.text.grammar import Kind, items_in_token, phrases_in, plain_kind, tokens_of
+from enfold.text.sentences import (
     COMMON_PAIRS,
     PAIR_CUES,
     Cue,
     unspaced_cues,
     word_cues,
 )
-from enfold.text.grammar import Kind, items_in_token, phrases_in, plain_kind, tokens_of
 from enfold.text.words import (
     CLOSING_QUOTES,
     EDGES,
@@ -46,7 +46,7 @@ _BY_EXACTNESS: tuple[Iterable[TokenKind], ...] = (
     *(NUMBERS, TECHNICAL - PLACES, PLACES),
 )
 _EXACTNESS = {kind: rank for rank, kinds in enumerate(_BY_EXACTNESS) for kind in kinds}
-"""How exactly a kind must be kept, to choose between two kinds of one concept."""
+"""Rank of the kinds, to choose between two kinds of one concept."""
 
 _RUN = re.compile(
     rf"[{UNSPACED_LETTERS}]+|[^\s{UNSPACED_LETTERS}{UNSPACED_STOPS}{UNSPACED_PAUSES}]+"

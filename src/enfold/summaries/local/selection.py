@@ -19,8 +19,7 @@ from enfold.messages import Role
 from enfold.summaries.local.lexicon import NUMBERS, PLACES, TECHNICAL, Lexicon, TokenKind
 from enfold.summaries.local.units import UNNAMED, SummaryUnit, UnitDraft
 from enfold.summaries.request import Style
-from enfold.text.cues import Cue
-from enfold.text.sentences import TextForm
+from enfold.text.sentences import Cue, TextForm
 from enfold.text.words import COLONS
 
 # All constants were tuned on the first half of recorded meetings and agent sessions.
@@ -197,7 +196,7 @@ def _cue_factor(cues: int) -> float:
 MIN_WORTH = 3.0
 """A unit of less worth is not worth a line."""
 _COVERED = 0.15
-"""What is left of a concept's worth each time a selected unit has it."""
+"""Factor of a concept's worth for each selected unit that has it."""
 _MIN_NEW = 0.4
 """The least share of new content of a selected unit."""
 _DECISIVE = Cue.DECISION | Cue.CORRECTION | Cue.RULE

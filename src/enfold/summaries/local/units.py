@@ -30,11 +30,10 @@ from enfold.summaries.local.lexicon import (
     TokenKind,
 )
 from enfold.summaries.request import day_of
-from enfold.text.cues import WORD_CUES, Cue, phrase_cues
 from enfold.text.grammar import phrases_in
 from enfold.text.harness import FENCED_BLOCK, spans
 from enfold.text.rules import find_rules
-from enfold.text.sentences import TextForm, pieces
+from enfold.text.sentences import WORD_CUES, Cue, TextForm, phrase_cues, pieces
 from enfold.text.words import PAUSES, QUESTION_MARKS, QUOTES
 
 TARGET_LENGTH = 120
@@ -389,7 +388,7 @@ def draft_conversation(messages: Sequence[Message]) -> list[UnitDraft]:
 
 
 _QUOTED = "quoted: "
-"""Names a file that a message quotes, so that nobody takes it for the words of its author."""
+"""Names a file that a message quotes, so that it is not taken for its author's words."""
 
 
 def _draft_user_text(text: str, origin: Origin) -> Iterator[UnitDraft]:

@@ -49,7 +49,7 @@ def show_comparison(found: Comparison) -> None:
         for name in ("Before", "After"):
             ui.label(name).classes("ef-compare-head").props("role=heading aria-level=2")
         rows = tuple(_rows(found))
-        first = next((row for row in rows if row.fate == "folded"), None)
+        first = next((row for row in rows if row.fate == "summarized"), None)
 
         def show(row: MessageRun) -> None:
             is_new = row is first and found.is_summary_new
@@ -135,7 +135,7 @@ def _edited(run: MessageRun) -> None:
             _show_message(pair, pair.after, badge_text="shortened")
 
 
-_SHOW = {"kept": _kept, "folded": _summarized, "shown": _shown_again, "edited": _edited}
+_SHOW = {"kept": _kept, "summarized": _summarized, "shown": _shown_again, "edited": _edited}
 
 
 def _collapsed(pairs: Sequence[Pair], state: str = "") -> None:
@@ -320,7 +320,7 @@ def _figures(found: Comparison) -> None:
     snapshot = found.snapshot
     before, after = (snapshot.content.get(f"{name}TokenCount") for name in ("original", "new"))
     numbers = {
-        "summarized": found.number("folded"),
+        "summarized": found.number("summarized"),
         "shortened": found.number("edited"),
         "unchanged": found.number("kept"),
         "shown again": found.number("shown"),
